@@ -1,6 +1,7 @@
 """Collecting findings: one folder for each cause, and pages that say what is there."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from small_findings import candidate, entry
@@ -8,7 +9,7 @@ from small_findings import candidate, entry
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.findings.causes import same_place
-from asterism.findings.collecting import Collected, candidates_of, collect
+from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
 from asterism.findings.entry import Entry, place_of, read_entries
 from asterism.findings.gathering import note_links
 from asterism.findings.page import (
@@ -49,6 +50,15 @@ def test_two_findings_in_one_place_are_kept_where_neither_shows_the_other(tmp_pa
     outcome = Collected()
     collect(found, [], tmp_path / "findings", lambda one, other: False, outcome)
     assert (outcome.new, outcome.merged) == (["one", "two"], 0)
+
+
+def test_triage_knows_what_is_collected_but_no_bare_exceptions(tmp_path):
+    one = candidate(tmp_path, signature="values differ | jax | ReLU()", also=("a | b at c | d",))
+    bare = candidate(tmp_path, "bare", signature="runtime crash | jax | TypeError")
+    by_hand = replace(candidate(tmp_path, "hand"), graph=None)
+    found = unique_of([one, bare, by_hand])
+    assert [u.signature for u in found] == ["values differ | jax | ReLU()", "a | b at c | d"]
+    assert str(found[0].layer) == "ReLU()" and found[1].layer is None
 
 
 def test_a_script_that_is_too_large_is_counted_and_not_kept(tmp_path):

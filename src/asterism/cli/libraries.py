@@ -182,7 +182,7 @@ def campaign(
         Path | None, typer.Option(help="Of the pieces; default: campaign/ below state.root.")
     ] = None,
     collection: Annotated[
-        Path, typer.Option(help="What its campaign.json names as run is not run again.")
+        Path, typer.Option(help="What it holds is passed over, and what ran for it not run again.")
     ] = Path("findings"),
 ) -> None:
     """Look for findings in models of one layer each, a piece of them at a time.
@@ -194,6 +194,8 @@ def campaign(
     """
     from asterism.core.settings.machine import state_root
     from asterism.findings.campaign import run_pieces
+    from asterism.findings.collecting import collected, unique_of
+    from asterism.findings.entry import read_entries
     from asterism.findings.gathering import facts_of, settings_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
@@ -204,7 +206,9 @@ def campaign(
     models = single_layer_models(settings.seed)
     target = folder or state_root() / "campaign"
     elsewhere = facts_of(collection)["pieces"]
-    for number, path in enumerate(run_pieces(models, size, settings, target, elsewhere), 1):
+    known = unique_of(collected(collection, read_entries(collection)))
+    shown = run_pieces(models, size, settings, target, elsewhere, known)
+    for number, path in enumerate(shown, 1):
         print(path)
         if number == pieces:
             break

@@ -1,7 +1,7 @@
 """A campaign in pieces: some models at a time are run, judged, triaged and written down.
 
 A piece that is there is not run again, so a campaign that was ended goes on. What an earlier piece
-has found is passed over by the later ones. A model runs again where other backends are asked for.
+or the collection has found is passed over by the later ones. A model runs again where other backends are asked for.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def run_pieces(
     settings: Settings,
     folder: Path,
     elsewhere: Sequence[Mapping[str, Any]] = (),
+    collected: Sequence[UniqueFinding] = (),
 ) -> Iterator[Path]:
     """Run the models that no piece has run in all of these backends yet.
 
@@ -73,6 +74,7 @@ def run_pieces(
         settings: backends, inputs, tolerances and budgets.
         folder: of the campaign.
         elsewhere: facts of pieces that a collection knows, perhaps of another machine.
+        collected: unique findings of a collection, which are passed over.
     """
     wanted = settings.execute.backends
     while True:
@@ -85,7 +87,8 @@ def run_pieces(
             part = {name: left[name] for name in names if name in left}
             if not part:
                 continue
-            known = [found for path in finished(folder) for found in read_unique(path)]
+            earlier = [found for path in finished(folder) for found in read_unique(path)]
+            known = [*collected, *earlier]
             target = _new_piece(folder, elsewhere, taken)
             run_piece(part, settings, target, known, outside_signatures(folder))
         yield target

@@ -14,7 +14,7 @@ from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
 from asterism.findings.checking import check_status
-from asterism.findings.entry import Entry
+from asterism.findings.entry import Entry, names_place
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import Finding
@@ -23,6 +23,7 @@ from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.script_writer import CHECK, REPRO
 from asterism.libraries.reporting.what_ran_before import HISTORY
 from asterism.libraries.triage.groups import layer_at_fault
+from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.spec import universe
@@ -140,6 +141,22 @@ def collected(collection: Path, entries: Sequence[Entry]) -> list[Candidate]:
         graph = Graph.from_json(read_json(folder / "model.json"))
         finding = Finding.from_json(entry.finding)
         found.append(Candidate(entry, folder, graph, _at_fault(graph, finding, ""), finding))
+    return found
+
+
+def unique_of(candidates: Iterable[Candidate]) -> list[UniqueFinding]:
+    """The findings in models of layers as triage knows them, once for each signature noted.
+
+    Without those whose signature says no place: another bug may have the same.
+    """
+    found = []
+    for one in candidates:
+        if one.graph is None or one.finding is None:
+            continue
+        layer, size = layer_at_fault(one.graph, one.node), len(one.graph.layers)
+        for signature in filter(names_place, (one.entry.signature, *one.entry.also)):
+            own = layer if signature == one.entry.signature else None
+            found.append(UniqueFinding(signature, one.finding, one.graph, own, set(), size))
     return found
 
 

@@ -100,6 +100,14 @@ class Entry:
         write_json(folder / FACTS, self.to_json())
 
 
+def names_place(signature: str) -> bool:
+    """Whether a signature says where something goes wrong: a layer, or a frame of the library.
+
+    One of a failure without a frame is its exception or signal alone, which many bugs share.
+    """
+    return "(" in signature or " at " in signature
+
+
 def read_entries(collection: Path) -> list[Entry]:
     """All findings of a collection, by name.
 

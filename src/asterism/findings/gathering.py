@@ -26,7 +26,7 @@ from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
 from asterism.findings.entry import FACTS as ENTRY
-from asterism.findings.entry import Entry, read_entries
+from asterism.findings.entry import Entry, names_place, read_entries
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
 from asterism.findings.phase import phase_of
@@ -79,7 +79,8 @@ def gather(
     with tempfile.TemporaryDirectory() as scratch:
         candidates: list[Candidate] = []
         known = collected(collection, read_entries(collection))
-        noted = {s for k in known for s in (k.entry.signature, *k.entry.also)}
+        signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
+        noted = set(filter(names_place, signatures))
         for given in comparisons:
             found, models = _of_operators(given, settings, Path(scratch), noted)
             candidates += found

@@ -71,8 +71,10 @@ def _traced(*made: str, free: bool = False) -> Code:
         made: the lines.
         free: whether the program takes batches of any size.
     """
-    sizes = ", dynamic_shapes=(free,)" if free else ""
-    program = f"program = torch.export.export(model.eval(), tensors(GIVEN){sizes})"
+    sizes = ", dynamic_shapes=free" if free else ""
+    # In a module of PyTorch the weights stay parameters, as they are where the finding was made.
+    module = "torch.nn.Sequential(model.eval())"
+    program = f"program = torch.export.export({module}, tensors(GIVEN){sizes})"
     before = (_TENSORS, _FREE_SIZES, program) if free else (_TENSORS, program)
     found = "keras.tree.flatten(function(*tensors(GIVEN)))"
     outputs = f"outputs = [o.detach().numpy() for o in {found}]"
@@ -119,9 +121,11 @@ _BUILT = {
         (_AS_ARRAYS.format("loaded.serve(GIVEN)"),),
     ),
     "pytorch:compile_dynamic": _called("torch.compile(model, dynamic=True)", "import torch"),
-    "pytorch:compile_graph": _traced("function = torch.compile(program.module())"),
+    "pytorch:compile_graph": _traced(
+        "function = torch.compile(program.module(check_guards=False))"
+    ),
     "pytorch:compile_dynamic_graph": _traced(
-        "function = torch.compile(program.module(), dynamic=True)", free=True
+        "function = torch.compile(program.module(check_guards=False), dynamic=True)", free=True
     ),
     "pytorch:aot_inductor": _traced(
         'path = torch._inductor.aoti_compile_and_package(program, package_path="model.pt2")',

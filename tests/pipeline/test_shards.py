@@ -133,7 +133,8 @@ def test_execute_models_with_one_and_three_shards(tmp_path):
             here, execute={"backends": ["pytorch:eager"], "distributions": ["normal", "nan"]}
         )
         trees.append(written(here, shards, "execute_models"))
-    assert len(trees[0]) == 5
+    assert "artifacts/execute_models/outcomes.csv" in trees[0]
+    assert len(trees[0]) > 120  # the outputs of models lie in files of their own
     assert trees[0] == trees[1]
 
 

@@ -26,14 +26,19 @@ GRAPH = sequential(
 )
 
 
-def test_a_function_is_compiled_once_for_each_shape():
-    compiled = []
+def doubling(compiled):
+    """What compiles a function that doubles its inputs, and notes for which shapes."""
 
     def double(given):
         compiled.append([i.shape for i in given])
         return lambda *inputs: [2 * i for i in inputs]
 
-    call = by_shape(double)
+    return double
+
+
+def test_a_function_is_compiled_once_for_each_shape():
+    compiled = []
+    call = by_shape(doubling(compiled))
     one, two = np.ones((1, 3)), np.ones((2, 3))
     assert call(one)[0].tolist() == [[2, 2, 2]]
     assert call([one])[0].shape == (1, 3) and call(two, training=False)[0].shape == (2, 3)
@@ -43,12 +48,7 @@ def test_a_function_is_compiled_once_for_each_shape():
 
 def test_a_function_of_free_batches_is_compiled_once_for_those_of_more_than_one_item():
     compiled = []
-
-    def double(given):
-        compiled.append([i.shape for i in given])
-        return lambda *inputs: [2 * i for i in inputs]
-
-    call = by_shape(double, free=True)
+    call = by_shape(doubling(compiled), free=True)
     for batch in (2, 5, 1, 0, 3):
         assert call(np.ones((batch, 3)))[0].shape == (batch, 3)
     call(np.ones((2, 4)))

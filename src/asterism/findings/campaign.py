@@ -1,7 +1,8 @@
 """A campaign in pieces: some models at a time are run, judged, triaged and written down.
 
 A piece that is there is not run again, so a campaign that was ended goes on. What an earlier piece
-or the collection has found is passed over by the later ones. A model runs again where other backends are asked for.
+or the collection has found is passed over by the later ones. A model runs again where other
+backends are asked for.
 """
 
 from __future__ import annotations

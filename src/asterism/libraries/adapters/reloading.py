@@ -47,10 +47,8 @@ def exported(model: Any, batch: int) -> Any:
     examples = tuple(
         torch.zeros((batch, *i.shape[1:]), dtype=getattr(torch, i.dtype)) for i in model.inputs
     )
-    free = {0: torch.export.Dim.DYNAMIC} if batch > 1 else None
-    shapes = (tuple(free for _ in examples),)
     with tempfile.TemporaryDirectory() as folder:
-        torch.export.save(program_of(model, examples, shapes), f"{folder}/model.pt2")
+        torch.export.save(program_of(model, examples, free=True), f"{folder}/model.pt2")
         loaded = torch.export.load(f"{folder}/model.pt2").module()
 
     def call(inputs: Any, training: Any = False) -> Any:

@@ -7,8 +7,14 @@ reproducer holds the source of these functions, which therefore import what they
 from typing import Any
 
 
-def program_of(model: Any, inputs: Any, dynamic_shapes: Any = None) -> Any:
-    """The program that ``torch.export`` traces of a Keras model's inference on some tensors."""
+def program_of(model: Any, inputs: Any, free: bool = False) -> Any:
+    """The program that ``torch.export`` traces of a Keras model's inference on some tensors.
+
+    Args:
+        model: the Keras model.
+        inputs: the tensors.
+        free: whether the size of batches is free, except of none and one, which PyTorch fixes.
+    """
     import torch
 
     class Inference(torch.nn.Module):
@@ -19,8 +25,11 @@ def program_of(model: Any, inputs: Any, dynamic_shapes: Any = None) -> Any:
         def forward(self, *inputs: Any) -> Any:
             return self.model(inputs[0] if len(inputs) == 1 else list(inputs), training=False)
 
+    sizes = {0: torch.export.Dim.DYNAMIC} if free and len(inputs[0]) > 1 else None
     with torch.no_grad():
-        return torch.export.export(Inference(), tuple(inputs), dynamic_shapes=dynamic_shapes)
+        return torch.export.export(
+            Inference(), tuple(inputs), dynamic_shapes=(tuple(sizes for _ in inputs),)
+        )
 
 
 def by_shape(compiled: Any, free: bool = False) -> Any:
@@ -58,8 +67,7 @@ def compiled_dynamic_graph(model: Any) -> Any:
     torch._dynamo.reset()
 
     def compiled(given: Any) -> Any:
-        free = {0: torch.export.Dim.DYNAMIC} if len(given[0]) > 1 else None
-        program = program_of(model, given, (tuple(free for _ in given),))
+        program = program_of(model, given, free=True)
         return torch.compile(program.module(check_guards=False), dynamic=True)
 
     return by_shape(compiled, free=True)

@@ -93,13 +93,11 @@ def draws_code(library: str, graph: Graph) -> Code | None:
 
     Args:
         library: that draws.
-        graph: the model.
+        graph: a model with layers that draw.
     """
     random = random_layers(graph)
     kinds = [_ONCE.get(node.type) for node in graph.nodes.values() if node.type in random]
     kind = kinds[0] if len(kinds) == 1 else None
-    if not kinds:
-        return Code(())
     if kind is None or library not in _REPLACED:
         return None
     made = (_DRAWN[kind], *_BEFORE[library], *_REPLACED[library][kind])

@@ -1,6 +1,7 @@
 """The oracle on results that are made up: who is blamed, and when nobody is."""
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.libraries.adapters.backends import FLOAT64, PERTURBED, PERTURBED_FROM, REFERENCES
-from asterism.libraries.judging.compare import d_mad, first_difference, spread_of
+from asterism.libraries.judging.compare import d_mad, first_difference, spreads
 from asterism.libraries.judging.finding import Finding, signature, skeleton
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
@@ -18,6 +19,7 @@ from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.graphs.graph import WeightEdit
+from asterism.memo.universe.tensors import EPSILON
 from memo.small_graphs import branching
 
 GRAPH = branching()
@@ -41,7 +43,8 @@ def result(wrong=None, failed=None, distribution="normal"):
     for backend in (*BACKENDS, *FLOAT64):
         reference = backend in FLOAT64
         output = RIGHT if reference else RIGHT.astype(np.float32)
-        shares = PERTURBED_FROM if backend == PERTURBED else backend  # a library's own fault
+        perturbed = backend in chain(*PERTURBED.values())
+        shares = PERTURBED_FROM if perturbed else backend  # a library's own fault
         output = (wrong or {}).get(backend, (wrong or {}).get(shares, output))
         made.outcomes[backend] = (failed or {}).get(backend) or ExecutionOutcome(
             0, backend, "run", "ok"
@@ -71,8 +74,22 @@ def test_the_odd_one_out_is_named():
 def test_the_spread_is_how_far_rounding_moves_a_finite_element_at_most():
     reference = [np.array([[1.0, -2.0], [np.inf, 0.0]]), np.zeros((0, 3)), np.full(2, np.nan)]
     moved = [np.array([[1.5, -2.75], [np.inf, np.nan]]), np.zeros((0, 3)), np.ones(2)]
-    assert spread_of(reference, moved) == spread_of(moved, reference) == [0.75, 0.0, 0.0]
-    assert spread_of(reference, None) == [0.0] * 3, "where nothing was moved"
+    float32 = EPSILON["float32"]
+    for one, other in ((reference, moved), (moved, reference)):
+        assert spreads(one, {"float32": [other]}, float32) == [0.75, 0.0, 0.0]
+    for none in ({}, {"float32": []}, {"float32": [[m[:1] for m in moved]]}):
+        assert spreads(reference, none, float32) == [0.0] * 3, "where nothing was moved alike"
+
+
+def test_a_jump_that_only_coarse_rounding_crosses_counts_for_the_coarse_dtype():
+    reference, smooth, jump = [np.array([-0.5])], [np.array([-0.5001])], [np.array([0.0])]
+    moved = {"float32": [smooth], "float16": [reference], "bfloat16": [reference, jump]}
+    coarser = EPSILON["bfloat16"] / EPSILON["float32"]
+    assert spreads(reference, moved, EPSILON["bfloat16"]) == [pytest.approx(1e-4)]
+    moved["float32"] = [reference]
+    assert spreads(reference, moved, EPSILON["bfloat16"]) == [pytest.approx(0.5 / coarser)]
+    for dtype in ("float32", "float16"):
+        assert spreads(reference, moved, EPSILON[dtype]) == [0.0]
 
 
 @pytest.mark.parametrize("reference", REFERENCES)

@@ -13,6 +13,8 @@ from asterism.libraries.running.tasks import Result
 from asterism.versions.comparing import Pair
 
 PAIR = Pair("onnxruntime@0.1:file", "onnxruntime:file")
+#: The reference's run with inputs and weights that are off by float32's rounding.
+(PERTURBED,) = OF_ONNX.perturbed["float32"]
 
 
 def evaluate(model, arrays, wrong=()):
@@ -42,7 +44,7 @@ def pool(wrong=lambda kinds: (), fails=lambda kinds: "", faulty=PAIR.old, withou
         faulty: the backend with the faults.
         without: backends that cannot run a model.
     """
-    usable = [PAIR.old, PAIR.new, OF_ONNX.right, OF_ONNX.perturbed]
+    usable = [PAIR.old, PAIR.new, OF_ONNX.right, PERTURBED]
     done = []
 
     def run(task):
@@ -57,7 +59,7 @@ def pool(wrong=lambda kinds: (), fails=lambda kinds: "", faulty=PAIR.old, withou
                 outcomes[backend] = outcome
                 continue
             outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok")
-            double = backend in (OF_ONNX.right, OF_ONNX.perturbed)
+            double = backend in (OF_ONNX.right, PERTURBED)
             outputs[backend] = {
                 name: evaluate(
                     in_float64(model) if double else model,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from made_up_pool import PAIR, PERTURBED
 from small_files import chain
 
 from asterism.libraries.adapters.backends import OF_ONNX
@@ -21,7 +22,6 @@ from asterism.versions.comparing import (
 from asterism.versions.operators import operator_subjects
 from asterism.versions.subjects import subject_of
 
-PAIR = Pair("onnxruntime@0.1:file", "onnxruntime:file")
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 RIGHT = np.linspace(-1, 1, 8).reshape(2, 4)
 WRONG, TINY = RIGHT + 0.01, RIGHT + 1e-7
@@ -29,7 +29,7 @@ WRONG, TINY = RIGHT + 0.01, RIGHT + 1e-7
 
 def result(old, new, reference=RIGHT):
     """Outputs by backend; a text is what a backend failed with."""
-    given = {PAIR.old: old, PAIR.new: new, OF_ONNX.right: reference, OF_ONNX.perturbed: reference}
+    given = {PAIR.old: old, PAIR.new: new, OF_ONNX.right: reference, PERTURBED: reference}
     outcomes, outputs = {}, {}
     for backend, value in given.items():
         if isinstance(value, str):
@@ -105,10 +105,11 @@ def test_truth_values_are_compared():
     """Also with what rounding moves, which is subtracted."""
     right = [RIGHT > 0]
     bounds = tolerance_of(subject_of("m", chain("Relu"), 4, {}), PARAMS)
-    assert off(right, right, right, ["bool"], bounds) is None
-    found = off([RIGHT > 0.5], right, right, ["bool"], bounds)
+    moved = {"float32": [right]}
+    assert off(right, right, moved, ["bool"], bounds) is None
+    found = off([RIGHT > 0.5], right, moved, ["bool"], bounds)
     assert found is not None and found.kind == "values differ"
-    assert off([RIGHT.astype(np.float32)], right, right, ["bool"], bounds).kind == "wrong dtype"
+    assert off([RIGHT.astype(np.float32)], right, moved, ["bool"], bounds).kind == "wrong dtype"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_up_pool import PAIR, pool
+from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
@@ -76,10 +76,10 @@ def test_workers_that_are_left_are_asked_with_the_references():
     subject, workers = subject_of("m", chain("Neg"), 4, {}), pool()
     result = run_subject(workers, subject, {"normal": [X]}, [PAIR.new])
     (task,) = workers.done
-    assert task.backends == (PAIR.new, OF_ONNX.right, OF_ONNX.perturbed)
+    assert task.backends == (PAIR.new, OF_ONNX.right, PERTURBED)
     assert task.graph.content == subject.content and task.inputs["normal"][0] is X
     np.testing.assert_array_equal(result.outputs[PAIR.new]["normal"][0], -X)
-    workers.usable().remove(OF_ONNX.perturbed)
+    workers.usable().remove(PERTURBED)
     run_subject(workers, subject, {"normal": [X]}, [PAIR.old, "gone:file"])
     assert workers.done[1].backends == (PAIR.old, OF_ONNX.right)
 
@@ -104,11 +104,12 @@ def test_what_rounding_moves_is_allowed():
         tolerance_of(subject_of("m", chain("Neg"), 4, {}), PARAMS),
     )
     wrong, moved = [np.float32([1.0, 2.1])], [np.float64([1.0, 2.05])]
-    assert off(wrong, right, None, ["float32"], bounds).kind == "values differ"
-    assert off(wrong, right, moved, ["float32"], bounds) is None
-    assert spreads_of(right, moved) == [pytest.approx(0.05)]
-    assert spreads_of(right * 2, [moved[0], moved[0][:1]]) == [0.0, 0.0]
-    assert spreads_of(right, None) == [0.0]
+    assert off(wrong, right, {}, ["float32"], bounds).kind == "values differ"
+    assert off(wrong, right, {"float32": [moved]}, ["float32"], bounds) is None
+    assert spreads_of(right, {"float32": [moved]}, bounds) == [pytest.approx(0.05)]
+    shorter = [moved[0], moved[0][:1]]
+    assert spreads_of(right * 2, {"float32": [shorter]}, bounds) == [0.0, 0.0]
+    assert spreads_of(right, {}, bounds) == [0.0]
 
 
 @pytest.mark.parametrize("where", ["input", "output", "constant"])

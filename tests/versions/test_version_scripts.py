@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_up_pool import PAIR, pool
+from made_up_pool import PAIR, PERTURBED, pool
 from small_files import chain
 
 from asterism.libraries.adapters.backends import OF_ONNX
@@ -37,7 +37,7 @@ def asked(monkeypatch):
 def test_values_are_expected_as_the_reference_has_them(asked):
     off = Difference("values differ", 0, 9.0)
     part = part_of("now wrong", new=off)
-    moved = part.result.outputs[OF_ONNX.perturbed]["normal"]
+    moved = part.result.outputs[PERTURBED]["normal"]
     params = JudgeParams(ulps=64, conditioning=8)
     assert scripts.script_of(part, "title", params) == "text"
     title, library, option, content, inputs, expected, finding, source = asked[0]
@@ -55,7 +55,7 @@ def test_values_are_expected_as_the_reference_has_them(asked):
 
 def test_the_other_version_is_the_referee_without_a_reference(asked):
     part = part_of("differs", pool(without=(OF_ONNX.right,)), referee=PAIR.new)
-    part.result.outputs[OF_ONNX.perturbed]["normal"][0] += 1.0
+    part.result.outputs[PERTURBED]["normal"][0] += 1.0
     scripts.script_of(part, "title", JudgeParams(ulps=64, conditioning=8))
     _, _, _, _, _, expected, finding, source = asked[0]
     assert source == PAIR.new and finding.backends == (PAIR.old,)

@@ -129,7 +129,7 @@ class _Search:
         for number, node in enumerate(self._nodes):
             for output in node.makes:
                 ours, right = [given[output]], [values[output]]
-                if off(ours, right, None, [str(ours[0].dtype)], bounds) is not None:
+                if off(ours, right, {}, [str(ours[0].dtype)], bounds) is not None:
                     if not wrong & set(node.reads):
                         return values, number
                     wrong.add(output)

@@ -5,7 +5,7 @@ Each output element has a bound of its own, as for the oracle: what rounding exp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from asterism.libraries.adapters.backends import (
 from asterism.libraries.judging.compare import (
     Difference,
     first_difference,
-    spread_of,
+    moved_of,
+    spreads,
     tolerance_for,
 )
 from asterism.libraries.judging.params import JudgeParams
@@ -30,6 +31,9 @@ from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.universe.tensors import EPSILON
 from asterism.versions.model_files import ModelFile
+
+#: Perturbed float64 runs, by the dtype whose rounding moves their inputs and weights.
+Moved = Mapping[str, Sequence[Sequence[NDArray[Any]]]]
 
 #: What an upgrade can do to a model, the worst first, and what each word means on the page.
 CHANGES = {
@@ -149,7 +153,7 @@ def change_of(
     apart, bounds = _apart(old, new), tolerance_of(subject, params)
     both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
     if not has_reference(subject, result, distribution):
-        alike = off(old, new, None, dtypes_of(subject, new), both) is None
+        alike = off(old, new, {}, dtypes_of(subject, new), both) is None
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
         return change(kind, apart=apart, referee=pair.new)
     probes = probes_of(subject, result, distribution)
@@ -169,7 +173,7 @@ def change_of(
         right = "same" if _same(old, new) else "within rounding"
         kind = "now right" if was else "now wrong" if now else right
     else:
-        alike = off(old, new, None, dtypes_of(subject, new), both) is None
+        alike = off(old, new, {}, dtypes_of(subject, new), both) is None
         kind = "both off alike" if alike else "both wrong"
     return change(kind, old=was, new=now, apart=apart)
 
@@ -193,7 +197,7 @@ def off_reference(
     return off(
         outputs,
         result.outputs[subject.references.right][distribution],
-        result.outputs.get(subject.references.perturbed, {}).get(distribution),
+        moved_of(result.outputs, subject.references.perturbed, distribution),
         dtypes_of(subject, outputs),
         tolerance_for(backend, tolerance_of(subject, params)),
         probes,
@@ -203,15 +207,15 @@ def off_reference(
 def off(
     outputs: Sequence[NDArray[Any]],
     reference: Sequence[NDArray[Any]],
-    moved: Sequence[NDArray[Any]] | None,
+    moved: Moved,
     dtypes: Sequence[str],
     bounds: Tolerance,
     probes: Probes | None = None,
 ) -> Difference | None:
     """How outputs are off the reference by more than rounding explains; None where they are not."""
     kinds = ["uint8" if kind == "bool" else kind for kind in dtypes]
-    spreads = spreads_of(reference, moved)
-    return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds, probes)
+    spread = spreads_of(reference, moved, bounds)
+    return first_difference(_numbers(outputs), _numbers(reference), kinds, spread, bounds, probes)
 
 
 def probes_of(subject: ModelFile, result: Result, distribution: str) -> Probes | None:
@@ -221,12 +225,17 @@ def probes_of(subject: ModelFile, result: Result, distribution: str) -> Probes |
 
 
 def spreads_of(
-    reference: Sequence[NDArray[Any]], moved: Sequence[NDArray[Any]] | None
+    reference: Sequence[NDArray[Any]], moved: Moved, tolerance: Tolerance
 ) -> list[float]:
-    """How far rounding moves each output; nothing where the moved ones have other shapes."""
-    if moved is None or [m.shape for m in moved] != [r.shape for r in reference]:
-        return [0.0] * len(reference)
-    return spread_of(_numbers(reference), _numbers(moved))
+    """How far rounding moves each output, see :func:`~asterism.libraries.judging.compare.spreads`.
+
+    Args:
+        reference: the float64 run.
+        moved: perturbed runs, by the dtype of their rounding.
+        tolerance: whose dtype's rounding counts beside float32's.
+    """
+    numbers = {dtype: [_numbers(run) for run in runs] for dtype, runs in moved.items()}
+    return spreads(_numbers(reference), numbers, tolerance.epsilon)
 
 
 def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -11,7 +11,7 @@ from asterism.libraries.adapters.backends import (
     product_of,
 )
 from asterism.libraries.adapters.library import FileLibrary
-from asterism.libraries.judging.compare import tolerance_for
+from asterism.libraries.judging.compare import moved_of, tolerance_for
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.file_scripts import file_script
@@ -58,13 +58,13 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
     expected = None
     if not change.said:
         outputs = part.result.outputs[change.referee][change.distribution]
-        moved = part.result.outputs.get(references.perturbed, {}).get(change.distribution)
-        moved = moved if change.referee == references.right else None
+        perturbed = references.perturbed if change.referee == references.right else {}
+        moved = moved_of(part.result.outputs, perturbed, change.distribution)
         bounds = tolerance_for(change.culprit, tolerance_of(part.subject, params))
         allowed = tolerated(
             outputs,
             bounds,
-            spreads_of(outputs, moved),
+            spreads_of(outputs, moved, bounds),
             probes_of(part.subject, part.result, change.distribution),
         )
         expected = outputs, allowed, dtypes_of(part.subject, outputs)

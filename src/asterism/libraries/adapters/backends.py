@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
@@ -18,17 +19,28 @@ from asterism.libraries.adapters.library import (
     FileLibrary,
     Library,
 )
+from asterism.libraries.adapters.reference import PERTURBATIONS
 
 #: Runs in float64 that share no kernel with each other: a majority of them says what is right.
 INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
 #: All runs in float64 that the oracle compares with; not libraries under test.
 REFERENCES = (*INDEPENDENT, "tensorflow:float64")
-#: The float64 run whose inputs and weights are off by rounding, and the one without that.
-PERTURBED, PERTURBED_FROM = "pytorch:perturbed", "pytorch:float64"
+
+
+def _perturbed_runs(library: str) -> dict[str, tuple[str, ...]]:
+    """A library's float64 runs with inputs and weights off by rounding, by the rounding's dtype."""
+    runs: dict[str, tuple[str, ...]] = {}
+    for option, (dtype, _) in PERTURBATIONS.items():
+        runs[dtype] = (*runs.get(dtype, ()), f"{library}:{option}")
+    return runs
+
+
+#: The float64 runs whose inputs and weights are off by rounding, and the one without that.
+PERTURBED, PERTURBED_FROM = _perturbed_runs("pytorch"), "pytorch:float64"
 #: Float64 runs with finite numbers in place of special ones: what is to be judged there follows.
 PROBES = ("pytorch:probe_high", "pytorch:probe_low")
 #: All that runs in float64.
-FLOAT64 = (*REFERENCES, PERTURBED, *PROBES)
+FLOAT64 = (*REFERENCES, *chain(*PERTURBED.values()), *PROBES)
 
 
 @dataclass(frozen=True)
@@ -49,9 +61,9 @@ class FileReferences:
         return f"{self.library}:float64"
 
     @property
-    def perturbed(self) -> str:
-        """The same with inputs and weights that are off by rounding."""
-        return f"{self.library}:perturbed"
+    def perturbed(self) -> dict[str, tuple[str, ...]]:
+        """The same with inputs and weights off by rounding, by the rounding's dtype."""
+        return _perturbed_runs(self.library)
 
     @property
     def probes(self) -> tuple[str, str]:
@@ -61,7 +73,7 @@ class FileReferences:
     @property
     def all(self) -> tuple[str, ...]:
         """Each of them."""
-        return self.right, self.perturbed, *self.probes
+        return self.right, *chain(*self.perturbed.values()), *self.probes
 
 
 #: Those of ONNX files, and of programs that ``torch.export.save`` wrote.
@@ -69,6 +81,15 @@ OF_ONNX = FileReferences("onnx_reference")
 OF_PROGRAMS = FileReferences("program_reference", "pytorch_program")
 FILE_PROBES = (*OF_ONNX.probes, *OF_PROGRAMS.probes)
 FILE_FLOAT64 = (*OF_ONNX.all, *OF_PROGRAMS.all)
+
+#: Perturbed runs for a dtype coarser than float32, which only have a use where one is computed in.
+COARSELY_PERTURBED = {
+    run: dtype
+    for runs in (PERTURBED, OF_ONNX.perturbed, OF_PROGRAMS.perturbed)
+    for dtype in runs
+    if dtype != "float32"
+    for run in runs[dtype]
+}
 
 
 def library_of(backend: str) -> str:

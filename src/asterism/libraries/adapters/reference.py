@@ -1,4 +1,4 @@
-"""Float64 runs on other inputs: off by float32's rounding, or without their special numbers."""
+"""Float64 runs on other inputs: off by a dtype's rounding, or without their special numbers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,35 @@ PROBED = ("nan", "infinity", "largest")
 #: first one: their order is another one in the second probe.
 STAND_INS = {"probe_high": (1e4, 1e30, 2.0**-10), "probe_low": (-3e3, 1e25, 2.0**-20)}
 
+#: The options of perturbed runs: the dtype whose rounding moves the numbers, and the direction.
+#: Coarse dtypes have both directions: where a function jumps nearby, one of them crosses the jump.
+PERTURBATIONS = {
+    "perturbed": ("float32", 1),
+    "perturbed_float16": ("float16", 1),
+    "perturbed_float16_back": ("float16", -1),
+    "perturbed_bfloat16": ("bfloat16", 1),
+    "perturbed_bfloat16_back": ("bfloat16", -1),
+}
+
 #: Numbers beyond this are all but too large.
 _LARGE = 1e3
 
 
-def perturbed(array: NDArray[Any]) -> NDArray[Any]:
-    """Every number of a floating array off by up to float32's relative rounding.
+def perturbed(array: NDArray[Any], option: str) -> NDArray[Any]:
+    """Every number of a floating array off by up to a dtype's relative rounding.
 
-    The float64 model run with such inputs and weights moves as far as float32's rounding of
-    them can move it: a measure of the model's conditioning that no library under test enters.
+    The float64 model run with such inputs and weights moves as far as rounding of them can move
+    it: a measure of the model's conditioning that no library under test enters.
+
+    Args:
+        array: inputs or weights.
+        option: which of :data:`PERTURBATIONS` to take.
     """
     if not np.issubdtype(array.dtype, np.floating):
         return array
     noise = stream(0, "perturbation", array.size).uniform(-1, 1, array.shape)
-    moved: NDArray[Any] = (array * (1 + EPSILON["float32"] * noise)).astype(array.dtype)
+    dtype, direction = PERTURBATIONS[option]
+    moved: NDArray[Any] = (array * (1 + direction * EPSILON[dtype] * noise)).astype(array.dtype)
     return moved
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,17 +35,56 @@ class Difference:
     excess: float
 
 
-def spread_of(
-    reference: Sequence[NDArray[Any]], moved: Sequence[NDArray[Any]] | None
+def spreads(
+    reference: Sequence[NDArray[Any]],
+    moved: Mapping[str, Sequence[Sequence[NDArray[Any]]]],
+    epsilon: float,
 ) -> list[float]:
-    """How far each output of the perturbed float64 run lies from the exact one, at most.
+    """How far rounding moves each output of the float64 run, at most, for float32's rounding of 1.
 
+    Where the outputs are smooth, the rounding of a coarser dtype moves them so many times as far
+    as it is coarser. Where they jump nearby it moves them further, which counts for that dtype.
     What is too large for float32 says nothing of the other elements.
+
+    Args:
+        reference: the float64 run.
+        moved: perturbed runs, by the dtype whose rounding they stand for; those of other shapes,
+            which depend on values, say nothing.
+        epsilon: of the coarsest dtype that the outputs are computed in.
     """
-    if moved is None:
-        return [0.0] * len(reference)
+    found = [0.0] * len(reference)
+    for dtype, runs in moved.items():
+        if dtype != "float32" and EPSILON[dtype] != epsilon:
+            continue
+        coarser = EPSILON[dtype] / EPSILON["float32"]
+        for run in runs:
+            if [m.shape for m in run] == [r.shape for r in reference]:
+                apart = zip(found, map(_farthest, reference, run), strict=True)
+                found = [max(before, far / coarser) for before, far in apart]
+    return found
+
+
+def moved_of(
+    outputs: Mapping[str, Mapping[str, Sequence[NDArray[Any]]]],
+    perturbed: Mapping[str, Sequence[str]],
+    distribution: str,
+) -> dict[str, list[Sequence[NDArray[Any]]]]:
+    """What perturbed runs gave, those of them that ran, by the dtype of their rounding.
+
+    Args:
+        outputs: by backend and distribution.
+        perturbed: the perturbed runs' backends, by dtype.
+        distribution: the inputs.
+    """
+    return {
+        dtype: [outputs[r][distribution] for r in runs if distribution in outputs.get(r, {})]
+        for dtype, runs in perturbed.items()
+    }
+
+
+def _farthest(reference: NDArray[Any], moved: NDArray[Any]) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
-        return [_largest(np.abs(m - r), r) for r, m in zip(reference, moved, strict=True)]
+        return _largest(np.abs(moved - reference), reference)
 
 
 def _largest(values: NDArray[Any], reference: NDArray[Any]) -> float:
@@ -87,7 +126,7 @@ def first_difference(
         outputs: what a backend gave.
         reference: the float64 run.
         dtypes: dtype that each output must have.
-        spreads: of each output, from :func:`spread_of`.
+        spreads: of each output, from :func:`spreads`.
         tolerance: what may differ.
         probes: what tells which elements are judged where inputs are special; None: all are.
     """
@@ -115,7 +154,7 @@ def bounds(
     Args:
         at: number of the output.
         reference: the float64 run.
-        spread: from :func:`spread_of`.
+        spread: from :func:`spreads`.
         tolerance: what may differ.
         probes: of special inputs; None where there are none.
         output: what is judged; None for what holds whatever came.

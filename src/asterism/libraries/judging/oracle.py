@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from asterism.core.randomness.random_streams import stream
 from asterism.libraries.adapters.backends import (
@@ -31,7 +32,8 @@ from asterism.libraries.judging.compare import (
     Difference,
     d_mad,
     first_difference,
-    spread_of,
+    moved_of,
+    spreads,
     tolerance_for,
 )
 from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, WRONG_BUFFERS, Finding
@@ -48,7 +50,7 @@ from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
 
 #: Runs on other inputs than the ones that are judged.
-_HELPERS = (PERTURBED, *PROBES)
+_HELPERS = (*chain(*PERTURBED.values()), *PROBES)
 
 
 @dataclass(frozen=True)
@@ -189,9 +191,9 @@ def vote_of(
 ) -> Vote:
     """What the references say about a model's outputs, or about some of its nodes."""
     given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
-    spreads = spreads_of(result, distribution) or [0.0] * len(list(outputs))
-    probes = probes_of(graph, result, distribution)
-    return vote(given, spreads, tolerance_of(graph, params), probes)
+    tolerance = tolerance_of(graph, params)
+    spread = spreads_of(result, distribution, tolerance) or [0.0] * len(list(outputs))
+    return vote(given, spread, tolerance, probes_of(graph, result, distribution))
 
 
 def differences(
@@ -213,16 +215,16 @@ def differences(
     tolerance = tolerance_of(graph, params)
     said = vote_of(graph, result, distribution, params, nodes)
     references = {r: result.outputs[r][distribution] for r in said.right}
-    spreads = spreads_of(result, distribution)
     probes = None if strictly else probes_of(graph, result, distribution)
     found: dict[str, Difference | None] = {}
     for backend in (*under_test(result.outputs), *said.odd):
         given = result.outputs[backend][distribution]
         allowed = tolerance_for(backend, tolerance)
+        spread = spreads_of(result, distribution, allowed)
         own = [str(array.dtype) for array in given] if backend in said.odd else dtypes
         each = [
             first_difference(
-                given, reference, own, spreads or [0.0] * len(reference), allowed, probes
+                given, reference, own, spread or [0.0] * len(reference), allowed, probes
             )
             for reference in references.values()
         ]
@@ -237,11 +239,11 @@ def probes_of(graph: Graph, result: Result, distribution: str) -> Probes | None:
     return Probes.of(result.outputs, PROBES, distribution, of_weights)
 
 
-def spreads_of(result: Result, distribution: str) -> list[float] | None:
+def spreads_of(result: Result, distribution: str, tolerance: Tolerance) -> list[float] | None:
     """How far rounding alone moves each output; None where that was not measured."""
     base = result.outputs.get(PERTURBED_FROM, {}).get(distribution)
-    moved = result.outputs.get(PERTURBED, {}).get(distribution)
-    return spread_of(base, moved) if base is not None else None
+    moved = moved_of(result.outputs, PERTURBED, distribution)
+    return spreads(base, moved, tolerance.epsilon) if base is not None else None
 
 
 def _distance(difference: Difference | None) -> tuple[int, float]:

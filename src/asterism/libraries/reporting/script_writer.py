@@ -311,8 +311,8 @@ class ScriptWriter:
         said = vote_of(graph, result, distribution, self._judging, compared)
         expected = result.outputs[said.right[0]][distribution]
         bounds = tolerance_of(graph, self._judging)
-        spreads = spreads_of(result, distribution) or [0.0] * len(expected)
         bounds = tolerance_for(backends[0], bounds) if backends else bounds
+        spreads = spreads_of(result, distribution, bounds) or [0.0] * len(expected)
         probes = probes_of(graph, result, distribution)
         allowed = tolerated(expected, bounds, spreads, probes)
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []

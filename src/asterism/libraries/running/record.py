@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,7 +31,7 @@ FOLDERS = ("outcomes", "outputs")
 _OUTCOMES, _OUTPUTS = FOLDERS
 
 #: Runs that are never said by another one's arrays: how little they differ is what they tell.
-_OWN = (PERTURBED, *PROBES)
+_OWN = (*chain(*PERTURBED.values()), *PROBES)
 
 #: A name of an array, and the dtype that it is rounded to where it stands for another one.
 _NAME = re.compile(r"(?P<array>[0-9a-f]{20})( as (?P<dtype>float16|float32|float64))?")

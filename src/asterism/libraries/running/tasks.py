@@ -86,6 +86,13 @@ class Task:
         return bool(set(self.inputs) & set(PROBED) or weights or special_of(self))
 
     @property
+    def dtypes(self) -> set[str]:
+        """What it computes in, as far as its layers say so, or the inputs of a given file."""
+        if isinstance(self.graph, Graph):
+            return {tensor.dtype for tensor in self.graph.tensors.values()}
+        return {str(array.dtype) for arrays in self.inputs.values() for array in arrays}
+
+    @property
     def batch(self) -> int | None:
         """Items in a batch, the same in every distribution; None without inputs that have one."""
         arrays = (array for arrays in self.inputs.values() for array in arrays if array.ndim)

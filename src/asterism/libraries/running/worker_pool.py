@@ -17,6 +17,7 @@ from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
+    COARSELY_PERTURBED,
     FILE_PROBES,
     PROBES,
     REFERENCES,
@@ -25,6 +26,7 @@ from asterism.libraries.adapters.backends import (
     library_of,
     option_of,
     plugin_of,
+    precision_of,
     reads_given,
     suffix_of,
     under_test,
@@ -197,11 +199,13 @@ class WorkerPool:
         return tuple(r for r in chosen if r not in self.left_out)
 
     def _asked(self, task: Task) -> tuple[str, ...]:
-        """Where a task runs: probes only have a use where there are special numbers."""
+        """Where a task runs: without the references that have no use for it."""
         backends = self.usable(task.backends)
-        if task.is_probed:
-            return backends
-        return tuple(b for b in backends if b not in (*PROBES, *FILE_PROBES))
+        coarse = task.dtypes | {precision_of(b) for b in backends}
+        useless = {run for run, dtype in COARSELY_PERTURBED.items() if dtype not in coarse}
+        if not task.is_probed:
+            useless |= {*PROBES, *FILE_PROBES}
+        return tuple(b for b in backends if b not in useless)
 
     @property
     def seconds(self) -> dict[str, float]:

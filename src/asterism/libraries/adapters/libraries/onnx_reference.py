@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.onnx_float64 import in_float64
-from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
+from asterism.libraries.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
 
 
 @LIBRARIES.register("onnx_reference")
@@ -24,8 +25,8 @@ class OnnxReference(FileLibrary):
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """The file in float64; off by float32's rounding; without special numbers in the inputs."""
-        return ("float64", "perturbed", *STAND_INS)
+        """The file in float64; off by rounding; without special numbers in the inputs."""
+        return ("float64", *PERTURBATIONS, *STAND_INS)
 
     def _written(self, option: str) -> str:
         return GIVEN
@@ -46,13 +47,13 @@ def run(path, inputs):
         from onnx.reference import ReferenceEvaluator
 
         model = onnx.load(self.path(model_under_test, option))
-        moved = option == "perturbed"
-        return ReferenceEvaluator(in_float64(model, perturbed if moved else None)), option
+        change = partial(perturbed, option=option) if option in PERTURBATIONS else None
+        return ReferenceEvaluator(in_float64(model, change)), option
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""
         evaluator, option = compiled
-        if option == "perturbed":
-            inputs = [perturbed(i) for i in inputs]
+        if option in PERTURBATIONS:
+            inputs = [perturbed(i, option) for i in inputs]
         given = [probed(i, option) for i in inputs] if option in STAND_INS else inputs
         return list(evaluator.run(None, dict(zip(evaluator.input_names, given, strict=True))))

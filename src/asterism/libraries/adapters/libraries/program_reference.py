@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
-from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
+from asterism.libraries.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
 
 
 @LIBRARIES.register("program_reference")
@@ -23,8 +23,8 @@ class ProgramReference(FileLibrary):
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """The program in float64; off by float32's rounding; without special numbers in inputs."""
-        return ("float64", "perturbed", *STAND_INS)
+        """The program in float64; off by rounding; without special numbers in the inputs."""
+        return ("float64", *PERTURBATIONS, *STAND_INS)
 
     def _written(self, option: str) -> str:
         return GIVEN
@@ -53,18 +53,18 @@ def run(path, inputs):
         import torch
 
         module = in_float64(module_of(self.path(model_under_test, option)))
-        if option == "perturbed":
+        if option in PERTURBATIONS:
             for tensor in constants_of(module):
                 if tensor.is_floating_point():
-                    tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy()))
+                    tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy(), option))
         return module, option
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""
         module, option = compiled
         given = list(inputs)
-        if option == "perturbed":
-            given = [perturbed(i) for i in inputs]
+        if option in PERTURBATIONS:
+            given = [perturbed(i, option) for i in inputs]
         if option in STAND_INS:
             given = [probed(i, option) for i in inputs]
         return run_module(module, given)

@@ -31,7 +31,7 @@ from asterism.libraries.adapters.questions import (
     optimizer_of,
     squared_error,
 )
-from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
+from asterism.libraries.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
 from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, source_of
 from asterism.libraries.adapters.whole_graphs import (
     DIFFERENTIABLE,
@@ -60,7 +60,7 @@ class PyTorch(Library):
         "export",
         "keras_file",
         "float64",
-        "perturbed",
+        *PERTURBATIONS,
         *STAND_INS,
     )
     differentiates = True
@@ -186,7 +186,7 @@ def run(model, inputs):
         """The module, compiled or exported where the option says so."""
         import torch
 
-        reference = option in ("float64", "perturbed", *STAND_INS)
+        reference = option in ("float64", *PERTURBATIONS, *STAND_INS)
         model = model_under_test.keras(dtype="float64" if reference else None)
         model.eval()
         if option == "export":
@@ -195,8 +195,8 @@ def run(model, inputs):
         if option in WHOLE:
             return KerasFunction(WHOLE[option](model), differentiable=option in DIFFERENTIABLE)
         call = model
-        if option == "perturbed":
-            call = _Perturbed(model)
+        if option in PERTURBATIONS:
+            call = _Perturbed(model, option)
         if option in STAND_INS:
             call = _Probed(model, option)
         if option in ("compile", "compile_dynamic"):
@@ -300,7 +300,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
 _FUNCTIONS = {
     "eager": "model",
     "float64": "model",
-    **dict.fromkeys(("perturbed", *STAND_INS), "model"),
+    **dict.fromkeys((*PERTURBATIONS, *STAND_INS), "model"),
     "compile": "torch.compile(model)",
     "compile_dynamic": "torch.compile(model, dynamic=True)",
     **{option: f"{function.__name__}(model)" for option, function in WHOLE.items()},
@@ -322,8 +322,8 @@ def _helper(option: str) -> str:
 class _OnOtherWeights(ABC):
     """The float64 model with other weights and inputs."""
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def __init__(self, model: Any, option: str) -> None:
+        self._model, self._option = model, option
 
     @abstractmethod
     def weights(self, array: NDArray[Any]) -> NDArray[Any]:
@@ -342,10 +342,6 @@ class _OnOtherWeights(ABC):
 
 class _Probed(_OnOtherWeights):
     """With finite numbers in place of the special ones."""
-
-    def __init__(self, model: Any, option: str) -> None:
-        super().__init__(model)
-        self._option = option
 
     def weights(self, array: NDArray[Any]) -> NDArray[Any]:
         """Probed ones."""
@@ -366,13 +362,13 @@ class _Perturbed(_OnOtherWeights):
 
     def weights(self, array: NDArray[Any]) -> NDArray[Any]:
         """Moved ones."""
-        return perturbed(array)
+        return perturbed(array, self._option)
 
     def __call__(self, inputs: Any, training: bool) -> Any:
         import torch
 
         def off(tensor: Any) -> Any:
-            factors = perturbed(np.ones(tuple(tensor.shape)))
+            factors = perturbed(np.ones(tuple(tensor.shape)), self._option)
             return tensor * torch.from_numpy(factors) if tensor.is_floating_point() else tensor
 
         given = [off(i) for i in inputs] if isinstance(inputs, list) else off(inputs)

@@ -1,0 +1,76 @@
+"""Runs at a coarse precision: their rounding crosses a jump of a function, which is no bug."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import COARSELY_PERTURBED, FLOAT64
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.memo.graphs.graph import Node, sequential
+from asterism.memo.graphs.store import write_weights
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+
+HINTED = ("openvino:tf2onnx_bf16", "openvino:tf2onnx_f16")
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+
+
+def dense(activation):
+    return sequential(Tensor((1,)), [layer("Dense", units=1, activation=activation)])
+
+
+@pytest.fixture(scope="module")
+def worker_pool(tmp_path_factory):
+    weights = tmp_path_factory.mktemp("weights") / "weights.npz"
+    write_weights(weights, {})
+    with WorkerPool(("pytorch:eager", *HINTED, *FLOAT64), Limits(120, 8192), weights) as made:
+        yield made
+
+
+def ran(worker_pool, graph, numbers):
+    return worker_pool.run(Task(0, graph, {"normal": [np.float32(numbers)[:, None]]}))
+
+
+@pytest.mark.slow
+def test_a_jump_that_rounding_crosses_is_no_bug_and_a_wrong_value_beside_it_is(worker_pool):
+    bias, slope = np.diff(
+        ran(worker_pool, dense("linear"), [0, 1]).outputs["pytorch:float64"]["normal"][0][:, 0],
+        prepend=0,
+    )
+    wanted = np.append(np.linspace(-0.5004, -0.5001, 5), [-2.0, 2.0])  # hard_shrink jumps at -0.5
+    graph = dense("hard_shrink")
+    result = ran(worker_pool, graph, (wanted - bias) / slope)
+    for backend in HINTED:
+        assert 0 in result.outputs[backend]["normal"][0][:5], "some cross the jump"
+    verdict = judge(graph, result, JUDGE, 0)
+    assert verdict.findings == () and verdict.agreed == 3
+    fine = {b: o for b, o in result.outputs.items() if b not in COARSELY_PERTURBED}
+    assert judge(graph, replace(result, outputs=fine), JUDGE, 0).findings, "it shows nowhere else"
+    result.outputs[HINTED[0]]["normal"][0][-1] = 4.0
+    (found,) = judge(graph, result, JUDGE, 0).findings
+    assert (found.symptom, found.backends) == ("values differ", HINTED[:1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dtype", "backends", "asked"),
+    [
+        ("float32", ("pytorch:eager",), set()),
+        ("float32", HINTED, {"bfloat16"}),
+        ("float16", ("pytorch:eager",), {"float16"}),
+    ],
+)
+def test_coarse_rounding_is_measured_only_where_something_rounds_so(
+    worker_pool, dtype, backends, asked
+):
+    relu = Node("ReLU", {"dtype": dtype}, seed=0)
+    graph = sequential(Tensor((4,), dtype), [lambda _: relu])
+    inputs = {"normal": [np.ones((1, 4), dtype)]}
+    result = worker_pool.run(Task(0, graph, inputs, backends=(*backends, *FLOAT64)))
+    ran = [run for run in COARSELY_PERTURBED if run in result.outputs]
+    assert {COARSELY_PERTURBED[run] for run in ran} == asked and len(ran) == 2 * len(asked)

@@ -206,6 +206,10 @@ def test_reasons_say_the_share_its_interval_and_what_was_asked():
     assert repaired.word == "ship with the repair"
     assert repaired.reasons == (says_broken, f"repaired: {says_kept}")
     assert decide((kept, unsure), (kept,)).reasons == (says_unsure, f"repaired: {says_kept}")
+    lacking = decide((broken,), (kept, unsure))
+    assert lacking.word == "do not ship"
+    assert lacking.reasons == (says_broken, f"repaired: {says_unsure}")
+    assert decide((unsure,), (broken,)).word == "not enough inputs to say"
     assert found.to_json() == {
         "word": "do not ship",
         "reasons": [says_broken, says_unsure],

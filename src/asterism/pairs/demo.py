@@ -17,8 +17,9 @@ from asterism.data import DataParams, load
 #: The folder that the files are written to.
 FOLDER = Path("demo")
 
-#: The network learns from so many pictures; all others are there to test with.
-_LEARNT = 800
+#: The network learns from so many pictures; all others are there to test with. Half of these judge
+#: the repair: with 54 or more of a class, one that differs leaves no doubt at the thresholds.
+_LEARNT = 500
 
 #: Neurons of the two hidden layers.
 _WIDTHS = (32, 32)

@@ -81,7 +81,8 @@ class Verdict:
 
     Attributes:
         word: the verdict.
-        reasons: one sentence each, the deciding ones first.
+        reasons: one sentence each, the deciding ones first; of a repaired file that is not taken,
+            what it does not meet.
         criteria: all that was compared.
     """
 
@@ -141,14 +142,15 @@ def decide(criteria: tuple[Criterion, ...], repaired: tuple[Criterion, ...] | No
     if not failed and not unknown:
         return Verdict("ship", tuple(map(_sentence, criteria)), criteria)
     if repaired is not None and all(c.met for c in repaired):
-        reasons = (
-            *map(_sentence, failed or unknown),
-            *(f"repaired: {_sentence(c)}" for c in repaired),
-        )
+        reasons = (*map(_sentence, failed or unknown), *map(_of_the_repair, repaired))
         return Verdict("ship with the repair", reasons, criteria)
-    if failed:
-        return Verdict("do not ship", tuple(map(_sentence, [*failed, *unknown])), criteria)
-    return Verdict("not enough inputs to say", tuple(map(_sentence, unknown)), criteria)
+    lacking = [_of_the_repair(c) for c in repaired or () if not c.met]
+    reasons = (*map(_sentence, [*failed, *unknown]), *lacking)
+    return Verdict("do not ship" if failed else "not enough inputs to say", reasons, criteria)
+
+
+def _of_the_repair(criterion: Criterion) -> str:
+    return f"repaired: {_sentence(criterion)}"
 
 
 def _at_least(name: str, share: Share, threshold: float) -> Criterion:

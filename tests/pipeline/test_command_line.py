@@ -14,8 +14,8 @@ import typer
 from onnx import TensorProto, helper, numpy_helper
 from typer.testing import CliRunner
 
+from asterism import __version__, cli, config, project
 from asterism import budget as budgets
-from asterism import cli, config, project
 from asterism.cli.program import GROUPS
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
@@ -115,6 +115,11 @@ def test_help_calls_the_program_by_its_name(monkeypatch, capsys):
         cli.main()
     assert end.value.code == 0
     assert "asterism [OPTIONS] COMMAND" in capsys.readouterr().out
+
+
+def test_the_version_is_told_anywhere(here):
+    told = run("--version")
+    assert (told.output, told.exit_code) == (f"asterism {__version__}\n", 0)
 
 
 # check

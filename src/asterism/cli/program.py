@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from asterism import __version__
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.extras import missing_extra
@@ -51,6 +52,23 @@ app = typer.Typer(
         "`asterism vet` on your model. `--install-completion` lets the shell complete commands."
     ),
 )
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"asterism {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _asterism(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_tell_version, is_eager=True
+        ),
+    ] = False,
+) -> None: ...
 
 
 #: Options that several commands have.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64, PROBES, library_of
+from asterism.libraries.adapters.backends import COARSELY_PERTURBED, FLOAT64, PROBES, library_of
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.questions import (
     HESSIAN,
@@ -46,7 +46,9 @@ while str(ROOT / "benchmarks") in sys.path:  # where a file is called as a packa
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 REFERENCES = tuple(
-    r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates and r not in PROBES
+    r
+    for r in FLOAT64
+    if LIBRARIES[library_of(r)].differentiates and r not in (*PROBES, *COARSELY_PERTURBED)
 )
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
 FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}

@@ -15,6 +15,7 @@ from asterism.findings.campaign import (
     TAKEN,
     TRIAGED,
     Settings,
+    pieces_of,
     run_piece,
     run_pieces,
 )
@@ -94,6 +95,17 @@ def test_a_model_runs_again_where_other_backends_are_asked_for(tmp_path, monkeyp
     list(run_pieces(models, 3, both, tmp_path, elsewhere))
     list(run_pieces(models, 3, eager, tmp_path, elsewhere))
     assert ran[2:] == [(("a", "b", "c"), "piece-0003")]
+
+
+def test_folders_that_number_their_pieces_alike_are_all_counted(tmp_path):
+    known = [{"piece": "piece-0000", "models": 5}]  # of before names were written down
+    for folder, names in (("one", ["a"]), ("other", ["b"])):
+        facts = {"names": names, "backends": ["jax:jit"], "models": 1}
+        (tmp_path / folder / "piece-0001").mkdir(parents=True)
+        write_json(tmp_path / folder / "piece-0001" / FACTS, facts)
+    for folder in ("one", "other", "one"):
+        known = pieces_of(tmp_path / folder, known)
+    assert [piece["models"] for piece in known] == [5, 1, 1]
 
 
 def test_processes_share_a_campaign(tmp_path, monkeypatch):

@@ -133,12 +133,20 @@ def _took(folder: Path, what: Sequence[str], taken: ExitStack) -> bool:
 
 
 def pieces_of(folder: Path, elsewhere: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Facts of all pieces: those that a collection knows, and those of the folder after them."""
-    by_name = {str(facts["piece"]): dict(facts) for facts in elsewhere}
-    by_name |= {
-        path.name: {"piece": path.name, **read_json(path / FACTS)} for path in finished(folder)
-    }
-    return list(by_name.values())
+    """Facts of all pieces: those that a collection knows, and those of the folder after them.
+
+    A piece is what ran. Its name alone is none: folders that were begun beside each other number
+    their pieces alike.
+    """
+    here = [{"piece": path.name, **read_json(path / FACTS)} for path in finished(folder)]
+    by_work = {_work_of(facts): dict(facts) for facts in (*elsewhere, *here)}
+    return list(by_work.values())
+
+
+def _work_of(facts: Mapping[str, Any]) -> tuple[object, ...]:
+    """Which models ran in which backends; the piece's name where these were not written down."""
+    names = tuple(facts.get("names", ())) or (str(facts["piece"]),)
+    return names, tuple(facts.get("backends", ()))
 
 
 def finished(folder: Path) -> list[Path]:

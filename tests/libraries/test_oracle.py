@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.libraries.adapters.backends import FLOAT64, PERTURBED, PERTURBED_FROM, REFERENCES
-from asterism.libraries.judging.compare import d_mad, first_difference, spreads
+from asterism.libraries.judging.compare import d_mad, first_difference, spreads_by_rounding
 from asterism.libraries.judging.finding import Finding, signature, skeleton
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
@@ -76,20 +76,24 @@ def test_the_spread_is_how_far_rounding_moves_a_finite_element_at_most():
     moved = [np.array([[1.5, -2.75], [np.inf, np.nan]]), np.zeros((0, 3)), np.ones(2)]
     float32 = EPSILON["float32"]
     for one, other in ((reference, moved), (moved, reference)):
-        assert spreads(one, {"float32": [other]}, float32) == [0.75, 0.0, 0.0]
+        assert spreads_by_rounding(one, {"float32": [other]}, float32) == [0.75, 0.0, 0.0]
     for none in ({}, {"float32": []}, {"float32": [[m[:1] for m in moved]]}):
-        assert spreads(reference, none, float32) == [0.0] * 3, "where nothing was moved alike"
+        assert spreads_by_rounding(reference, none, float32) == [0.0] * 3, (
+            "where nothing was moved alike"
+        )
 
 
 def test_a_jump_that_only_coarse_rounding_crosses_counts_for_the_coarse_dtype():
     reference, smooth, jump = [np.array([-0.5])], [np.array([-0.5001])], [np.array([0.0])]
     moved = {"float32": [smooth], "float16": [reference], "bfloat16": [reference, jump]}
     coarser = EPSILON["bfloat16"] / EPSILON["float32"]
-    assert spreads(reference, moved, EPSILON["bfloat16"]) == [pytest.approx(1e-4)]
+    assert spreads_by_rounding(reference, moved, EPSILON["bfloat16"]) == [pytest.approx(1e-4)]
     moved["float32"] = [reference]
-    assert spreads(reference, moved, EPSILON["bfloat16"]) == [pytest.approx(0.5 / coarser)]
+    assert spreads_by_rounding(reference, moved, EPSILON["bfloat16"]) == [
+        pytest.approx(0.5 / coarser)
+    ]
     for dtype in ("float32", "float16"):
-        assert spreads(reference, moved, EPSILON[dtype]) == [0.0]
+        assert spreads_by_rounding(reference, moved, EPSILON[dtype]) == [0.0]
 
 
 @pytest.mark.parametrize("reference", REFERENCES)

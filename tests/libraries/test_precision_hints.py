@@ -1,4 +1,4 @@
-"""Runs at a coarse precision: their rounding crosses a jump of a function, which is no bug."""
+"""Backends at a coarse precision: rounding that crosses a jump of a function is no bug."""
 
 from dataclasses import replace
 

@@ -135,8 +135,8 @@ def _took(folder: Path, what: Sequence[str], taken: ExitStack) -> bool:
 def pieces_of(folder: Path, elsewhere: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Facts of all pieces: those that a collection knows, and those of the folder after them.
 
-    A piece is what ran. Its name alone is none: folders that were begun beside each other number
-    their pieces alike.
+    Its models and backends tell which piece it is, since separate folders number their pieces
+    alike.
     """
     here = [{"piece": path.name, **read_json(path / FACTS)} for path in finished(folder)]
     by_work = {_work_of(facts): dict(facts) for facts in (*elsewhere, *here)}

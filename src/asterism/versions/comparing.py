@@ -5,7 +5,7 @@ Each output element has a bound of its own, as for the oracle: what rounding exp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,10 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.judging.compare import (
     Difference,
+    Moved,
     first_difference,
     moved_of,
-    spreads,
+    spreads_by_rounding,
     tolerance_for,
 )
 from asterism.libraries.judging.params import JudgeParams
@@ -31,9 +32,6 @@ from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.universe.tensors import EPSILON
 from asterism.versions.model_files import ModelFile
-
-#: Perturbed float64 runs, by the dtype whose rounding moves their inputs and weights.
-Moved = Mapping[str, Sequence[Sequence[NDArray[Any]]]]
 
 #: What an upgrade can do to a model, the worst first, and what each word means on the page.
 CHANGES = {
@@ -227,7 +225,7 @@ def probes_of(subject: ModelFile, result: Result, distribution: str) -> Probes |
 def spreads_of(
     reference: Sequence[NDArray[Any]], moved: Moved, tolerance: Tolerance
 ) -> list[float]:
-    """How far rounding moves each output, see :func:`~asterism.libraries.judging.compare.spreads`.
+    """How far rounding moves each output; truth values count as 0 and 1.
 
     Args:
         reference: the float64 run.
@@ -235,7 +233,7 @@ def spreads_of(
         tolerance: whose dtype's rounding counts beside float32's.
     """
     numbers = {dtype: [_numbers(run) for run in runs] for dtype, runs in moved.items()}
-    return spreads(_numbers(reference), numbers, tolerance.epsilon)
+    return spreads_by_rounding(_numbers(reference), numbers, tolerance.epsilon)
 
 
 def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -28,7 +28,7 @@ REFERENCES = (*INDEPENDENT, "tensorflow:float64")
 
 
 def _perturbed_runs(library: str) -> dict[str, tuple[str, ...]]:
-    """A library's float64 runs with inputs and weights off by rounding, by the rounding's dtype."""
+    """A library's perturbed float64 runs, by the dtype whose rounding moves inputs and weights."""
     runs: dict[str, tuple[str, ...]] = {}
     for option, (dtype, _) in PERTURBATIONS.items():
         runs[dtype] = (*runs.get(dtype, ()), f"{library}:{option}")
@@ -39,8 +39,10 @@ def _perturbed_runs(library: str) -> dict[str, tuple[str, ...]]:
 PERTURBED, PERTURBED_FROM = _perturbed_runs("pytorch"), "pytorch:float64"
 #: Float64 runs with finite numbers in place of special ones: what is to be judged there follows.
 PROBES = ("pytorch:probe_high", "pytorch:probe_low")
+#: Float64 runs on other inputs than the ones that are judged.
+ON_OTHER_INPUTS = (*chain(*PERTURBED.values()), *PROBES)
 #: All that runs in float64.
-FLOAT64 = (*REFERENCES, *chain(*PERTURBED.values()), *PROBES)
+FLOAT64 = (*REFERENCES, *ON_OTHER_INPUTS)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ OF_PROGRAMS = FileReferences("program_reference", "pytorch_program")
 FILE_PROBES = (*OF_ONNX.probes, *OF_PROGRAMS.probes)
 FILE_FLOAT64 = (*OF_ONNX.all, *OF_PROGRAMS.all)
 
-#: Perturbed runs for a dtype coarser than float32, which only have a use where one is computed in.
+#: The perturbed runs of dtypes coarser than float32, each with its dtype. They are asked for only
+#: where something computes in that dtype.
 COARSELY_PERTURBED = {
     run: dtype
     for runs in (PERTURBED, OF_ONNX.perturbed, OF_PROGRAMS.perturbed)

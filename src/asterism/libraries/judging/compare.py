@@ -15,6 +15,9 @@ from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.universe.tensors import EPSILON
 
+#: Outputs of perturbed float64 runs, by the dtype whose rounding moves their inputs and weights.
+Moved = Mapping[str, Sequence[Sequence[NDArray[Any]]]]
+
 #: Kinds of difference, the worst first.
 DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
 
@@ -35,15 +38,14 @@ class Difference:
     excess: float
 
 
-def spreads(
-    reference: Sequence[NDArray[Any]],
-    moved: Mapping[str, Sequence[Sequence[NDArray[Any]]]],
-    epsilon: float,
+def spreads_by_rounding(
+    reference: Sequence[NDArray[Any]], moved: Moved, epsilon: float
 ) -> list[float]:
-    """How far rounding moves each output of the float64 run, at most, for float32's rounding of 1.
+    """How far rounding moves each output of the float64 run at most, scaled to float32's rounding.
 
-    Where the outputs are smooth, the rounding of a coarser dtype moves them so many times as far
-    as it is coarser. Where they jump nearby it moves them further, which counts for that dtype.
+    :meth:`Tolerance.of` multiplies by how much coarser the dtype of the outputs is. That is right
+    for smooth functions. Where a function jumps nearby, the coarse rounding moves an output
+    further, and the perturbed runs of the coarse dtype say how far.
     What is too large for float32 says nothing of the other elements.
 
     Args:
@@ -68,8 +70,8 @@ def moved_of(
     outputs: Mapping[str, Mapping[str, Sequence[NDArray[Any]]]],
     perturbed: Mapping[str, Sequence[str]],
     distribution: str,
-) -> dict[str, list[Sequence[NDArray[Any]]]]:
-    """What perturbed runs gave, those of them that ran, by the dtype of their rounding.
+) -> Moved:
+    """The outputs of the perturbed runs that ran, by the dtype of their rounding.
 
     Args:
         outputs: by backend and distribution.
@@ -126,7 +128,7 @@ def first_difference(
         outputs: what a backend gave.
         reference: the float64 run.
         dtypes: dtype that each output must have.
-        spreads: of each output, from :func:`spreads`.
+        spreads: of each output, from :func:`spreads_by_rounding`.
         tolerance: what may differ.
         probes: what tells which elements are judged where inputs are special; None: all are.
     """
@@ -154,7 +156,7 @@ def bounds(
     Args:
         at: number of the output.
         reference: the float64 run.
-        spread: from :func:`spreads`.
+        spread: from :func:`spreads_by_rounding`.
         tolerance: what may differ.
         probes: of special inputs; None where there are none.
         output: what is judged; None for what holds whatever came.

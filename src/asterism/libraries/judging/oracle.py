@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from asterism.core.randomness.random_streams import stream
 from asterism.libraries.adapters.backends import (
+    ON_OTHER_INPUTS,
     PERTURBED,
     PERTURBED_FROM,
     PROBES,
@@ -33,7 +33,7 @@ from asterism.libraries.judging.compare import (
     d_mad,
     first_difference,
     moved_of,
-    spreads,
+    spreads_by_rounding,
     tolerance_for,
 )
 from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, WRONG_BUFFERS, Finding
@@ -48,9 +48,6 @@ from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
-
-#: Runs on other inputs than the ones that are judged.
-_HELPERS = (*chain(*PERTURBED.values()), *PROBES)
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def _failures(graph: Graph, result: Result) -> list[Finding]:
     blew up always is one's.
     """
     failed = [result.outcomes[r] for r in under_test(result.outcomes) if result.outcomes[r].failed]
-    fine = [r for r in result.outcomes if r not in _HELPERS and result.outcomes[r].ran]
+    fine = [r for r in result.outcomes if r not in ON_OTHER_INPUTS and result.outcomes[r].ran]
     found = []
     if not fine:
         failed = [o for o in failed if o.killed]
@@ -216,11 +213,12 @@ def differences(
     said = vote_of(graph, result, distribution, params, nodes)
     references = {r: result.outputs[r][distribution] for r in said.right}
     probes = None if strictly else probes_of(graph, result, distribution)
+    backends = (*under_test(result.outputs), *said.odd)
+    tolerances = {backend: tolerance_for(backend, tolerance) for backend in backends}
+    spreads = {t: spreads_of(result, distribution, t) for t in set(tolerances.values())}
     found: dict[str, Difference | None] = {}
-    for backend in (*under_test(result.outputs), *said.odd):
-        given = result.outputs[backend][distribution]
-        allowed = tolerance_for(backend, tolerance)
-        spread = spreads_of(result, distribution, allowed)
+    for backend, allowed in tolerances.items():
+        given, spread = result.outputs[backend][distribution], spreads[allowed]
         own = [str(array.dtype) for array in given] if backend in said.odd else dtypes
         each = [
             first_difference(
@@ -243,7 +241,7 @@ def spreads_of(result: Result, distribution: str, tolerance: Tolerance) -> list[
     """How far rounding alone moves each output; None where that was not measured."""
     base = result.outputs.get(PERTURBED_FROM, {}).get(distribution)
     moved = moved_of(result.outputs, PERTURBED, distribution)
-    return spreads(base, moved, tolerance.epsilon) if base is not None else None
+    return spreads_by_rounding(base, moved, tolerance.epsilon) if base is not None else None
 
 
 def _distance(difference: Difference | None) -> tuple[int, float]:

@@ -48,7 +48,7 @@ def vote(
 
     Args:
         outputs: of each reference that ran, float64.
-        spreads: of each output, from :func:`asterism.libraries.judging.compare.spreads`.
+        spreads: of each output, from :func:`.compare.spreads_by_rounding`.
         tolerance: what may differ.
         probes: of special inputs, for which more than one answer may be right; None for others.
     """

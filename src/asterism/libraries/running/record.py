@@ -11,7 +11,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError, concerning
-from asterism.libraries.adapters.backends import PERTURBED, PROBES, REFERENCES, is_backend
+from asterism.libraries.adapters.backends import ON_OTHER_INPUTS, REFERENCES, is_backend
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Outputs, Result
 from asterism.libraries.running.tolerance import CLOSE_ULPS, Tolerance
@@ -29,9 +28,6 @@ from asterism.memo.graphs.graph import Graph
 #: The folders of a record.
 FOLDERS = ("outcomes", "outputs")
 _OUTCOMES, _OUTPUTS = FOLDERS
-
-#: Runs that are never said by another one's arrays: how little they differ is what they tell.
-_OWN = (*chain(*PERTURBED.values()), *PROBES)
 
 #: A name of an array, and the dtype that it is rounded to where it stands for another one.
 _NAME = re.compile(r"(?P<array>[0-9a-f]{20})( as (?P<dtype>float16|float32|float64))?")
@@ -190,7 +186,8 @@ def _named(outputs: Outputs, graph: Graph, arrays: dict[str, NDArray[Any]]) -> d
         within = closest if backend in REFERENCES else close
         names[backend] = []
         for at, output in enumerate(outputs[backend]):
-            known = exact.setdefault(at, {}) if backend not in _OWN else {}
+            # How little a run on other inputs differs is what it tells: its arrays are all kept.
+            known = exact.setdefault(at, {}) if backend not in ON_OTHER_INPUTS else {}
             like = next((n for n, ref in known.items() if stands_for(ref, output, within)), None)
             name = _hash(output) if like is None else f"{like} as {output.dtype}"
             names[backend].append(name)

@@ -87,7 +87,7 @@ class Task:
 
     @property
     def dtypes(self) -> set[str]:
-        """What it computes in, as far as its layers say so, or the inputs of a given file."""
+        """Dtypes of the tensors between its layers; of a given file, those of its inputs."""
         if isinstance(self.graph, Graph):
             return {tensor.dtype for tensor in self.graph.tensors.values()}
         return {str(array.dtype) for arrays in self.inputs.values() for array in arrays}

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from small_findings import candidate
@@ -9,11 +10,15 @@ from typer.testing import CliRunner
 
 from asterism.cli import app
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.findings.checking import elsewhere, made_environments, note_elsewhere
-from asterism.findings.entry import read_entries
+from asterism.findings.entry import Entry, read_entries
+from asterism.findings.page import index_page
 from asterism.libraries.adapters.environments import environment
+from asterism.versions.making import make
 
+ROOT = Path(__file__).parents[2]
 DEFINITION = """\
 python: "3.11"
 download_mb: 1
@@ -64,9 +69,10 @@ def test_findings_of_a_converter_run_in_its_versions(project):
 
 
 @pytest.mark.parametrize("text", ["import sys\nsys.exit(2)\n", "import time\ntime.sleep(60)\n"])
-def test_a_check_that_cannot_tell_says_nothing(project, text):
+def test_a_check_that_fails_otherwise_or_takes_too_long_cannot_tell(project, text):
     entry = finding(project, text=text)
-    assert elsewhere(project / "findings", entry, ["jax@0.1"], seconds=0.5) == {}
+    found = elsewhere(project / "findings", entry, ["jax@0.1"], seconds=0.5)
+    assert found == {"jax@0.1": "cannot tell"}
 
 
 def test_an_environment_that_is_not_made_is_told(project):
@@ -91,6 +97,18 @@ def test_what_another_process_notes_meanwhile_stays(project):
     assert noted.elsewhere == {"jax@0.1": "has it", "jax@0.2": "has it not"}
 
 
+def test_the_index_has_versions_by_what_they_say_in_their_own_order(project):
+    told = {"jax@0.10": "has it", "jax@0.9": "has it", "jax@0.5": "cannot tell"}
+    page = index_page([finding(project, elsewhere=told)], {})
+    assert "| has it: jax@0.9, jax@0.10 |" in page
+
+
+def test_the_index_names_those_that_cannot_tell_where_none_can(project):
+    told = {"jax@0.10": "cannot tell", "jax@0.9": "cannot tell"}
+    page = index_page([finding(project, elsewhere=told)], {})
+    assert "| cannot tell: jax@0.9, jax@0.10 |" in page
+
+
 def test_the_command_notes_it_in_the_index(project):
     finding(project)
     finding(project, "other", library="openvino")
@@ -111,4 +129,20 @@ def test_the_command_notes_it_in_the_index(project):
     rows = (project / "findings/README.md").read_text().splitlines()
     (one,) = [row for row in rows if "(one/report.md)" in row]
     (other,) = [row for row in rows if "(other/report.md)" in row]
-    assert "| jax@0.1: has it, jax@0.2: has it not |" in one and "has it" not in other
+    assert "| has it: jax@0.1; has it not: jax@0.2 |" in one and "has it" not in other
+
+
+@pytest.mark.slow
+def test_real_versions_of_keras_say_what_the_index_says(tmp_path, monkeypatch):
+    """Keras 3.12 lacks a bug that 3.14 has; both lie over the installed packages."""
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path))
+    monkeypatch.chdir(ROOT)
+    versions = ["keras@3.12", "keras@3.14"]
+    try:
+        for name in versions:
+            make(environment(name), print)
+    except UserError as error:
+        pytest.skip(f"no package index is reached: {error}")
+    entry = read_record(Entry, ROOT / "findings/keras-attention-fails-3351b7/finding.json")
+    found = elsewhere(ROOT / "findings", entry, versions)
+    assert found == {"keras@3.12": "has it not", "keras@3.14": "has it"}

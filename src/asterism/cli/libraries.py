@@ -158,9 +158,9 @@ def check_findings(
     chosen = sample_of(entries, sample, 0) if sample else entries
     if environment:
         for entry in note_elsewhere(folder, chosen, environment, seconds):
-            said = {name: entry.elsewhere[name] for name in environment if name in entry.elsewhere}
-            for name, word in said.items():
-                print(f"{word:16} {name:20} {entry.name}", flush=True)
+            for name in environment:
+                if name in entry.elsewhere:  # it is not one of another library
+                    print(f"{entry.elsewhere[name]:16} {name:20} {entry.name}", flush=True)
         write_pages_of(folder)
         return
     checked = []

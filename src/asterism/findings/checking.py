@@ -25,8 +25,11 @@ SECONDS = 300
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
 
-#: What another version's exit status says of a finding; the other ones say nothing.
+#: What a check's exit status in another version says of a finding.
 ELSEWHERE: Mapping[int | None, str] = {1: "has it", 0: "has it not"}
+
+#: What every other exit status and a check that takes too long say.
+CANNOT_TELL = "cannot tell"
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def check_all(
 def elsewhere(
     collection: Path, entry: Entry, environments: Iterable[str], seconds: float = SECONDS
 ) -> dict[str, str]:
-    """Whether other versions have a finding, by environment; those that cannot tell are left out.
+    """Whether other versions have a finding, by environment.
 
     Args:
         collection: the folder of the finding's folder.
@@ -102,8 +105,7 @@ def elsewhere(
     for name in environments:
         if _package_of(product_of(name)) == _package_of(entry.library):
             status = check_status(check, environment(name).interpreter(), seconds)
-            if status in ELSEWHERE:
-                found[name] = ELSEWHERE[status]
+            found[name] = ELSEWHERE.get(status, CANNOT_TELL)
     return found
 
 

@@ -13,8 +13,10 @@ from asterism.core.files.records import record_from
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
+from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
 from asterism.findings.entry import VERDICTS, Entry
 from asterism.findings.phase import CONVERTING_LIBRARIES, PHASES, PLAIN, is_of_compiled_code
+from asterism.libraries.adapters.environments import by_version
 from asterism.libraries.reporting.markdown import cell
 
 INDEX, CAMPAIGN = "README.md", "campaign.md"
@@ -342,7 +344,15 @@ def _issue(entry: Entry) -> str:
 
 
 def _elsewhere(entry: Entry) -> str:
-    return ", ".join(f"{version}: {word}" for version, word in sorted(entry.elsewhere.items()))
+    """What other versions say: ``has it: openvino@2025.0, openvino@2025.4; has it not: …``.
+
+    Those that cannot tell are named where none can.
+    """
+    names = sorted(entry.elsewhere, key=by_version)
+    them = {w: [n for n in names if entry.elsewhere[n] == w] for w in ELSEWHERE.values()}
+    if names and not any(them.values()):
+        return f"{CANNOT_TELL}: {', '.join(names)}"
+    return "; ".join(f"{word}: {', '.join(those)}" for word, those in them.items() if those)
 
 
 def _write(path: Path, text: str) -> None:

@@ -120,8 +120,14 @@ class Environment:
 
 
 def names(folder: Path = FOLDER) -> list[str]:
-    """Names of the environments that have a file."""
-    return sorted(path.stem for path in folder.glob("*@*.yaml"))
+    """Names of the environments that have a file, earlier versions of a library first."""
+    return sorted((path.stem for path in folder.glob("*@*.yaml")), key=by_version)
+
+
+def by_version(name: str) -> tuple[str, list[int]]:
+    """A key that sorts environments by library and version, so that 3.8 comes before 3.12."""
+    library, _, release = name.partition("@")
+    return library, [int(number) for number in re.findall(r"[0-9]+", release)]
 
 
 def environment(name: str, folder: Path = FOLDER) -> Environment:

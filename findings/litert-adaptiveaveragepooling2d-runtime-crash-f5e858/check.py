@@ -26,7 +26,7 @@ import keras
 import numpy as np
 
 EXCEPTION = 'RuntimeError'
-WORDS = ['BytesRequired', 'number', 'of', 'elements', 'overflowed', 'XNNPack', 'delegate', 'failed', 'to', 'get']
+WORDS = ['XNNPack', 'delegate', 'failed', 'prepare']
 
 
 def recorded(error):

@@ -6,9 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.environments import environment
 from asterism.libraries.adapters.keras2 import keras2_layer, write_keras2
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.running.inputs import sample_inputs
@@ -16,8 +14,8 @@ from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
-from asterism.versions import making
 from memo.small_graphs import layer
+from real_environments import make_or_skip
 
 ROOT = Path(__file__).parents[2]
 NAME = "keras_mxnet@2.2.4"
@@ -87,10 +85,7 @@ def pool(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASTERISM_STATE_ROOT", str(tmp_path_factory.mktemp("state")))
         patch.chdir(ROOT)
-        try:
-            making.make(environment(NAME), print)
-        except UserError as error:
-            pytest.skip(f"no package index is reached: {error}")
+        make_or_skip(NAME)
         with WorkerPool(BACKENDS, Limits(240.0, 3000)) as started:
             assert started.start() == {}
             yield started

@@ -12,10 +12,8 @@ from small_files import onnx_model
 from typer.testing import CliRunner
 
 from asterism.cli import app
-from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.adapters.environments import environment
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter
@@ -25,8 +23,8 @@ from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.versions import making
 from pipeline.page_commands import commands
+from real_environments import make_or_skip
 
 ROOT = Path(__file__).parents[2]
 OLD = "onnxruntime@1.17"
@@ -42,10 +40,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASTERISM_STATE_ROOT", str(folder))
         patch.chdir(ROOT)
-        try:
-            making.make(environment(OLD), print)
-        except UserError as error:
-            pytest.skip(f"no package index is reached: {error}")
+        make_or_skip(OLD)
     return folder
 
 

@@ -89,7 +89,7 @@ def check_all(
 def elsewhere(
     collection: Path, entry: Entry, environments: Iterable[str], seconds: float = SECONDS
 ) -> dict[str, str]:
-    """Whether other versions have a finding, by environment.
+    """Whether other versions have a finding, or cannot tell, by environment.
 
     Args:
         collection: the folder of the finding's folder.

@@ -43,7 +43,8 @@ class Entry:
         also: signatures of findings with the same cause.
         phase: of a failure, as :mod:`asterism.findings.phase` found it; empty where it is none.
         known: link to an issue; empty where none is known.
-        elsewhere: whether other versions have it, by environment.
+        elsewhere: what checks in other versions said, by environment: ``has it``, ``has it not`` or
+            ``cannot tell``.
         finding: as the oracle has it, where a layer showed it.
     """
 

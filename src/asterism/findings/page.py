@@ -344,15 +344,16 @@ def _issue(entry: Entry) -> str:
 
 
 def _elsewhere(entry: Entry) -> str:
-    """What other versions say: ``has it: openvino@2025.0, openvino@2025.4; has it not: …``.
+    """Which other versions have it: ``has it: openvino@2025.0, openvino@2025.4; has it not: …``.
 
-    Those that cannot tell are named where none can.
+    Versions that cannot tell are named only where no other version can.
     """
-    names = sorted(entry.elsewhere, key=by_version)
-    them = {w: [n for n in names if entry.elsewhere[n] == w] for w in ELSEWHERE.values()}
-    if names and not any(them.values()):
-        return f"{CANNOT_TELL}: {', '.join(names)}"
-    return "; ".join(f"{word}: {', '.join(those)}" for word, those in them.items() if those)
+    said = entry.elsewhere
+    versions = sorted(said, key=by_version)
+    saying = {word: [v for v in versions if said[v] == word] for word in ELSEWHERE.values()}
+    if versions and not any(saying.values()):
+        saying = {CANNOT_TELL: versions}
+    return "; ".join(f"{word}: {', '.join(some)}" for word, some in saying.items() if some)
 
 
 def _write(path: Path, text: str) -> None:

@@ -46,7 +46,7 @@ def spreads_by_rounding(
     :meth:`Tolerance.of` multiplies by how much coarser the dtype of the outputs is. That is right
     for smooth functions. Where a function jumps nearby, the coarse rounding moves an output
     further, and the perturbed runs of the coarse dtype say how far.
-    What is too large for float32 says nothing of the other elements.
+    Elements too large for float32 are left out.
 
     Args:
         reference: the float64 run.

@@ -1,0 +1,15 @@
+"""Environments of other versions, made from a package index as users make them."""
+
+import pytest
+
+from asterism.core.messages.errors import UserError
+from asterism.libraries.adapters.environments import environment
+from asterism.versions.making import make
+
+
+def make_or_skip(name):
+    """Make an environment; the test is skipped where no package index is reached."""
+    try:
+        make(environment(name), print)
+    except UserError as error:
+        pytest.skip(f"no package index is reached: {error}")

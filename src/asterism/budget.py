@@ -99,14 +99,13 @@ def _measured(project: Path, stage: Stage) -> Stage:
     return Stage(stage.name, stage.seconds, stage.megabytes, took, held)
 
 
-def table(found: list[Stage], run: Stage) -> str:
+def table(found: list[Stage], run: Stage) -> list[str]:
     """What the command prints: a line for each stage, the sums of seconds, and the whole run."""
     lines = [f"{'stage':26}{'seconds':>9}{'budget':>8}{'MB':>8}{'budget':>8}"]
     lines += [_line(stage.name, stage) for stage in found]
     total, allowed = sum(s.took or 0 for s in found), sum(s.seconds for s in found)
     lines.append(f"{'all, one after another':26}{total:>9.1f}{allowed:>8.0f}")
-    lines.append(_line("the whole run", run))
-    return "\n".join(lines)
+    return [*lines, _line("the whole run", run)]
 
 
 def _line(name: str, stage: Stage) -> str:

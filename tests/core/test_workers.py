@@ -120,14 +120,12 @@ def test_a_worker_ends_by_itself_when_its_parent_closes_the_channel(tmp_path):
     assert (tmp_path / "ended").exists()
 
 
-def test_standard_output_is_kept_or_goes_where_the_parents_goes(capfd):
-    for quiet in (True, False):
-        worker = WorkerProcess(obey, (), ENVIRONMENT, quiet=quiet)
-        worker.start()
-        assert ask(worker, b"talk") == b"talk"
-        said = death_of(worker, b"exit:1").said
-        assert said == (["to standard output"] if quiet else [])
-        assert ("to standard output" in capfd.readouterr().out) is not quiet
+def test_standard_output_is_kept(capfd):
+    worker = WorkerProcess(obey, (), ENVIRONMENT)
+    worker.start()
+    assert ask(worker, b"talk") == b"talk"
+    assert death_of(worker, b"exit:1").said == ["to standard output"]
+    assert capfd.readouterr().out == ""
 
 
 def test_forks_come_from_one_process_that_prepares_once(tmp_path):

@@ -37,7 +37,7 @@ def test_errors_and_warnings_are_counted_and_advice_stands_below():
     checks = [Check("a", "ok", "fine"), Check("longer", "error", "bad", "do it")]
     checks.append(Check("b", "warning", "so"))
     assert as_json(checks)["error"] == as_json(checks)["warning"] == 1
-    assert as_text(checks).splitlines() == [
+    assert as_text(checks) == [
         "ok       a       fine",
         "error    longer  bad",
         "                 → do it",

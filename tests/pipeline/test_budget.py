@@ -72,7 +72,7 @@ def test_the_last_run_stands_beside_its_budget(project):
     assert lines[2].split() == ["two@x", "3.1", "3", "200", "200", "over"]
     assert lines[3].split()[-2:] == ["3.1", "5"]
     assert lines[4].split() == ["the", "whole", "run", "-", "4", "-", "250"]
-    assert table(stages(project), whole_run(project)) == done.stdout.rstrip("\n")
+    assert table(stages(project), whole_run(project)) == done.stdout.splitlines()
 
 
 def test_a_run_of_some_stages_is_no_whole_run(project):

@@ -411,7 +411,7 @@ def pipeline_of(root, note, monkeypatch):
 
     monkeypatch.setattr(repository, "open_checked_repository", opened)
     monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
-    note(run_table, "run_table", "a table")
+    note(run_table, "run_table", ["a table"])
     note(config, "check_params")
     note(pipeline, "use_this_python")
     note(pipeline, "open_ends", ["stale"])

@@ -106,7 +106,7 @@ def test_the_table_says_what_ran_what_came_from_the_cache_and_what_it_took(tmp_p
     (tmp_path / "logs/fuzz-state.run.json").write_text(json.dumps(facts))
     (tmp_path / "logs/old.run.json").write_text("[]")
     plan = planned("up", "fuzz@state", "old", "cached")
-    lines = run_table(tmp_path, plan, plan[1:], ["fuzz@state", "old"]).splitlines()
+    lines = run_table(tmp_path, plan, plan[1:], ["fuzz@state", "old"])
     assert [line.split() for line in lines] == [
         ["stage", "seconds", "MB"],
         ["fuzz@state", "ran", "12.3", "456"],

@@ -195,7 +195,7 @@ def test_files_that_are_no_pair_are_one_line(pair, tmp_path):
 
 
 def test_models_and_inputs_are_described(pair):
-    told = describe_model(pair / "int8.onnx")
+    told = "\n".join(describe_model(pair / "int8.onnx"))
     assert "ONNX" in told and "on integers" in told and "takes   x float32 (?, 64)" in told
     assert "yes     vet a compressed version" in told
     assert "arrays of NumPy" in describe_inputs(pair / "inputs.npz")

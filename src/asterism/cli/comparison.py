@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from asterism.cli.completion import page_names, revision_names
 from asterism.cli.program import LOOK, AsJson, ShowPage, app, require_root, show_page
+from asterism.core.messages.terminal import say, say_json
 
 
 @app.command(rich_help_panel=LOOK)
@@ -34,10 +34,10 @@ def runs(
     found = results.compare_runs(Path.cwd(), all_commits=all_commits)
     command = results.dvc_command(found, all_commits=all_commits, everything=everything or as_json)
     if as_json:
-        print(json.dumps(results.as_json(found, command), indent=1))
+        say_json(results.as_json(found, command))
     else:
         width = shutil.get_terminal_size().columns
-        print(results.as_text(found, command, everything=everything, width=width))
+        say(*results.as_text(found, command, everything=everything, width=width))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -76,12 +76,12 @@ def diff(
     both = [open_revision(root, name, cache) for name in (before, after)]
     found = differences.find_differences(*both)
     if as_json:
-        print(json.dumps(differences.as_json(found), indent=1))
+        say_json(differences.as_json(found))
         return
     name = f"{before}..{after}".replace("/", "-")
     page = output if output is not None else Path("diffs") / f"{name}.html"
     difference_page.write_differences(page, found)
-    print(difference_page.as_text(found))
+    say(*difference_page.as_text(found))
     show_page(page, show)
 
 

@@ -10,6 +10,9 @@ from asterism.core.messages.errors import UserError
 #: A stage's name in ``dvc.yaml``, which is indented by two.
 _STAGE = re.compile(r"^  (\w+):$", re.MULTILINE)
 
+#: A name that stands for itself in a shell, and is no option.
+_WORD = re.compile(r"[\w.@][\w./@+-]*")
+
 
 def stage_names(incomplete: str) -> list[str]:
     """Stages that begin so; those of several variants with each that has run."""
@@ -46,4 +49,5 @@ def revision_names(incomplete: str) -> list[str]:
 
 
 def _beginning(known: list[str], incomplete: str) -> list[str]:
-    return sorted({name for name in known if name.startswith(incomplete)})
+    """Those that a shell takes as one plain word: it puts them into a line that it will run."""
+    return sorted({name for name in known if _WORD.fullmatch(name) and name.startswith(incomplete)})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 from asterism.cli.program import BEGIN, AsJson, app
+from asterism.core.messages.terminal import say, say_json
 
 
 @app.command(rich_help_panel=BEGIN)
@@ -21,5 +21,8 @@ def doctor(
 
     checks = examination.examine(Path.cwd())
     facts = check.as_json(checks)
-    print(json.dumps(facts, indent=1) if as_json else check.as_text(checks))
+    if as_json:
+        say_json(facts)
+    else:
+        say(*check.as_text(checks))
     sys.exit(1 if facts["error"] else 0)

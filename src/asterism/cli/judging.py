@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from functools import partial
@@ -20,6 +19,7 @@ from asterism.cli.program import (
     show_page,
 )
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say, say_json
 
 if TYPE_CHECKING:
     from asterism.report.section import Answer
@@ -61,34 +61,34 @@ def judge_tests(
 
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
-    say = partial(typer.echo, err=as_json)
-    make_sure_of_a_project(say)
+    tell = partial(say, error=as_json)
+    make_sure_of_a_project(tell)
     asked = JudgeRequest(
         model=model, data=data, preprocessing=preprocessing, overrides=override or (), name=name
     )
     run = judge_run(asked, Path("conf"))
     for line in run.said:
-        say(line)
-    code = sweep_command(run.request, dry_run, say)
+        tell(line)
+    code = sweep_command(run.request, dry_run, tell)
     if code == 0 and not dry_run:
         page, answers = write_answers(run)
         if as_json:
-            print(json.dumps([asdict(answer) for answer in answers], indent=1))
+            say_json([asdict(answer) for answer in answers])
         else:
             for answer in answers:
                 _print_answer(answer)
-            print(f"files: {run.folder / KEPT}")
+            say(f"files: {run.folder / KEPT}")
             show_page(page, show)
     sys.exit(code)
 
 
 def _print_answer(answer: Answer) -> None:
-    print(answer.question)
-    print(f"  {answer.sentence}")
+    say(answer.question)
+    say(f"  {answer.sentence}")
     for figure in answer.figures:
-        print(
+        say(
             f"  {figure.label}: {figure.value}"
             + (f" ({figure.certainty})" * bool(figure.certainty))
         )
     for step in answer.steps:
-        print(f"  next: {step.text} {step.command}".rstrip())
+        say(f"  next: {step.text} {step.command}".rstrip())

@@ -11,6 +11,7 @@ import typer
 
 from asterism.cli.program import LIBRARIES, app, require_root
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say
 
 
 @app.command(rich_help_panel=LIBRARIES)
@@ -49,17 +50,17 @@ def findings(
     parts = parts_of(graphs, backends_of(given), given.distributions, given.more_share)
     record = Record.merged(units.so_far(parts, Record.copied))
     judged = judge_all(graphs, record, params.judge, params.seed)
-    print(f"{len(record)} of {len(graphs)} models have run; {len(judged.findings)} findings")
+    say(f"{len(record)} of {len(graphs)} models have run; {len(judged.findings)} findings")
     counts = Counter(signature(finding) for finding in judged.findings)
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        print(f"{count:6}  {name}")
+        say(f"{count:6}  {name}")
     if triage is not None:
         settings = params.execute, params.judge, params.triage, params.seed
         given_findings = judged.findings, graphs, later.WEIGHTS
         with remembered(triage_run(later.WEIGHTS, *settings)) as answers:
             rest = triage, judged.apart, answers
             metrics = triage_and_write(*given_findings, *settings, *rest)
-        print(f"{metrics['unique']} unique findings are written to {triage}/")
+        say(f"{metrics['unique']} unique findings are written to {triage}/")
 
 
 @app.command("collect-findings", rich_help_panel=LIBRARIES)
@@ -91,8 +92,8 @@ def collect_findings(
     require_root("conf")
     outcome = gather(folder, pieces, operators or [], calls or [], only or [])
     for name in outcome.new:
-        print(name)
-    print(
+        say(name)
+    say(
         f"{len(outcome.new)} new; {outcome.merged} have the cause of another, {outcome.limits} are "
         f"known limits, {outcome.unconfirmed} are not confirmed, {outcome.large} are too large"
     )
@@ -123,7 +124,7 @@ def add_finding(
     pairs = [pair.partition("=") for pair in parameter or []]
     parameters = {name: value for name, _, value in pairs}
     given = library, symptom, layer, backend, parameters, inputs, package, exception, words
-    print(add_by_hand(script, Seen(*given), folder).name)
+    say(add_by_hand(script, Seen(*given), folder).name)
 
 
 @app.command("check-findings", rich_help_panel=LIBRARIES)
@@ -160,14 +161,14 @@ def check_findings(
         for entry in note_elsewhere(folder, chosen, environment, seconds):
             for name in environment:
                 if name in entry.elsewhere:  # it is not one of another library
-                    print(f"{entry.elsewhere[name]:16} {name:20} {entry.name}", flush=True)
+                    say(f"{entry.elsewhere[name]:16} {name:20} {entry.name}")
         write_pages_of(folder)
         return
     checked = []
     for result in check_all(folder, chosen, seconds):
         checked.append(result)
-        print(f"{result.word:16} {result.entry.name}", flush=True)
-    print(counts_of(checked))
+        say(f"{result.word:16} {result.entry.name}")
+    say(counts_of(checked))
     sys.exit(exit_status(checked))
 
 
@@ -209,7 +210,7 @@ def campaign(
     known = unique_of(collected(collection, read_entries(collection)))
     shown = run_pieces(models, size, settings, target, elsewhere, known)
     for number, path in enumerate(shown, 1):
-        print(path)
+        say(path)
         if number == pieces:
             break
 
@@ -255,6 +256,6 @@ def call_functions(
         shown = run_calls(calls, names, runners, state_root() / CALLS, elsewhere)
         for number, (name, one) in enumerate(shown, 1):
             if one.word in FINDINGS:
-                print(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}", flush=True)
+                say(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}")
             if number == most:
                 break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from asterism.cli.program import (
     show_page,
 )
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say, say_json
 
 
 @app.command(rich_help_panel=MODELS)
@@ -44,12 +44,12 @@ def check(
         if as_json:
             told = [looking.model_facts(path) for path in models or []]
             given = None if inputs is None else looking.input_facts(inputs)
-            print(json.dumps({"models": told, "inputs": given}, indent=1))
+            say_json({"models": told, "inputs": given})
             return
         for path in models or []:
-            print(looking.describe_model(path))
+            say(*looking.describe_model(path))
         if inputs is not None:
-            print(looking.describe_inputs(inputs))
+            say(looking.describe_inputs(inputs))
         return
     if as_json:
         raise UserError("--json says what models and inputs are: name some")
@@ -61,7 +61,7 @@ def check(
     check_params(Path.cwd())
     with errors_of_dvc():
         clean_cache(Path.cwd())
-    print("params.yaml is valid, and the cache holds nothing that the checks reject")
+    say("params.yaml is valid, and the cache holds nothing that the checks reject")
 
 
 @app.command(rich_help_panel=MODELS)
@@ -135,17 +135,17 @@ def vet(
 
     if as_json and dry_run:
         raise UserError("--json prints the certificate, and --dry-run makes none: give one of them")
-    say = partial(typer.echo, err=as_json)
+    tell = partial(say, error=as_json)
     if demo:
         if any((original, compressed, inputs, kind, labels)):
             raise UserError("--demo makes its own models and pictures: give it without yours")
-        make_sure_of_a_project(say)
+        make_sure_of_a_project(tell)
         original, compressed, inputs = make_demo(FOLDER)
     if original is None or compressed is None or inputs is None:
         raise UserError(
             "give the original, the compressed model and --inputs; or --demo, or --check FILE"
         )
-    make_sure_of_a_project(say)
+    make_sure_of_a_project(tell)
     request = VetRequest(
         original=original,
         compressed=compressed,
@@ -159,20 +159,20 @@ def vet(
     )
     overrides, said = vet_overrides(request, Path("conf"))
     for line in said:
-        say(line)
+        tell(line)
     called = name or f"vet-{compressed.stem}"
     run = Request(overrides=overrides, targets=["vet_page"], name=called, jobs=2)
-    code = sweep_command(run, dry_run, say)
+    code = sweep_command(run, dry_run, tell)
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
     if code == 0 and not dry_run:
         certificate = read_json(folder / CERTIFICATE)
         if as_json:
-            print(json.dumps(certificate, indent=1))
+            say_json(certificate)
         else:
             verdict = certificate["verdict"]
-            print(f"verdict: {verdict['word']}")
+            say(f"verdict: {verdict['word']}")
             for reason in verdict["reasons"]:
-                print(f"  {reason}")
+                say(f"  {reason}")
             show_page(folder / "index.html", show)
         code = _status(certificate, folder / CERTIFICATE) if exit_code else 0
     sys.exit(code)
@@ -206,14 +206,14 @@ def pairs(
     if as_json:
         if fetch or write or dry_run:
             raise UserError("--json only says which pairs there are: give it alone, or names")
-        print(json.dumps(pair_facts(names or []), indent=1))
+        say_json(pair_facts(names or []))
     elif listed:
-        list_pairs(typer.echo)
+        list_pairs(say)
     elif fetch:
-        fetch_pairs(names or [], typer.echo)
+        fetch_pairs(names or [], say)
     else:
         require_root("dvc.yaml")
-        sys.exit(vet_pairs(names or [], dry_run, write, typer.echo))
+        sys.exit(vet_pairs(names or [], dry_run, write, say))
 
 
 @app.command(rich_help_panel=MODELS)
@@ -225,7 +225,7 @@ def pack(
     from asterism.models.classifiers.onnx_files import pack as pack_model
 
     pack_model(model, target)
-    print(f"{target} is written")
+    say(f"{target} is written")
 
 
 def _status(certificate: Any, path: Path) -> int:
@@ -243,10 +243,10 @@ def _check_certificate(path: Path, as_json: bool) -> None:
 
     differences = check_certificate(path)
     if as_json:
-        print(json.dumps({"holds": not differences, "differences": differences}, indent=1))
+        say_json({"holds": not differences, "differences": differences})
     else:
         for line in differences:
-            print(line)
-        print("the certificate does not hold" if differences else "the certificate holds")
+            say(line)
+        say("the certificate does not hold" if differences else "the certificate holds")
     if differences:
         sys.exit(1)

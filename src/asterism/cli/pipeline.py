@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import time
@@ -16,6 +15,7 @@ from asterism.cli.completion import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_root
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say, say_json
 from asterism.core.running.supervision import INTERRUPTED
 
 ShardCount = Annotated[
@@ -45,7 +45,7 @@ def params(
     if not check:
         with replacing(target) as temporary:
             temporary.write_text(text, encoding="utf-8")
-        print(f"{target} is written")
+        say(f"{target} is written")
     elif not target.exists() or target.read_text(encoding="utf-8") != text:
         command = shlex.join(["asterism", "params", *(override or [])])
         raise UserError(f"{target} is not this composition of conf/: run `{command}`")
@@ -57,7 +57,7 @@ def _tell_of_changed_parameters(what: str) -> None:
 
     if changed := changed_parameters(Path.cwd()):
         listed = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
-        print(f"params.yaml differs from the commit in {listed}: {what}")
+        say(f"params.yaml differs from the commit in {listed}: {what}")
 
 
 @app.command(rich_help_panel=RUN)
@@ -97,7 +97,7 @@ def sweep(
         shard_launcher=shard_launcher,
         objective=objective,
     )
-    sys.exit(sweep_command(request, dry_run, typer.echo))
+    sys.exit(sweep_command(request, dry_run, say))
 
 
 @app.command(rich_help_panel=RUN)
@@ -149,15 +149,15 @@ def repro(
     except StageFailedError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:
-        print("error: interrupted; the same command goes on", file=sys.stderr)
+        say("error: interrupted; the same command goes on", error=True)
         sys.exit(INTERRUPTED)
     _make_overview(root / "sweeps")
     if ran:
         seconds = time.perf_counter() - started
         record_run(RUN_LABEL, seconds, footprint.peak_mb(), stages=len(ran), jobs=jobs)
     if stale:
-        print(run_table(root, plan, stale, ran))
-    print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
+        say(*run_table(root, plan, stale, ran))
+    say(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
 
 @app.command(rich_help_panel=KEEP)
@@ -221,19 +221,19 @@ def state(
             for one in tidying.entries()
         ]
         told = {"root": str(machine.state_root()), "runs": runs, "others": tidying.others()}
-        print(json.dumps(told, indent=1))
+        say_json(told)
         return
     days = machine.state_days() if older_than is None else older_than
-    print(f"state.root is {machine.state_root()}")
+    say(f"state.root is {machine.state_root()}")
     found = tidying.entries()
     for entry in found:
         facts = f"{entry.units} units, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
         done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
-        print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
+        say(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
     for name, size in tidying.others().items():
-        print(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
-    print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
+        say(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
+    say(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 
 
 @app.command(rich_help_panel=LOOK)
@@ -247,9 +247,9 @@ def budget(
     found, run = stages(Path.cwd()), whole_run(Path.cwd())
     if as_json:
         listed = [asdict(one) | {"kept": one.kept} for one in (*found, run)]
-        print(json.dumps(listed, indent=1))
+        say_json(listed)
     else:
-        print(table(found, run))
+        say(*table(found, run))
 
 
 def _make_overview(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from asterism import __version__
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.extras import missing_extra
+from asterism.core.messages.terminal import escape_streams, is_terminal, say
 
 #: Groups of commands in ``asterism --help``.
 BEGIN = "Begin"
@@ -56,7 +58,7 @@ app = typer.Typer(
 
 def _tell_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"asterism {__version__}")
+        say(f"asterism {__version__}")
         raise typer.Exit
 
 
@@ -111,21 +113,24 @@ def show_page(page: Path, show: bool | None) -> None:
         show: whether to open it; None for where standard output is a terminal.
     """
     place = page.resolve()
-    print(f"page: {place}")
-    if sys.stdout.isatty() if show is None else show:
+    say(f"page: {place}")
+    if is_terminal() if show is None else show:
         webbrowser.open(place.as_uri())
 
 
 def main() -> None:
-    """Entry point: what a user can mend in one line, exit status 1."""
+    """Entry point: what a user can mend in one line, exit status 1; so is a defect, at length."""
+    escape_streams()
     try:
         with rejections_told():
             app(prog_name="asterism")
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", error=True)
         sys.exit(1)
-    except ModuleNotFoundError as error:
-        if (missing := missing_extra(error)) is None:
-            raise
-        print(f"error: {missing}", file=sys.stderr)
+    except Exception as error:
+        missing = missing_extra(error)
+        told = [f"error: {missing}"] if missing else traceback.format_exc().splitlines()
+        say(*told, error=True)
         sys.exit(1)
+    finally:
+        say()  # where nobody reads what is still buffered

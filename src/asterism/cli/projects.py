@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from asterism.cli.program import BEGIN, app
+from asterism.core.messages.terminal import say
 
 
 @app.command(rich_help_panel=BEGIN)
@@ -21,4 +22,4 @@ def new(
     from asterism.project import new_project, update_project
 
     for line in update_project(folder) if update else new_project(folder):
-        print(line)
+        say(line)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from asterism.cli.program import PAPERS, app, require_root
+from asterism.core.messages.terminal import say
 
 
 @app.command(rich_help_panel=PAPERS)
@@ -47,7 +48,7 @@ def reproduce(
         beside_other_work=beside_other_work,
         dry=dry_run,
     )
-    sys.exit(run(order, typer.echo))
+    sys.exit(run(order, say))
 
 
 @app.command(rich_help_panel=PAPERS)
@@ -60,4 +61,4 @@ def compare(
     from asterism.reproduction.app import compare as write
 
     require_root("results")
-    write(check, typer.echo)
+    write(check, say)

@@ -10,6 +10,7 @@ import typer
 
 from asterism.cli.program import LIBRARIES, ShowPage, app, require_root, show_page
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say
 
 #: Options of the commands that run a user's models as files.
 InputShapes = Annotated[
@@ -48,12 +49,12 @@ def environments(
     for name in names or known.names():
         environment = known.environment(name)
         if make:
-            making.make(environment, typer.echo)
+            making.make(environment, say)
         elif remove:
-            making.remove(environment, typer.echo)
+            making.remove(environment, say)
         else:
             state = "made" if environment.is_made else f"not made, {environment.cost}"
-            print(f"{name}: {state}")
+            say(f"{name}: {state}")
 
 
 @app.command("compare-versions", rich_help_panel=LIBRARIES)
@@ -110,11 +111,11 @@ def compare_versions(
         steps=steps,
         target=target or Path("compare-versions") / f"{library}-{old}-{new}",
     )
-    found = compare_versions(request, typer.echo)
+    found = compare_versions(request, say)
     changed = {change.subject for change in found.changes}
-    print(f"{len(changed)} of {len(found.subjects)} models change from {found.old} to {found.new}")
+    say(f"{len(changed)} of {len(found.subjects)} models change from {found.old} to {found.new}")
     for change in found.changes:
-        print(f"  {change.subject}, {change.pair.option}, {change.distribution}: {change.kind}")
+        say(f"  {change.subject}, {change.pair.option}, {change.distribution}: {change.kind}")
     show_page(request.target / "index.html", show)
     worse = ("no longer runs", "now wrong", "differs")
     if any(change.kind in worse for change in found.changes):
@@ -166,11 +167,11 @@ def compare_libraries(
         steps=steps,
         target=target,
     )
-    found = compare_libraries(request, typer.echo)
+    found = compare_libraries(request, say)
     wrong = {name for name, _ in found.faults}
-    print(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
+    say(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
     for name, deed in found.faults:
-        print(f"  {name}, {deed.backend}, {deed.distribution}: {deed.kind}")
+        say(f"  {name}, {deed.backend}, {deed.distribution}: {deed.kind}")
     show_page(request.target / "index.html", show)
     if wrong:
         sys.exit(1)

@@ -32,7 +32,7 @@ def as_json(checks: list[Check]) -> dict[str, Any]:
     return {"checks": [asdict(check) for check in checks], **counts}
 
 
-def as_text(checks: list[Check]) -> str:
+def as_text(checks: list[Check]) -> list[str]:
     """What people read: a line for each check, and below it what to do."""
     width = max(len(check.name) for check in checks)
     lines = []
@@ -41,5 +41,4 @@ def as_text(checks: list[Check]) -> str:
         if check.advice:
             lines.append(f"{'':8} {'':{width}}  → {check.advice}")
     errors, warnings = (sum(c.status == s for c in checks) for s in ("error", "warning"))
-    lines.append(f"{errors} errors, {warnings} warnings")
-    return "\n".join(lines)
+    return [*lines, f"{errors} errors, {warnings} warnings"]

@@ -8,7 +8,6 @@ nothing can change between check and use. DVC's own command does not know them: 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -17,6 +16,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.stage import Stage
 
@@ -195,4 +195,4 @@ def _remove(path: Path, reason: str) -> None:
 @cache
 def _say(line: str) -> None:
     """Write each warning once; DVC reads the same file several times."""
-    sys.stderr.write(f"warning: {line}\n")
+    say(f"warning: {line}", error=True)

@@ -68,7 +68,7 @@ def write_differences(target: Path, found: Differences) -> None:
     write_document(target, [section], "", title)
 
 
-def as_text(found: Differences) -> str:
+def as_text(found: Differences) -> list[str]:
     """A short table: parameters, the metrics that tell most, plots and findings."""
     lines = [f"{'':44}{found.before[:_WIDE]:>{_WIDE}}  {found.after[:_WIDE]:>{_WIDE}}  change"]
     for title, changes in (("parameters", found.parameters), ("metrics", found.metrics[:SHOWN])):
@@ -85,8 +85,7 @@ def as_text(found: Differences) -> str:
         lines.append(f"verdict: {' → '.join(word or '–' for word in found.verdict)}")
     for name, paths in found.missing.items():
         lines.append(f"not in the cache of {name}: {', '.join(paths[:3])}; `asterism pull` fetches")
-    lines.append(f"{len(found.outputs)} outputs of stages differ")
-    return "\n".join(lines)
+    return [*lines, f"{len(found.outputs)} outputs of stages differ"]
 
 
 def _line(change: Change) -> str:

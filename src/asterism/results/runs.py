@@ -133,8 +133,8 @@ def as_json(runs: Runs, command: str) -> dict[str, Any]:
     }
 
 
-def as_text(runs: Runs, command: str, *, everything: bool, width: int) -> str:
-    """What people read: the experiments with numbers, and a column of values for each number.
+def as_text(runs: Runs, command: str, *, everything: bool, width: int) -> list[str]:
+    """Lines for people read: the experiments with numbers, and a column of values for each number.
 
     Args:
         runs: what differs.
@@ -160,8 +160,7 @@ def as_text(runs: Runs, command: str, *, everything: bool, width: int) -> str:
     if runs.missing:
         listed = ", ".join(runs.missing[:3]) + (", …" if len(runs.missing) > 3 else "")
         lines.append(f"not all metrics are in the cache of: {listed}; `asterism pull` fetches them")
-    lines.append(f"the same by DVC: {command}")
-    return "\n".join(lines)
+    return [*lines, f"the same by DVC: {command}"]
 
 
 def _blocks(kind: str, rows: dict[str, list[str]], count: int, width: int) -> list[str]:

@@ -283,7 +283,8 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
         if record["status"] in ("failed", "lost"):
             code = "" if record["exit_code"] is None else f"exit code {record['exit_code']}: "
             say(f"  {code}{record['message']}; log: {record['log']}")
-            say(record["log_tail"])
+            for line in record["log_tail"].splitlines():
+                say(line)
     say(f"the table is {sweep.folder.relative_to(project)}/table.csv, the page index.html beside")
     if status == INTERRUPTED:
         say("interrupted: the same command goes on")

@@ -13,6 +13,7 @@ from types import FrameType
 
 import psutil
 
+from asterism.core.messages.terminal import escape_streams
 from asterism.core.running.supervision import INTERRUPTED
 
 #: Seconds after which a process that has lost its run is told once more.
@@ -105,6 +106,7 @@ def serve_run(run: Connection) -> None:
             time.sleep(_AGAIN_SECONDS)
             os.kill(os.getpid(), signal.SIGINT)
 
+    escape_streams()
     signal.signal(signal.SIGINT, between_stages)
     threading.Thread(target=watch, daemon=True).start()
 

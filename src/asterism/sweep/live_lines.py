@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from asterism.core.messages.console import Share, read_share, reporting_to
+from asterism.core.messages.escaping import printable
+from asterism.core.messages.terminal import drawn_on
 
 #: Seconds between two drawings.
 INTERVAL = 0.5
@@ -72,7 +74,7 @@ class LiveLines:
         ]
         waiting = self._total - done - len(running)
         lines.append(f"{done} of {self._total} stages done, {waiting} waiting")
-        self._replace(self._messages(), [line[:width] for line in lines])
+        self._replace(self._messages(), [printable(line)[:width] for line in lines])
 
     def _messages(self) -> str:
         """What stages have said since the last time."""
@@ -85,7 +87,7 @@ class LiveLines:
                     new = stream.read()
                 self._read[stage] = self._read.get(stage, 0) + len(new)
                 said += new.decode("utf-8", errors="replace")
-        return said
+        return "\n".join(map(printable, said.split("\n")))
 
     def _replace(self, said: str, lines: Sequence[str]) -> None:
         """Put messages in the place of the lines, and the new lines below them."""
@@ -123,7 +125,7 @@ def clock(seconds: float) -> str:
 
 def live_lines(total: int) -> LiveLines | None:
     """Lines on standard error; None where that is no terminal."""
-    return LiveLines(sys.stderr, total) if sys.stderr.isatty() else None
+    return None if (stream := drawn_on()) is None else LiveLines(stream, total)
 
 
 def screen_of(folder: Path, stage: str) -> Path:
@@ -149,8 +151,8 @@ def watched(folder: Path | None, stage: str) -> Iterator[None]:
                 os.dup2(file.fileno(), descriptor)
             yield
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):  # noqa: TID251 - nothing is printed
+            stream.flush()
         for descriptor, saved in enumerate(before, 1):
             os.dup2(saved, descriptor)
             os.close(saved)

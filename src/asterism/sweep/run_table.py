@@ -14,7 +14,7 @@ from asterism.sweep.plan import PlannedStage
 
 def run_table(
     root: Path, plan: Sequence[PlannedStage], stale: Sequence[PlannedStage], ran: Collection[str]
-) -> str:
+) -> list[str]:
     """A line for each stage that was not up to date, and one for the rest.
 
     Args:
@@ -33,8 +33,7 @@ def run_table(
     kept = len(plan) - len(stale)
     if kept:
         lines.append(f"{kept} more stages were up to date")
-    lines.append(f"{'all, one after another':38}{total:>9.1f}")
-    return "\n".join(lines)
+    return [*lines, f"{'all, one after another':38}{total:>9.1f}"]
 
 
 def _taken(root: Path, stage: str) -> tuple[float | None, float | None]:

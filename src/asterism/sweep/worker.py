@@ -22,6 +22,7 @@ from asterism.core.files.locks import held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import escape_streams
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.dvc_hydra.experiments import experiment_reference
@@ -101,6 +102,7 @@ def read_answer(workspace: Path) -> Answer | None:
 
 def main(workspace: Path) -> int:
     """Carry out the order in a workspace; the process's exit status."""
+    escape_streams()
     order = read_order(workspace)
     os.chdir(workspace)
     use_this_python()

@@ -33,7 +33,12 @@ def git(folder: Path, *arguments: str) -> str:
         UserError: it failed.
     """
     result = subprocess.run(
-        ["git", *arguments], cwd=folder, text=True, capture_output=True, check=False
+        ["git", *arguments],
+        cwd=folder,
+        encoding="utf-8",
+        errors="surrogateescape",  # names of branches need not be UTF-8
+        capture_output=True,
+        check=False,
     )
     if result.returncode:
         reason = (result.stderr.strip() or result.stdout.strip() or "no reason given").splitlines()

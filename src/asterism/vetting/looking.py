@@ -16,8 +16,8 @@ from asterism.vetting.lanes import uses
 _FORMATS = {"onnx": "ONNX", "tflite": "LiteRT (TensorFlow Lite)", "keras": "Keras"}
 
 
-def describe_model(path: Path) -> str:
-    """What ``asterism check`` says of a model file.
+def describe_model(path: Path) -> list[str]:
+    """Lines of what ``asterism check`` says of a model file.
 
     Raises:
         UserError: it cannot be read.
@@ -35,7 +35,7 @@ def describe_model(path: Path) -> str:
     lines.append(f"  kind    {kind}: {told} (another: --kind)")
     for use in uses(path, signature):
         lines.append(f"  {'yes' if use.possible else 'no ':4}    {use.lane}: {use.how}")
-    return "\n".join(lines)
+    return lines
 
 
 def describe_inputs(path: Path) -> str:

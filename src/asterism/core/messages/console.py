@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 import structlog
 from tqdm import tqdm
 
-from asterism.core.messages.errors import printable
+from asterism.core.messages.escaping import printable
+from asterism.core.messages.terminal import EscapedStream
 
 # Bars are of one process each. The default is a lock between processes, made when it is first
 # taken: an interrupt at that moment is lost, and the lock stays taken for ever.
@@ -27,6 +28,9 @@ tqdm.set_lock(threading.RLock())
 #: Where this is set in the environment, no bar is drawn.
 _NO_BARS = "ASTERISM_NO_BARS"
 
+
+#: What :func:`progress` gives.
+Bar: TypeAlias = "tqdm[Any]"
 
 #: Names the file in which a process leaves how far it is, for one that shows it.
 _REPORT = "ASTERISM_PROGRESS_FILE"
@@ -101,7 +105,7 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
 
 def progress(
     items: Iterable[Any] | None = None, *, total: int | None = None, label: str, unit: str = "it"
-) -> tqdm[Any]:
+) -> Bar:
     """A progress bar on standard error, silent when that is no terminal.
 
     Iterate over it, or call its ``update(n)`` and ``set_postfix(...)`` by hand.
@@ -110,15 +114,15 @@ def progress(
         return _ReportedBar(
             items,
             total=total,
-            desc=label,
+            desc=printable(label),
             unit=unit,
             file=_Nowhere(),
             mininterval=_REPORT_SECONDS,
         )
-    bar: tqdm[Any] = tqdm(
+    bar: Bar = tqdm(
         items,
         total=total,
-        desc=label,
+        desc=printable(label),
         unit=unit,
         unit_scale=True,
         disable=True if os.environ.get(_NO_BARS) else None,
@@ -166,16 +170,17 @@ class _LogFile(logging.FileHandler):
 
 
 def divert_native_messages(path: Path) -> None:
-    """Send what native libraries print on standard error to a file; Python's own stays here.
+    """Send what native libraries print to a file; what goes through Python stays here.
 
     TensorFlow prints about graphics cards before any setting of its can keep it from that. Where
     the interpreter crashes, the place is shown here.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    screen = os.dup(2)
     with path.open("ab") as file:
-        os.dup2(file.fileno(), 2)
-    sys.stderr = os.fdopen(screen, "w", buffering=1, encoding="utf-8", errors="replace")
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            screen = os.fdopen(os.dup(descriptor), "w", buffering=1, encoding="utf-8")
+            setattr(sys, name, EscapedStream(screen))
+            os.dup2(file.fileno(), descriptor)
     faulthandler.enable(sys.stderr)
 
 
@@ -235,8 +240,10 @@ def _clock_only(_: Any, __: str, event: Any) -> Any:
 
 
 def _printable(_: Any, __: str, event: Any) -> Any:
-    """No control character that a file's content brought along reaches the terminal."""
+    """Texts on one line each, as what they quote of a file may be anything; tracebacks on many."""
     return {
-        key: printable(value) if isinstance(value, str) and key != "exception" else value
+        key: "\n".join(map(printable, value.split("\n") if key == "exception" else [value]))
+        if isinstance(value, str)
+        else value
         for key, value in event.items()
     }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from asterism.core.messages.escaping import printable
 from asterism.core.messages.extras import missing_extra
 
 #: Characters of a message: what it quotes of a file may be of any length.
@@ -25,15 +25,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_shortened(printable(" ".join(message.split())), _LONGEST))
-
-
-def printable(text: str) -> str:
-    """Text that may quote a file, with the control characters escaped that a terminal obeys."""
-    return "".join(
-        letter.encode("unicode_escape").decode() if unicodedata.category(letter) == "Cc" else letter
-        for letter in text
-    )
+        super().__init__(shortened(printable(" ".join(message.split())), _LONGEST))
 
 
 @contextmanager
@@ -104,11 +96,11 @@ def telling_line(said: str, limit: int = 200) -> str:
     _, quoted, text = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):")
     lines = [line for line in text.splitlines() if line and not (quoted and line[0].isspace())]
     line = next((told for told in map(str.strip, lines) if told and not _ANNOUNCED.match(told)), "")
-    return _shortened(line, limit)
+    return shortened(line, limit)
 
 
-def _shortened(line: str, limit: int) -> str:
-    """The line, or its beginning and its end where it is longer."""
+def shortened(line: str, limit: int) -> str:
+    """The line, or its beginning and its end where it has more characters than the limit."""
     if len(line) <= limit:
         return line
     start, end = line[: limit // 2], line[-(limit // 2) :]

@@ -12,7 +12,6 @@ import importlib.util
 import inspect
 import os
 import platform
-import sys
 import time
 import traceback
 from contextlib import suppress
@@ -22,8 +21,9 @@ from types import ModuleType
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
-from asterism.core.messages.errors import UserError, printable
+from asterism.core.messages.errors import UserError
 from asterism.core.messages.extras import missing_extra
+from asterism.core.messages.terminal import escape_streams, say
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.stage_units import is_shard
@@ -51,15 +51,16 @@ def main(folder: Path, arguments: list[str]) -> int:
         arguments: the stage's name, then its variant where it has variants; :data:`SHARD` in the
             end for a shard.
     """
+    escape_streams()
     names = sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_"))
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        say(USAGE)
         for name in names:
-            print(f"  {name:20}{_summary(folder / f'{name}.py')}")
+            say(f"  {name:20}{_summary(folder / f'{name}.py')}")
         return 0 if arguments else 2
     name, *rest = arguments
     if name not in names:
-        print(f"error: {unknown('stage', name, names)}", file=sys.stderr)
+        say(f"error: {unknown('stage', name, names)}", error=True)
         return 2
     if {"-h", "--help"} & set(rest):
         _explain(folder, name)
@@ -77,19 +78,17 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         with rejections_told():
             _run_script(folder, name, label, variant)
     except UserError as error:
-        print(f"error: {label}: {error}", file=sys.stderr)
+        say(f"error: {label}: {error}", error=True)
         return 1
     except KeyboardInterrupt:
-        print(f"error: {label}: interrupted; the same command goes on", file=sys.stderr)
+        say(f"error: {label}: interrupted; the same command goes on", error=True)
         return INTERRUPTED
     except Exception as error:  # the reason in one line first, then where it came from
         if (missing := missing_extra(error, name)) is not None:
-            print(f"error: {label}: {missing}", file=sys.stderr)
+            say(f"error: {label}: {missing}", error=True)
             return 1
-        reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))
-        print(f"error: {label}: {reason}", file=sys.stderr)
-        for line in traceback.format_exc().splitlines():
-            print(printable(line), file=sys.stderr)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        say(f"error: {label}: {reason}", *traceback.format_exc().splitlines(), error=True)
         return 1
     return 0
 
@@ -118,12 +117,12 @@ def _explain(folder: Path, name: str) -> None:
     """What the stage does, the variants that it has at present, and its parameters."""
     divert_native_messages(Path(os.devnull))
     script = load_script(folder, name)
-    print(inspect.getdoc(script))
+    say(*(inspect.getdoc(script) or "").splitlines())
     with suppress(UserError):  # parameters that are wrong hide no help
         if variants := _variants(script, read_params(script.Params)):
-            print(f"\nvariants, one of which is needed: {', '.join(variants)}")
+            say("", f"variants, one of which is needed: {', '.join(variants)}")
     if script.Params.model_fields:
-        print(f"\nparameters: {', '.join(script.Params.model_fields)}")
+        say("", f"parameters: {', '.join(script.Params.model_fields)}")
 
 
 def _variants(script: ModuleType, params: ParameterSection) -> list[str] | None:

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from asterism.core.messages.escaping import printable
 from asterism.core.workers.processes import adopt_orphans, end_all_below, killed_with_parent
 
 #: How a stage ends that was interrupted: 128 + SIGINT.
@@ -166,7 +167,7 @@ def _exit_status(label: str, status: int) -> int:
 
 def _say(label: str, what: str) -> None:
     with suppress(OSError):  # whoever read it may be gone
-        os.write(2, f"error: {label}: {what}\n".encode())
+        os.write(2, f"error: {printable(label)}: {what}\n".encode())
 
 
 def _wake_on_signals() -> int:

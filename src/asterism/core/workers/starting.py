@@ -82,8 +82,7 @@ def spawn(
     arguments: Sequence[Any],
     channel: int,
     environment: Mapping[str, str],
-    stdout: int | None,
-    stderr: int,
+    output: int,
     interpreter: Interpreter = OWN_INTERPRETER,
 ) -> subprocess.Popen[bytes]:
     """A worker as a process of its own.
@@ -93,16 +92,14 @@ def spawn(
         arguments: of the function after the channel, JSON values.
         channel: descriptor of its end of the channel.
         environment: variables beside those of this process.
-        stdout: descriptor of its standard output; None for this process' own.
-        stderr: descriptor of its standard error.
+        output: descriptor of its standard output and error.
         interpreter: the Python that it runs in.
     """
     return _started(
         ["asterism.core.workers.entry", name_of(entry), json.dumps(arguments), str(channel)],
         channel,
         environment,
-        stdout,
-        stderr,
+        output,
         interpreter,
     )
 
@@ -111,8 +108,7 @@ def _started(
     command: Sequence[str],
     descriptor: int,
     environment: Mapping[str, str],
-    stdout: int | None,
-    stderr: int,
+    output: int,
     interpreter: Interpreter = OWN_INTERPRETER,
 ) -> subprocess.Popen[bytes]:
     """A module of this checkout as a process that gets the descriptor, and this process' number."""
@@ -123,8 +119,8 @@ def _started(
         lambda: subprocess.Popen(
             [interpreter.executable, "-P", "-m", *command, str(os.getpid())],
             stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
+            stdout=output,
+            stderr=output,
             pass_fds=(descriptor,),
             env=given,
             # Ctrl-C is for the parent, which still needs the workers.
@@ -246,7 +242,6 @@ class ForkServer:
                 ["asterism.core.workers.starting", *self._prepare, str(theirs.fileno())],
                 theirs.fileno(),
                 self._environment,
-                subprocess.DEVNULL,
                 subprocess.DEVNULL,
             )
 

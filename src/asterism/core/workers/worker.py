@@ -76,8 +76,6 @@ class WorkerProcess:
         arguments: of the function after the channel, JSON values.
         environment: variables beside those of this process.
         forks: forks the process; None where it is started anew.
-        quiet: whether what it prints on standard output is kept with what it prints on standard
-            error, as is always so for forks; otherwise it goes where this process prints.
         interpreter: the Python that a process runs in that is started anew.
     """
 
@@ -88,14 +86,12 @@ class WorkerProcess:
         environment: Mapping[str, str] | None = None,
         forks: ForkServer | None = None,
         *,
-        quiet: bool = True,
         interpreter: Interpreter = OWN_INTERPRETER,
     ) -> None:
         self._entry, self._arguments = entry, arguments
         self._interpreter = interpreter
         self._environment = environment or {}
         self._forks = forks
-        self._quiet = quiet
         self._process: Process | None = None
         self._channel: Channel
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
@@ -130,7 +126,6 @@ class WorkerProcess:
                         self._arguments,
                         end,
                         self._environment,
-                        log if self._quiet else None,
                         log,
                         self._interpreter,
                     )

@@ -82,7 +82,7 @@ class IsolatedModel:
         self._path = path
         self._hung = ""
         opening = [str(path), name_of(open_model), list(arguments)]
-        self._worker = WorkerProcess(serve, opening, quiet=False)
+        self._worker = WorkerProcess(serve, opening)
         weakref.finalize(self, self._worker.stop)
         self.facts = self._start()
 

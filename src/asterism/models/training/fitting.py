@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from asterism.core.messages.console import progress
+from asterism.core.messages.console import Bar, progress
 from asterism.core.randomness.random_streams import spawn_integer
 from asterism.core.settings import machine
 from asterism.models.parameters.params import Optimizer, TrainingParams
@@ -120,7 +119,7 @@ def fit(
     return {name: [float(v) for v in values] for name, values in history.history.items()}
 
 
-def _advancing(bar: tqdm[Any]) -> keras.callbacks.Callback:
+def _advancing(bar: Bar) -> keras.callbacks.Callback:
     import keras
 
     def advance(_epoch: int, logs: dict[str, float] | None = None) -> None:

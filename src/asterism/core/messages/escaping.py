@@ -1,0 +1,24 @@
+"""Which characters of a text that others wrote are shown as they are."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def printable(text: str) -> str:
+    """A text on one line, with all that is not seen as an escape, as Python writes it.
+
+    Letters, marks, digits, punctuation, symbols and blanks of all scripts stay. A terminal obeys
+    controls; other characters turn a text around or make two look alike. Among these are the ones
+    that join emoji and some letters of Persian and Hindi: they are escaped too.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if _is_seen(letter) else letter.encode("unicode_escape").decode() for letter in text
+    )
+
+
+def _is_seen(letter: str) -> bool:
+    category = unicodedata.category(letter)
+    return category[0] in "LMNPS" or category == "Zs"

@@ -1,0 +1,218 @@
+"""No command passes on to the terminal what a name of others' makes a terminal do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace as Made
+
+import numpy as np
+import onnx
+import pytest
+from committed_results import Recorded
+
+from asterism import cli, judge_tests, project
+from asterism.cli import completion, program
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import tidying
+from asterism.doctor import examination
+from asterism.doctor.check import Check
+from asterism.dvc_hydra.guard import _say as warn_of_cache
+from asterism.findings import campaign as campaigns
+from asterism.findings import checking, entry, gathering
+from asterism.libraries.adapters import environments
+from asterism.pairs import app as pairs_app
+from asterism.report.section import Answer, KeyFigure, Level, Step
+from asterism.reproduction import app as reproduction_app
+from asterism.sweep import app as sweep_app
+from asterism.sweep.live_lines import LiveLines, screen_of
+from asterism.sweep.workspace import git
+from asterism.versions import app as versions_app
+from asterism.versions import libraries_app
+from asterism.vetting import certificate
+from hostile_texts import HOSTILE, tame
+from models.onnx_networks import linear
+from places import ROOT
+
+#: The same without what no name of a file or of git's can have.
+NAME = HOSTILE.replace("/", "").replace("\x00", "")[:80]
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch, capfd):
+    """Runs a command in a project's root; what it has printed, which must not be empty."""
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    (tmp_path / "conf").symlink_to(ROOT / "conf")
+    (tmp_path / "params.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["asterism", *map(str, words)])
+        with pytest.raises(SystemExit):
+            cli.main()
+        told = capfd.readouterr()
+        return told.out + told.err
+
+    return run
+
+
+def puts(value):
+    return lambda *_, **__: value
+
+
+def says(*_, **__):
+    """Stands for what says lines by the function that it is given."""
+    next(filter(callable, [*_, *__.values()]))(HOSTILE)
+    return 0
+
+
+FOUND = Made(name=HOSTILE, elsewhere={"jax@1": HOSTILE})
+FIGURES, STEPS = (KeyFigure(HOSTILE, HOSTILE, HOSTILE),), (Step(HOSTILE, HOSTILE),)
+ANSWER = Answer(HOSTILE, Level.LOOK, HOSTILE, FIGURES, "", (), STEPS)
+CHANGE = Made(subject=HOSTILE, pair=Made(option=HOSTILE), distribution=HOSTILE, kind=HOSTILE)
+DEED = Made(backend=HOSTILE, distribution=HOSTILE, kind=HOSTILE)
+STATE = Made(
+    run=Made(stage=HOSTILE, key=HOSTILE), units=1, size=1, days=1.0, damaged=1, status=HOSTILE
+)
+
+
+def fails(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("command", "replaced"),
+    [
+        ("doctor", [(examination, "examine", puts([Check(HOSTILE, "error", HOSTILE, HOSTILE)]))]),
+        ("state", [(tidying, "entries", puts([STATE])), (tidying, "others", puts({HOSTILE: 1}))]),
+        ("state --json", [(tidying, "others", puts({HOSTILE: 1}))]),
+        ("new x", [(project, "new_project", puts([HOSTILE]))]),
+        ("collect-findings", [(gathering, "gather", puts(Made(
+            new=[HOSTILE], merged=0, limits=0, unconfirmed=0, large=0)))]),
+        ("check-findings", [
+            (entry, "read_entries", puts([FOUND])),
+            (checking, "check_all", puts([Made(word=HOSTILE, entry=FOUND)])),
+            (checking, "counts_of", puts(HOSTILE)), (checking, "exit_status", puts(0))]),
+        ("check-findings --environment jax@1", [
+            (entry, "read_entries", puts([FOUND])), (gathering, "write_pages_of", puts(None)),
+            (checking, "note_elsewhere", puts([FOUND]))]),
+        ("campaign", [(campaigns, "run_pieces", puts([HOSTILE]))]),
+        ("environments x", [(environments, "environment", fails(UserError(HOSTILE)))]),
+        ("compare-versions onnxruntime 1 2", [(versions_app, "compare_versions", puts(Made(
+            changes=[CHANGE], subjects=[1], old=HOSTILE, new=HOSTILE)))]),
+        ("compare-libraries", [(libraries_app, "compare_libraries", puts(Made(
+            faults=[(HOSTILE, DEED)], subjects=[1])))]),
+        ("pairs", [(pairs_app, "vet_pairs", says)]),
+        ("pairs --fetch", [(pairs_app, "fetch_pairs", says)]),
+        ("reproduce", [(reproduction_app, "reproduce", says)]),
+        ("compare", [(reproduction_app, "compare", says)]),
+        ("sweep", [(sweep_app, "sweep_command", says)]),
+        ("vet --check x.json", [(certificate, "check_certificate", puts([HOSTILE]))]),
+        ("judge-tests m --data d", [
+            (judge_tests, "judge_run", puts(Made(said=[HOSTILE], request=0, folder=Path(NAME)))),
+            (judge_tests, "write_answers", puts((Path("p"), [ANSWER]))),
+            (sweep_app, "sweep_command", puts(0))]),
+        ("budget", [(program, "app", fails(UserError(HOSTILE)))]),
+        ("budget", [(program, "app", fails(ValueError(HOSTILE.replace("\n", ""))))]),
+        ("budget", [(program, "app", fails(ModuleNotFoundError(HOSTILE, name="jax")))]),
+    ],
+)  # fmt: skip
+def test_no_command_tells_a_terminal_what_to_do(said, monkeypatch, command, replaced):
+    for owner, name, stand_in in replaced:
+        monkeypatch.setattr(owner, name, stand_in)
+    (Path("results")).mkdir()
+    told = said(*command.split())
+    assert tame(told)
+    assert "x1b[2J" in told or "u001b[2J" in told or "jax is not installed" in told, told
+
+
+def test_results_of_others_are_told_plainly(said, tmp_path):
+    project = Recorded(tmp_path / "recorded")
+    head = project.commit({}, {})
+    strange = os.fsencode(project.root) + b"/.git/refs/heads/\xff\xfe"
+    Path(os.fsdecode(strange)).write_text(head)
+    for at in (1, 2):
+        facts = {HOSTILE: at, "text": f"{at}{HOSTILE}"}
+        project.experiment(f"e{at}\u202e\ue000", facts, {"metrics/a.json": facts})
+    for command in ("runs --all", "runs --json", "diff e1\u202e\ue000 e2\u202e\ue000 --no-open"):
+        done = subprocess.run(
+            [sys.executable, "-c", "from asterism.cli import main; main()", *command.split()],
+            cwd=project.root, capture_output=True, encoding="utf-8", check=True,
+        )  # fmt: skip
+        assert tame(done.stdout) and tame(done.stderr)
+        assert "x1b" in done.stdout or "u001b" in done.stdout
+
+
+def test_models_and_files_of_others_are_told_plainly(said, tmp_path):
+    model = onnx.load(linear(tmp_path / "m.onnx", np.ones((4, 2), np.float32)))
+    model.graph.input[0].name = model.graph.node[0].input[0] = HOSTILE
+    model.graph.output[0].name = model.graph.node[0].output[0] = "y" + HOSTILE
+    onnx.save(model, tmp_path / NAME)
+    (tmp_path / NAME).rename(tmp_path / f"{NAME}.onnx")
+    (tmp_path / f"folder{NAME}").mkdir()
+    (tmp_path / f"folder{NAME}" / f"{NAME}.png").touch()
+    for words in (
+        [f"{NAME}.onnx"],
+        [f"{NAME}.onnx", "--json"],
+        [f"{NAME}.no"],
+        ["--inputs", f"folder{NAME}"],
+    ):
+        told = said("check", *words)
+        assert tame(told) and "1b[2J" in told
+
+
+def test_a_point_that_failed_ends_its_log_plainly(monkeypatch, tmp_path):
+    record = {
+        "number": 0, "overrides": [HOSTILE], "status": "failed", "exit_code": 1, "ran": [],
+        "total_seconds": 1.0, "message": HOSTILE, "log": NAME, "log_tail": f"a\n{HOSTILE}\nb",
+    }  # fmt: skip
+    sweep = Made(name=HOSTILE, objective="", folder=tmp_path / NAME)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweep_app, "with_slashes", puts([]))
+    monkeypatch.setattr(sweep_app, "prepare", puts((sweep, [1], "basic")))
+    monkeypatch.setattr(sweep_app, "run", puts(1))
+    monkeypatch.setattr(sweep_app, "launcher_name", puts(HOSTILE))
+    monkeypatch.setattr(sweep_app, "read_records", puts([record]))
+    lines = []
+    sweep_app.sweep_command(sweep_app.Request(overrides=[], targets=[]), False, lines.append)
+    assert "a" in lines and lines[-2] == "b", "each line of the log is one that is said"
+
+
+def test_lines_of_running_stages_hold_texts_only(tmp_path):
+    import io
+    import json
+
+    stream = io.StringIO()
+    with LiveLines(stream, 2) as lines:
+        (lines.folder / "a").write_text(json.dumps([HOSTILE, 1, 2, 3.0]))
+        screen_of(lines.folder, "a").write_text(HOSTILE.replace("\n", ""))
+        lines.draw(["a"], 0)
+        lines.draw(["a"], 0)
+    told = stream.getvalue()
+    assert "x1b" in told
+    assert tame(told.replace("\x1b[J", "").replace("\x1b[2F", ""))
+
+
+def test_a_warning_of_the_cache_is_plain(capsys):
+    warn_of_cache(HOSTILE)
+    told = capsys.readouterr().err
+    assert told.startswith("warning: ") and tame(told)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["$(touch${IFS}x)", "`id`", "a;id", "a|id", "a&id", "a'b", 'a"b', "-x", "a\u202eb"],
+)
+def test_a_shell_is_offered_only_names_that_stand_for_themselves(tmp_path, monkeypatch, name):
+    project = Recorded(tmp_path)
+    head = project.commit({}, {})
+    git(tmp_path, "update-ref", "refs/heads/plain/name-1.x", head)
+    git(tmp_path, "update-ref", f"refs/heads/{name}", head)
+    (tmp_path / "sweeps" / name).mkdir(parents=True)
+    (tmp_path / "sweeps" / name / "index.html").touch()
+    monkeypatch.chdir(tmp_path)
+    assert completion.revision_names("") == ["HEAD", "main", "plain/name-1.x", "workspace"]
+    assert name not in completion.page_names("")

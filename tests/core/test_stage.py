@@ -11,6 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming.stage_units import work_units
 from asterism.core.running.stage import main
+from hostile_texts import HOSTILE, tame
 from places import ROOT
 
 SCRIPT = '''"""Says and does what a test wants."""
@@ -25,7 +26,7 @@ VARIANTS
 
 def run(HEAD) -> None:
     print("python's word", file=sys.stderr)
-    os.write(2, b"a library's word")
+    os.write(1, b"a library's "); os.write(2, b"word")
     BODY
 '''
 
@@ -57,8 +58,20 @@ def test_messages_of_native_libraries_go_to_the_log(tmp_path):
     ended = run_stage(tmp_path)
     assert ended.returncode == 0
     assert "python's word" in ended.stderr
-    assert "a library's word" not in ended.stderr
+    assert ended.stdout == "" and "word" not in ended.stderr.replace("python's word", "")
     assert (tmp_path / "logs" / "say.native.log").read_text() == "a library's word"
+
+
+def test_what_a_stage_prints_warns_of_logs_and_fails_with_is_text_only(tmp_path):
+    ended = run_stage(
+        tmp_path,
+        f"import logging, warnings; told = {HOSTILE.replace(chr(10), '')!r}; print(told); "
+        "warnings.warn(told); logging.getLogger('library').error(told); "
+        "print(told, file=sys.stderr); raise ValueError(told)",
+    )
+    assert ended.returncode == 1
+    assert tame(ended.stdout) and "x1b[2J" in ended.stdout
+    assert tame(ended.stderr) and ended.stderr.count("x1b[2J") >= 6
 
 
 @pytest.mark.parametrize(

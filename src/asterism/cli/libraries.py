@@ -210,7 +210,7 @@ def campaign(
     known = unique_of(collected(collection, read_entries(collection)))
     shown = run_pieces(models, size, settings, target, elsewhere, known)
     for number, path in enumerate(shown, 1):
-        say(path)
+        say(str(path))
         if number == pieces:
             break
 

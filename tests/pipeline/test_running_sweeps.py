@@ -397,14 +397,14 @@ class TestTelling:
         sweep.point_folder(2).mkdir()
         log = sweep.point_folder(1) / "log.txt"
         log.write_text("".join(f"line {n}\n" for n in range(40)))
-        tail = "\n".join(f"line {n}" for n in range(25, 40))
+        tail = [f"line {n}" for n in range(25, 40)]
         lost = sweep.point_folder(2) / "log.txt"
         assert self.said(monkeypatch, sweep, points, 1) == [
             "sweep s: 3 points, launcher basic",
             "point 0 (seed=1): finished, 2 stages run, 2.5 s",
             "point 1 (seed=2): failed, 2 stages run, 2.5 s",
             f"  exit code 3: stage x failed; log: {log}",
-            tail,
+            *tail,
             "point 2 (seed=3): lost",
             f"  it was killed; the same command goes on; log: {lost}",
             "",

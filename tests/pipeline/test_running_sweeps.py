@@ -407,7 +407,6 @@ class TestTelling:
             *tail,
             "point 2 (seed=3): lost",
             f"  it was killed; the same command goes on; log: {lost}",
-            "",
             "the table is sweeps/s/table.csv, the page index.html beside",
         ]
 

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import read_onnx
 
 #: Bytes of one element, from ONNX's own description of its types.
 WIDTHS = {

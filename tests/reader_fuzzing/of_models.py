@@ -34,13 +34,14 @@ def open_isolated(reader: str, path: Path, patience: float) -> object:
         path: the file.
         patience: seconds after which a model is taken for one that hangs.
     """
-    from asterism.models.classifiers import isolation
     from asterism.models.classifiers.classifier import probe_images
+    from asterism.models.classifiers.isolation import IsolatedClassifier
+    from asterism.models.isolation import isolated_model
 
-    isolation.PATIENCE_S = patience
+    isolated_model.PATIENCE_S = patience
     if reader.startswith("rnn"):
         return _open_rnn(path, isolated=True)
-    with isolation.IsolatedClassifier(path, _preprocessing()) as model:
+    with IsolatedClassifier(path, _preprocessing()) as model:
         return model.predict(probe_images(model.input_shape)).shape
 
 

@@ -80,7 +80,7 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
 
 
 def parts_of(model: Any, source: str) -> Iterator[Any]:
-    """All messages in a model, tensors as wholes.
+    """All messages in a model, tensors as wholes, in the order of the file.
 
     Raises:
         UserError: there are too many, or graphs are nested too deeply.
@@ -99,10 +99,10 @@ def parts_of(model: Any, source: str) -> Iterator[Any]:
         yield message
         if kind == "TensorProto":  # the parts of one are its numbers
             continue
-        for field, value in message.ListFields():
-            if field.message_type is not None:
-                many = value if field.is_repeated else [value]
-                waiting.extend((part, depth) for part in many)
+        inner = [(f, value) for f, value in message.ListFields() if f.message_type is not None]
+        for field, value in reversed(inner):
+            many = reversed(value) if field.is_repeated else [value]
+            waiting.extend((part, depth) for part in many)
 
 
 def _texts(part: Any) -> Iterator[Any]:

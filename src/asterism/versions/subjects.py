@@ -357,10 +357,11 @@ def _bound(model: onnx.ModelProto, name: str) -> int:
     same = {name}
     bounds = []
     for node in model.graph.node:
-        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze") and node.input[0] in same:
+        first, second = [*node.input, "", ""][:2]
+        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze") and first in same:
             same |= set(node.output)
-        elif node.op_type == "Gather" and node.input[1] in same and sizes.get(node.input[0]):
-            bounds.append(int(sizes[node.input[0]][0]))
+        elif node.op_type == "Gather" and second in same and sizes.get(first):
+            bounds.append(int(sizes[first][0]))
     return min(bounds, default=INTEGER_BOUND)
 
 

@@ -11,8 +11,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming.stage_units import work_units
 from asterism.core.running.stage import main
-from hostile_texts import HOSTILE, tame
 from places import ROOT
+from terminal_text import HOSTILE, tame
 
 SCRIPT = '''"""Says and does what a test wants."""
 import os, sys

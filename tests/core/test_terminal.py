@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
 from asterism.core.messages.terminal import EscapedStream, say, say_json
-from hostile_texts import HOSTILE, tame
+from terminal_text import HOSTILE, tame
 
 ANY = st.text(st.characters(exclude_categories=()))
 

@@ -14,7 +14,7 @@ from asterism.dflare.lockstep import Budget
 from asterism.dflare.pair import Pair
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.searches.dflare import Dflare
-from asterism.models.classifiers.isolation import ModelCrashError
+from asterism.models.isolation.isolated_model import ModelCrashError
 from set_options import section
 
 PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}

@@ -8,7 +8,7 @@ from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import Budget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.searches.dflare import Dflare
-from asterism.models.classifiers.isolation import ModelCrashError
+from asterism.models.isolation.isolated_model import ModelCrashError
 
 
 @pytest.fixture(scope="module")

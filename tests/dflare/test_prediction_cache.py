@@ -11,7 +11,7 @@ from asterism.dflare.lockstep import Budget
 from asterism.dflare.pair import Pair
 from asterism.dflare.prediction_cache import PredictionCache
 from asterism.dflare.searches.dflare import Dflare, DflareOptions
-from asterism.models.classifiers.isolation import ModelCrashError
+from asterism.models.isolation.isolated_model import ModelCrashError
 
 IMAGES = seeds(8)
 

@@ -17,12 +17,9 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.dflare.pair import Pair
-from asterism.models.classifiers import isolation
-from asterism.models.classifiers.isolation import (
-    IsolatedClassifier,
-    IsolatedModel,
-    ModelHangError,
-)
+from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.isolation import isolated_model
+from asterism.models.isolation.isolated_model import IsolatedModel, ModelHangError
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import RecurrentModel, isolated, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
@@ -48,7 +45,7 @@ class Counted(IsolatedClassifier):
 def test_a_classifier_that_hangs_is_asked_once(tmp_path, monkeypatch):
     with IsolatedClassifier(endless_classifier(tmp_path / "endless.onnx"), UNIT) as model:
         assert model.predict(DARK).shape == (6, 4)
-        monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
+        monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
         with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 2 s"):
             model.predict(BRIGHT)
         assert model.pid is None
@@ -60,7 +57,7 @@ def test_a_classifier_that_hangs_is_asked_once(tmp_path, monkeypatch):
 def test_a_model_that_reads_nothing_hangs(tmp_path, monkeypatch):
     """Its process is stopped, and more images than the system keeps for it are on their way."""
     with IsolatedClassifier(endless_classifier(tmp_path / "endless.onnx"), UNIT) as model:
-        monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
+        monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
         os.kill(model.pid, signal.SIGSTOP)
         with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 2 s"):
             model.predict(np.concatenate([DARK] * 10_000))
@@ -71,7 +68,7 @@ def test_a_batch_that_hangs_is_not_divided(tmp_path, monkeypatch):
     """Each part with the input that hangs would take the whole limit again."""
     path = endless_classifier(tmp_path / "endless.onnx")
     with Counted(path, UNIT) as f, Counted(path, UNIT) as g:
-        monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
+        monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
         with pytest.raises(ModelHangError):
             Pair(f, g).ask(np.concatenate([BRIGHT] * 40))
         assert (f.asked, g.asked) == (1, 1)
@@ -92,7 +89,7 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
     path = endless_rnn(tmp_path / "net.onnx")
     engine = IsolatedEngine(path, "states")
     model = RecurrentModel(engine)
-    monkeypatch.setattr(isolation, "PATIENCE_S", 5.0)
+    monkeypatch.setattr(isolated_model, "PATIENCE_S", 5.0)
     sequences = np.full((model.block, 8, 8), 0.9, np.float32)
     raised = []
 
@@ -124,7 +121,7 @@ def test_after_a_hang_no_other_process_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(isolated, "IsolatedModel", Counted)
     engine = IsolatedEngine(endless_rnn(tmp_path / "net.onnx"), "states")
     sequences = np.full((RecurrentModel(engine).block, 8, 8), 0.9, np.float32)
-    monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
+    monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
     for _ in range(2):
         with pytest.raises(ModelHangError):
             engine.compute(sequences)
@@ -146,7 +143,7 @@ def own_network(tmp_path):
 
 @pytest.mark.slow
 def test_a_network_that_hangs_at_opening_is_one_line(own_network, monkeypatch):
-    monkeypatch.setattr(isolation, "PATIENCE_S", 5.0)
+    monkeypatch.setattr(isolated_model, "PATIENCE_S", 5.0)
     monkeypatch.chdir(own_network)
     stage = load_script(ROOT / "stages", "train_rnn")
     with pytest.raises(UserError, match=r"net\.onnx did not answer within 5 s") as error:

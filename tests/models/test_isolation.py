@@ -11,7 +11,8 @@ from model_files import images, keras_model, write
 
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.classifier import open_classifier
-from asterism.models.classifiers.isolation import IsolatedClassifier, ModelCrashError
+from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 DESCRIPTORS = Path("/proc/self/fd")

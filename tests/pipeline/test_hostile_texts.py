@@ -30,9 +30,9 @@ from asterism.sweep.workspace import git
 from asterism.versions import app as versions_app
 from asterism.versions import libraries_app
 from asterism.vetting import certificate
-from hostile_texts import HOSTILE, tame
 from models.onnx_networks import linear
 from places import ROOT
+from terminal_text import HOSTILE, tame
 
 #: The same without what no name of a file or of git's can have.
 NAME = HOSTILE.replace("/", "").replace("\x00", "")[:80]

@@ -12,7 +12,7 @@ from reader_fuzzing.table import ROOT, Reader
 from reader_fuzzing.watch import LIMITS_MB, Verdict
 
 #: Seconds after which a model that hangs is given up here; stages wait longer.
-PATIENCE = 20.0
+PATIENCE = 10.0
 
 _SCRIPT = """
 import sys

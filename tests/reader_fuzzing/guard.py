@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from hostile_text import MARK
+
 #: Never needed to read a file. A name that ends in a dot stands for all events that begin so.
 FORBIDDEN = (
     "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "os.startfile",
@@ -49,7 +51,7 @@ MAKERS = {
     "numpy/": "headers of arrays are literals (ast.literal_eval compiles, and executes nothing)",
     "ast.py": "ast.parse and literal_eval compile to a tree, and execute nothing",
     "sympy/": "torch_archive.py lets nothing but arithmetic through to it",
-    "torch/": "writes the forward of graphs whose operators torch_archive.py has inspected",
+    "torch/": "writes the forward of graphs, with names of ours",
     "scipy/": "wrappers of its own functions",
     "h5py/": "wrappers of its own functions",
     "linecache.py": "source of functions, for their text",
@@ -59,7 +61,7 @@ MAKERS = {
 }
 
 #: Modules that nothing here needs: attacks name them to see whether a name is imported.
-BAIT = ("this", "antigravity", "turtledemo", "idlelib", "stranger")
+BAIT = ("this", "antigravity", "turtledemo", "idlelib", "stranger", MARK)
 
 _PATHS = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *site.getsitepackages()}
 
@@ -139,6 +141,8 @@ class Guard:
 
     def compiled(self, args: tuple[Any, ...]) -> str:
         source, name = args
+        if MARK in str(source):  # whoever writes source, never of a file's text
+            return f"text of the file {_shown(source)}"
         if source is None or (isinstance(name, str) and self._is_installed(name)):
             return ""
         return self._by_maker(f"text {_shown((source, name))}")

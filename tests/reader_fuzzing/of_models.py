@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from asterism.core.messages.errors import UserError
 from reader_fuzzing.of_data import place
 from reader_fuzzing.table import Reader, register
 
@@ -34,13 +35,20 @@ def open_isolated(reader: str, path: Path, patience: float) -> object:
         path: the file.
         patience: seconds after which a model is taken for one that hangs.
     """
-    from asterism.models.classifiers import isolation
     from asterism.models.classifiers.classifier import probe_images
+    from asterism.models.classifiers.isolation import IsolatedClassifier
+    from asterism.models.isolation import isolated_model
 
-    isolation.PATIENCE_S = patience
+    isolated_model.PATIENCE_S = patience
+    if reader.startswith("signature"):
+        from asterism.models.signatures.reading import read_signature
+
+        return read_signature(path)
+    if reader.startswith("libraries"):
+        raise UserError(f"{path} is run by workers alone, whose end is an answer")
     if reader.startswith("rnn"):
         return _open_rnn(path, isolated=True)
-    with isolation.IsolatedClassifier(path, _preprocessing()) as model:
+    with IsolatedClassifier(path, _preprocessing()) as model:
         return model.predict(probe_images(model.input_shape)).shape
 
 
@@ -187,6 +195,49 @@ def _rnn_onnx_seeds(folder: Path) -> None:
 
 
 register(Reader("rnn .onnx", "onnx", "rnn.onnx", _open_rnn, _rnn_onnx_seeds, 10, isolated=True))
+
+
+def _signature(path: Path) -> object:
+    from asterism.models.signatures.reading import served_signature
+
+    return served_signature(str(path))
+
+
+for suffix, family, seeds in (
+    (".onnx", "onnx", _onnx_seeds),
+    (".tflite", "litert", _classifier_seeds(".tflite")),
+    (".keras", "keras", _classifier_seeds(".keras")),
+):
+    name = f"signature {suffix}"
+    register(Reader(name, family, f"model{suffix}", _signature, seeds, 10, isolated=True))
+
+
+def _in_libraries(path: Path) -> object:
+    """A file in libraries that write source for it, as workers of compare-libraries run it."""
+    from asterism.libraries.adapters.library import LIBRARIES
+    from asterism.libraries.adapters.model_under_test import ModelUnderTest
+    from asterism.versions.subjects import read_subject
+
+    subject = read_subject(path, 4, {})
+    inputs, done = subject.draw(0, "normal"), []
+    for name in ("onnx2torch", "onnx2pytorch"):
+        library = LIBRARIES[name]()
+        library.start()
+        option = library.all_options()[0]
+        under_test = ModelUnderTest(path.parent, None, None, batch=2)
+        library.path(under_test, option).write_bytes(subject.content)
+        try:
+            done.append(len(library.run(library.compile(under_test, option), inputs)))
+        except SyntaxError:  # of source that the library wrote: a name has reached it
+            raise
+        except Exception:  # what a library says of a model is for the judge
+            continue
+    return done
+
+
+register(
+    Reader("libraries .onnx", "torch", "model.onnx", _in_libraries, _onnx_seeds, 10, isolated=True)
+)
 
 register(
     Reader(

@@ -23,12 +23,12 @@ from reader_fuzzing.table import ROOT, Reader
 
 #: Most of a processor's time that one example may take, and of the clock's, which other processes
 #: share: seconds.
-CPU_S, WALL_S = 20.0, 120.0
+CPU_S, WALL_S = 10.0, 120.0
 #: Seconds after which a process that sleeps, and has used no processor, is taken for one that waits
 #: for ever, as on a FIFO.
 IDLE_S = 6.0
 #: Most memory that one example may take beside what the server holds, in MB.
-MEMORY_MB = 1500
+MEMORY_MB = 1000
 #: A server that holds this much more than in the beginning is replaced before the next example.
 _KEPT_MB = 700
 _LOOK_EVERY_S = 0.05

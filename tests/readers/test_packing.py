@@ -9,7 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.onnx_files import pack, read_onnx
+from asterism.models.foreign.onnx_files import pack, read_onnx
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from onnx.version_converter import convert_version
 from asterism.core.files.artifacts import replacing
 from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import read_onnx
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 Outputs = NDArray[np.float32]

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.isolation import IsolatedClassifier, ModelCrashError
+from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 Outputs = NDArray[np.float32]

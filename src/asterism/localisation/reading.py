@@ -10,7 +10,7 @@ from asterism.core.messages.errors import UserError, reading
 from asterism.localisation.graph import Graph
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import read_onnx
 
 #: ONNX's own operators of the first set in which a scale may hold for each channel.
 _PER_CHANNEL_OPSET = 13

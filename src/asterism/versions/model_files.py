@@ -28,16 +28,23 @@ class InputSpec:
     """An input of a model.
 
     Args:
-        name: in the file.
+        name: in the model.
         shape: with the batch; every size is known.
         dtype: NumPy's name of it.
         bound: integers are drawn below it.
+        title: what the user's file calls it; nothing where that is the same.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     bound: int = INTEGER_BOUND
+    title: str = ""
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return self.title or self.name
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,7 @@ class ModelFile(ABC):
         """
         arrays: list[NDArray[Any]] = []
         for spec in self.inputs:
-            rng = stream(seed, "given file", self.name, spec.name, distribution)
+            rng = stream(seed, "given file", self.name, spec.label, distribution)
             kind = np.dtype(spec.dtype)
             if kind.kind == "b":
                 arrays.append(rng.integers(0, 2, spec.shape).astype(kind))

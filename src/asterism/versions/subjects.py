@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +14,8 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
 from asterism.libraries.running.inputs import BATCH
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.names import Names
+from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.versions.model_files import INTEGER_BOUND, Arrays, FileNode, InputSpec, ModelFile
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Subject(ModelFile):
         name: for the page.
         model: ``onnx.ModelProto``; free sizes are left as they are.
         inputs: in the model's order.
+        names: what the user's file calls its parts.
     """
 
     suffix: ClassVar[str] = ".onnx"
@@ -56,6 +58,7 @@ class Subject(ModelFile):
     name: str
     model: onnx.ModelProto
     inputs: tuple[InputSpec, ...]
+    names: Names = field(default_factory=Names, compare=False)
 
     @property
     def content(self) -> bytes:
@@ -67,9 +70,11 @@ class Subject(ModelFile):
         """Each operator, with what the graphs inside of it read."""
         return [
             FileNode(
-                f"{n.op_type} {n.name}".strip(), tuple(_reads(n)), tuple(filter(None, n.output))
+                f"{node.op_type} {self.names.theirs(node.name)}".strip(),
+                tuple(_reads(node)),
+                tuple(filter(None, node.output)),
             )
-            for n in self.model.graph.node
+            for node in self.model.graph.node
         ]
 
     @property
@@ -129,14 +134,14 @@ class Subject(ModelFile):
         """See :class:`ModelFile`."""
         model = _copy(self.model)
         del model.graph.value_info[:]
+        values = {value.name: value for value in model.graph.input}
         for spec, array in zip(self.inputs, inputs, strict=True):
-            for at, value in enumerate(model.graph.input):
-                if value.name == spec.name:
-                    model.graph.input[at].CopyFrom(_value(spec.name, array))
+            values[spec.name].CopyFrom(_value(spec.name, array))
         specs = tuple(
-            InputSpec(s.name, a.shape, s.dtype) for s, a in zip(self.inputs, inputs, strict=True)
+            replace(s, shape=a.shape, bound=INTEGER_BOUND)
+            for s, a in zip(self.inputs, inputs, strict=True)
         )
-        return Subject(self.name, model, specs)
+        return replace(self, model=model, inputs=specs)
 
     def exposing(self) -> tuple[Subject, list[str]]:
         """See :class:`ModelFile`."""
@@ -144,7 +149,7 @@ class Subject(ModelFile):
         model = _copy(self.model)
         del model.graph.output[:]
         model.graph.output.extend(_value(name) for name in names)
-        return Subject(self.name, model, self.inputs), names
+        return replace(self, model=model), names
 
     def part(
         self, chosen: Sequence[int], value: Callable[[str], NDArray[Any] | None]
@@ -163,18 +168,22 @@ class Subject(ModelFile):
         if not outputs or len(values) < len({*outside, *outputs}):
             return None
         model = _copy(self.model)
-        for field in ("node", "initializer", "input", "output", "value_info"):
-            del getattr(model.graph, field)[:]
+        for part in ("node", "initializer", "input", "output", "value_info"):
+            del getattr(model.graph, part)[:]
         model.graph.node.extend(graph.node[i] for i in chosen)
         model.graph.initializer.extend(constants[n] for n in read if n in constants)
         model.graph.input.extend(_value(n, values[n]) for n in outside)
         model.graph.output.extend(_value(n, values[n]) for n in outputs)
         specs = [InputSpec(n, values[n].shape, str(values[n].dtype)) for n in outside]
-        return Subject(self.name, model, tuple(specs)), [values[n] for n in outside]
+        return replace(self, model=model, inputs=tuple(specs)), [values[n] for n in outside]
 
 
 def subject_of(
-    name: str, model: onnx.ModelProto, size: int, shapes: Mapping[str, Sequence[int]]
+    name: str,
+    model: onnx.ModelProto,
+    size: int,
+    shapes: Mapping[str, Sequence[int]],
+    names: Names | None = None,
 ) -> Subject:
     """A model with sizes for its inputs.
 
@@ -183,17 +192,26 @@ def subject_of(
         model: what to run.
         size: stands for every free size but the first axis', which is the batch.
         shapes: of inputs by name, with the batch, in place of what the model says.
+        names: what the user's file calls the model's parts; None for a model of ours.
 
     Raises:
         UserError: an input is no tensor of numbers, has an unknown rank, or a shape does not fit.
     """
     constants = {constant.name for constant in model.graph.initializer}
-    values = [value for value in model.graph.input if value.name not in constants]
-    for given in set(shapes) - {value.name for value in values}:
-        known = ", ".join(value.name for value in values)
+    names = names or Names()
+    values = {
+        names.theirs(value.name): value
+        for value in model.graph.input
+        if value.name not in constants
+    }
+    for given in set(shapes) - values.keys():
+        known = ", ".join(values)
         raise UserError(f"{name} has no input {given!r} (it has: {known})")
-    specs = [_spec(model, value, size, shapes.get(value.name), name) for value in values]
-    return Subject(name, model, tuple(specs))
+    specs = [
+        _spec(model, v, size, shapes.get(t), f"{name}: the input {t!r}", t)
+        for t, v in values.items()
+    ]
+    return Subject(name, model, tuple(specs), names)
 
 
 def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> Subject:
@@ -204,7 +222,8 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     """
     if path.suffix != ".onnx":
         raise UserError(f"{path} is no .onnx file: export the model to ONNX first")
-    return subject_of(path.stem, read_onnx(path), size, shapes)
+    file = renamed_onnx(path)
+    return subject_of(path.stem, file.model, size, shapes, file.names)
 
 
 #: What reads a model file with shapes for its inputs.
@@ -236,13 +255,13 @@ def read_subjects(
         subject = read(path, size, {})
         given: dict[str, Sequence[int]] = {}
         for spec in subject.inputs:
-            key = next((k for k in (f"{path.stem}/{spec.name}", spec.name) if k in shapes), None)
+            key = next((k for k in (f"{path.stem}/{spec.label}", spec.label) if k in shapes), None)
             if key is not None:
-                given[spec.name] = shapes[key]
+                given[spec.label] = shapes[key]
                 used.add(key)
         found.append(read(path, size, given) if given else subject)
     for name in shapes.keys() - used:
-        known = ", ".join(spec.name for subject in found for spec in subject.inputs)
+        known = ", ".join(spec.label for subject in found for spec in subject.inputs)
         raise UserError(f"no model has an input {name!r} (there are: {known})")
     return found
 
@@ -277,12 +296,12 @@ def read_inputs(path: Path, subject: ModelFile) -> list[NDArray[Any]]:
     arrays = read_arrays(path)
     found = []
     for spec in subject.inputs:
-        if spec.name not in arrays:
-            raise UserError(f"{path} has no array {spec.name!r} (it has: {', '.join(arrays)})")
-        array = arrays[spec.name]
+        if spec.label not in arrays:
+            raise UserError(f"{path} has no array {spec.label!r} (it has: {', '.join(arrays)})")
+        array = arrays[spec.label]
         if str(array.dtype) != spec.dtype or array.ndim != len(spec.shape):
             raise UserError(
-                f"{path}: {spec.name} is {array.dtype} of rank {array.ndim}, and {subject.name} "
+                f"{path}: {spec.label} is {array.dtype} of rank {array.ndim}, and {subject.name} "
                 f"takes {spec.dtype} of rank {len(spec.shape)}"
             )
         found.append(array)
@@ -308,23 +327,28 @@ def parse_shapes(given: Iterable[str]) -> dict[str, tuple[int, ...]]:
 
 
 def _spec(
-    model: onnx.ModelProto, value: Any, size: int, shape: Sequence[int] | None, name: str
+    model: onnx.ModelProto,
+    value: Any,
+    size: int,
+    shape: Sequence[int] | None,
+    where: str,
+    title: str,
 ) -> InputSpec:
     from onnx import helper
 
     tensor = value.type.tensor_type
     if not value.type.HasField("tensor_type") or not tensor.HasField("shape"):
-        raise UserError(f"{name}: the input {value.name!r} is no tensor of a known rank")
+        raise UserError(f"{where} is no tensor of a known rank")
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     if dtype.kind not in "fiub":
-        raise UserError(f"{name}: the input {value.name!r} is of the type {dtype}, no numbers")
+        raise UserError(f"{where} is of the type {dtype}, no numbers")
     stated = [max(d.dim_value, 0) for d in tensor.shape.dim]  # some write -1 for a free size
     if shape is None:
         shape = [s or (size if at else BATCH) for at, s in enumerate(stated)]
     elif len(shape) != len(stated) or any(s and s != g for s, g in zip(stated, shape, strict=True)):
         wanted = ",".join(str(s or "?") for s in stated)
-        raise UserError(f"{name}: the input {value.name!r} has the shape {wanted}")
-    return InputSpec(value.name, tuple(shape), str(dtype), _bound(model, value.name))
+        raise UserError(f"{where} has the shape {wanted}")
+    return InputSpec(value.name, tuple(shape), str(dtype), _bound(model, value.name), title)
 
 
 def _bound(model: onnx.ModelProto, name: str) -> int:
@@ -333,10 +357,11 @@ def _bound(model: onnx.ModelProto, name: str) -> int:
     same = {name}
     bounds = []
     for node in model.graph.node:
-        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze") and node.input[0] in same:
+        first, second = [*node.input, "", ""][:2]
+        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze") and first in same:
             same |= set(node.output)
-        elif node.op_type == "Gather" and node.input[1] in same and sizes.get(node.input[0]):
-            bounds.append(int(sizes[node.input[0]][0]))
+        elif node.op_type == "Gather" and second in same and sizes.get(first):
+            bounds.append(int(sizes[first][0]))
     return min(bounds, default=INTEGER_BOUND)
 
 

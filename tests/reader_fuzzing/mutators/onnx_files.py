@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from hostile_text import TEXTS
 from reader_fuzzing.mutators import Mutator
 
 _NUMBERS = (0, 1, -1, 2, 7, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, -(2**63), 10**6, 65536)
@@ -62,12 +63,67 @@ def _odd(field: Any, random: Random) -> Any:
         return random.choice((b"", b"\0" * 8, random.randbytes(64), b"\xff" * 100))
     if field.type == kinds.TYPE_STRING:
         odd = ("", "images", "outputs", "x", "a\0b", "../../outside/secret.bin", "é" * 1000)
-        return random.choice((*odd, *_OPERATORS))
+        return random.choice((*odd, *_OPERATORS, *TEXTS))
     if field.cpp_type == kinds.CPPTYPE_ENUM:
         return random.choice(range(12))
     narrow = field.cpp_type in (kinds.CPPTYPE_INT32, kinds.CPPTYPE_UINT32)
     numbers = [n for n in _NUMBERS if -(2**31) <= n < 2**31] if narrow else list(_NUMBERS)
     return random.choice(numbers)
+
+
+def text(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
+    """Hostile text wherever the file has one of its strings, so that names go on to fit."""
+
+    def edit(model: Any) -> None:
+        texts = [(m, f, v) for m in _messages(model) for f, v in m.ListFields() if _is_text(f)]
+        old = random.choice([one for _, f, v in texts for one in (v if f.is_repeated else [v])])
+        new = random.choice(TEXTS)
+        for message, field, value in texts:
+            if field.is_repeated:
+                value[:] = [new if one == old else one for one in value]
+            elif value == old:
+                setattr(message, field.name, new)
+
+    return _edited(data, edit)
+
+
+def _is_text(field: Any) -> bool:
+    return bool(field.type == field.TYPE_STRING)
+
+
+def functions(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
+    """Functions, each of which calls the next one several times."""
+
+    def edit(model: Any) -> None:
+        depth, times = random.choice(((40, 2), (15, 2), (3, 200), (300, 1), (1, 50_000)))
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+        for i in range(depth):
+            kind, domain = (f"F{i + 1}", "own") if i + 1 < depth else ("Neg", "")
+            calls = [
+                helper.make_node(kind, [f"v{n}"], [f"v{n + 1}"], domain=domain)
+                for n in range(times)
+            ]
+            made = helper.make_function("own", f"F{i}", ["v0"], [f"v{times}"], calls, opsets)
+            model.functions.append(made)
+        model.opset_import.append(opsets[1])
+        last = model.graph.output[0].name
+        call = helper.make_node("F0", [last], ["expanded"], domain="own")
+        model.graph.node.append(call)
+
+    return _edited(data, edit)
+
+
+def ends(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
+    """Thousands of inputs and outputs."""
+
+    def edit(model: Any) -> None:
+        graph, count = model.graph, random.choice((500, 3000, 30_000))
+        for many in random.choice(((graph.input,), (graph.output,), (graph.input, graph.output))):
+            many.extend([many[0]] * count)
+            for number, value in enumerate(many[1:]):
+                value.name = f"more_{number}"
+
+    return _edited(data, edit)
 
 
 def field_gone(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
@@ -195,5 +251,5 @@ def endless(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
 
 MUTATORS: tuple[Mutator, ...] = (
     field_changed, field_changed, field_changed, field_gone, field_gone, repeated, repeated,
-    operator, constant, dimensions, form, external, endless,
+    operator, constant, dimensions, form, external, endless, text, text, text, functions, ends,
 )  # fmt: skip

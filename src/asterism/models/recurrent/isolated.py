@@ -7,7 +7,7 @@ from queue import Empty, LifoQueue
 from typing import Any
 
 from asterism.core.files.artifacts import replacing
-from asterism.models.classifiers.isolation import Arrays, IsolatedModel, ModelHangError, Served
+from asterism.models.isolation.isolated_model import Arrays, IsolatedModel, ModelHangError, Served
 from asterism.models.recurrent.model import Engine, Floats, Inputs
 
 

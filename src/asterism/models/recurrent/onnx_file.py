@@ -13,7 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.registry import closest
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.names import Names
+from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
@@ -37,7 +38,8 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
         UserError: unreadable, of another form, with data in other files, without such a node, or
             with weights of NaN.
     """
-    model = read_onnx(path)
+    file = renamed_onnx(path)
+    model = file.model
     try:
         onnx.checker.check_model(model)
     except Exception as error:  # protobuf and the checker raise types of their own
@@ -46,7 +48,7 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
     form = _input_form(path, graph)
     with reading(str(path)):  # an array may not fit its shape
         require_finite(_recurrent_weights(graph))
-    name = _add_states(path, graph, layer)
+    name = _add_states(path, graph, layer, file.names)
     del graph.output[2:]
     return OnnxEngine(model.SerializeToString(), layer=name, **form)
 
@@ -79,10 +81,14 @@ def _recurrent_weights(graph: Any) -> Iterator[tuple[str, NDArray[Any]]]:
             yield constant.name, numpy_helper.to_array(constant)
 
 
-def _add_states(path: Path, graph: Any, layer: str | None) -> str:
-    """Make the layer's states the graph's second output; the layer's name."""
-    recurrent = {node.name or node.output[0]: node for node in graph.node if _is_recurrent(node)}
-    tensors = [output for node in graph.node for output in node.output if output]
+def _add_states(path: Path, graph: Any, layer: str | None, names: Names) -> str:
+    """Make the layer's states the graph's second output; the layer's name in the file."""
+    recurrent = {
+        names.theirs(node.name) or names.theirs(node.output[0]): node
+        for node in graph.node
+        if _is_recurrent(node)
+    }
+    tensors = {names.theirs(name): name for node in graph.node for name in node.output if name}
     if layer is None:
         if not recurrent:
             raise UserError(
@@ -92,12 +98,12 @@ def _add_states(path: Path, graph: Any, layer: str | None) -> str:
     if layer in recurrent:
         states = _batch_first(graph, recurrent[layer])
     elif layer in tensors:
-        states = layer
+        states = tensors[layer]
     else:
         known = list(recurrent)
         raise UserError(
             f"{path} has no recurrent node and no tensor {layer!r}"
-            f"{closest(layer, known + tensors)} (recurrent nodes: {', '.join(known) or 'none'})"
+            f"{closest(layer, [*known, *tensors])} (recurrent nodes: {', '.join(known) or 'none'})"
         )
     value = helper.make_tensor_value_info(states, TensorProto.FLOAT, None)
     others = list(graph.output)[:1]

@@ -15,7 +15,7 @@ from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.classifiers.classes import require_score_for_each
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
@@ -87,8 +87,7 @@ def open_trained(folder: Path) -> RecurrentModel:
     if note.graph is None:
         isolated = note.isolated or file.suffix == ".onnx"
         return open_rnn(file, note.layer, isolated=isolated)
-    _require_written_here(graph)
-    return RecurrentModel(OnnxEngine(graph.read_bytes(), **note.graph.model_dump()))
+    return RecurrentModel(OnnxEngine(_written_here(graph), **note.graph.model_dump()))
 
 
 def trained_file(folder: Path) -> Path:
@@ -121,21 +120,22 @@ def _read_note(path: Path) -> _Note:
         return _Note.model_validate(document)
 
 
-def _require_written_here(path: Path) -> None:
-    """Reject a graph that this package has not written; it runs in the stage's own process.
+def _written_here(path: Path) -> bytes:
+    """A graph that this package has written; it runs in the stage's own process.
 
     Raises:
         UserError: it has other operations, such as loops.
     """
     from asterism.models.recurrent.onnx_graph import OPERATIONS
 
-    model = read_onnx(path)
-    used = {f"{node.domain}{node.op_type}" for node in model.graph.node}
-    if others := sorted(used - OPERATIONS) or [f.name for f in model.functions]:
+    file = renamed_onnx(path)
+    used = {f"{node.domain}{node.op_type}" for node in file.model.graph.node}
+    if others := sorted(used - OPERATIONS):
         raise UserError(
             f"{path} holds {others[0]!a}, which train_rnn does not write: remove the file and "
             "give the same command again"
         )
+    return file.content
 
 
 def _note(path: Path, layer: str | None, form: dict[str, Any] | None, *, isolated: bool) -> None:

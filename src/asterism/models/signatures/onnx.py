@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import OnnxFile, renamed_onnx
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
 
 if TYPE_CHECKING:
@@ -25,18 +25,31 @@ def onnx_signature(path: Path) -> Signature:
     """What an ONNX file takes and gives.
 
     Raises:
-        UserError: see :func:`~asterism.models.classifiers.onnx_files.read_onnx`; or an input or
+        UserError: see :func:`~asterism.models.foreign.onnx_files.renamed_onnx`; or an input or
             output is no tensor.
+    """
+    return signature_of(renamed_onnx(path), path)
+
+
+def signature_of(file: OnnxFile, path: Path) -> Signature:
+    """What an opened ONNX file takes and gives, by the names in the file.
+
+    Raises:
+        UserError: an input or output is no tensor.
     """
     import onnx
 
-    graph = read_onnx(path).graph
+    graph, half = file.model.graph, onnx.TensorProto.FLOAT16
     constants = {tensor.name for tensor in graph.initializer}
-    inputs = tuple(_spec(value, path) for value in graph.input if value.name not in constants)
+    makers = _makers(graph)
+
+    def spec(value: onnx.ValueInfoProto) -> TensorSpec:
+        return _spec(value, file.names.theirs(value.name), path)
+
+    inputs = tuple(spec(value) for value in graph.input if value.name not in constants)
     outputs = tuple(
-        replace(_spec(value, path), made_by=_maker(value.name, graph)) for value in graph.output
+        replace(spec(value), made_by=makers.get(value.name, "")) for value in graph.output
     )
-    half = onnx.TensorProto.FLOAT16
     return Signature(
         format="onnx",
         inputs=inputs,
@@ -50,14 +63,14 @@ def onnx_signature(path: Path) -> Signature:
     )
 
 
-def _maker(name: str, graph: onnx.GraphProto) -> str:
-    """The operator that computes an output, past those that only give its numbers another form."""
-    makers = {output: node for node in graph.node for output in node.output}
-    for _ in range(len(graph.node)):
-        if name not in makers or makers[name].op_type not in _FORMS or not makers[name].input:
-            break
-        name = makers[name].input[0]
-    return makers[name].op_type.lower() if name in makers else ""
+def _makers(graph: onnx.GraphProto) -> dict[str, str]:
+    """The operator that computes each value, past those that only give its numbers another form."""
+    makers: dict[str, str] = {}
+    for node in graph.node:  # in an order in which they can run
+        form = node.op_type in _FORMS and node.input and node.input[0] in makers
+        kind = makers[node.input[0]] if form else node.op_type.lower()
+        makers.update(dict.fromkeys(node.output, kind))
+    return makers
 
 
 def _constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
@@ -68,18 +81,18 @@ def _constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
             yield from (attribute.t for attribute in node.attribute if attribute.name == "value")
 
 
-def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
+def _spec(value: onnx.ValueInfoProto, name: str, path: Path) -> TensorSpec:
     import onnx
 
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
-        raise UserError(f"{path}: {value.name} is no tensor: sequences and maps cannot be given")
+        raise UserError(f"{path}: {name} is no tensor: sequences and maps cannot be given")
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
     except KeyError:
-        raise UserError(f"{path}: {value.name} has an unknown type of numbers") from None
+        raise UserError(f"{path}: {name} has an unknown type of numbers") from None
     shape = tuple(
         axis.dim_value if axis.HasField("dim_value") and axis.dim_value > 0 else None
         for axis in kind.shape.dim
     )
-    return TensorSpec(value.name, dtype, shape)
+    return TensorSpec(name, dtype, shape)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 
-from asterism.core.messages.errors import UserError
+from asterism.core.files.artifacts import require_file
+from asterism.core.files.records import record_from
+from asterism.core.messages.errors import UserError, naming
+from asterism.models.isolation.isolated_model import IsolatedModel, Served
 from asterism.models.signatures.keras import keras_signature
 from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.tflite import tflite_signature
+
+#: Seconds for a signature: reading the largest files takes some.
+_SECONDS = 60.0
 
 _READERS: dict[str, Callable[[Path], Signature]] = {
     ".onnx": onnx_signature,
@@ -29,12 +38,31 @@ def is_model(path: Path) -> bool:
 def read_signature(path: Path) -> Signature:
     """What a model file takes and gives, by its suffix.
 
+    The file is read in a process of its own, which a crafted one can crash or hold up.
+
     Raises:
         UserError: missing, damaged, too large, or of a format whose signature is not read.
+        ModelCrashError: reading it ended the process.
+        ModelHangError: reading it took too long.
     """
     if path.suffix not in _READERS:
         raise UserError(
             f"{path}: the suffix {path.suffix!r} is of no model format that is read here "
             f"(known: {', '.join(sorted(_READERS))})"
         )
-    return _READERS[path.suffix](path)
+    require_file(path, "model file")
+    there = path.stat()
+    return _read(path, (there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns))
+
+
+@lru_cache(maxsize=100)
+def _read(path: Path, file: tuple[int, ...]) -> Signature:
+    """A file's signature, read once for as long as the file stays the same."""
+    model = IsolatedModel(path, served_signature, [str(path)], _SECONDS)
+    with closing(model), naming(path):
+        return record_from(Signature, model.facts)
+
+
+def served_signature(path: str) -> Served:
+    """A signature as the facts of a model that answers to nothing, for the other process."""
+    return asdict(_READERS[Path(path).suffix](Path(path))), lambda _: []

@@ -88,13 +88,16 @@ def matching_states(
     ``next``, ``new`` or ``n`` taken away (``h`` and ``hn``, ``state_in`` and ``state_out``).
     At least one input and one output remain.
     """
+    left: dict[str, list[TensorSpec]] = {}
+    for answer in outputs:
+        left.setdefault(_stem(answer.name), []).append(answer)
     pairs: list[tuple[str, str]] = []
     for given in inputs:
-        for answer in outputs:
-            taken = answer.name in {name for _, name in pairs}
-            if not taken and _same_state(given, answer):
-                pairs.append((given.name, answer.name))
-                break
+        alike = left.get(stem, []) if (stem := _stem(given.name)) else []
+        answer = next((answer for answer in alike if _same_state(given, answer)), None)
+        if answer is not None:
+            alike.remove(answer)
+            pairs.append((given.name, answer.name))
     if len(pairs) >= min(len(inputs), len(outputs)):
         return ()
     return tuple(pairs)
@@ -105,8 +108,7 @@ def _same_state(given: TensorSpec, answer: TensorSpec) -> bool:
         None in sizes or sizes[0] == sizes[1]
         for sizes in zip(given.shape, answer.shape, strict=True)
     )
-    stem = _stem(given.name)
-    return given.dtype == answer.dtype and fit and stem != "" and stem == _stem(answer.name)
+    return given.dtype == answer.dtype and fit
 
 
 def _stem(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.models.classifiers.isolation import Arrays, IsolatedModel, Served
+from asterism.models.isolation.isolated_model import Arrays, IsolatedModel, Served
 from asterism.models.tensor_models.answers import Rows
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.model import FileModel

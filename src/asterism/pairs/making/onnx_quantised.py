@@ -11,7 +11,7 @@ from pydantic import Field
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.messages.errors import reading
 from asterism.core.parameters.params import ParameterSection
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import read_onnx
 from asterism.pairs.making import MAKERS, Maker, Material
 
 

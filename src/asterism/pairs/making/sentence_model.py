@@ -14,7 +14,7 @@ from pydantic import Field
 from asterism.core.files.limits import parse_json, read_within
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import read_onnx
 from asterism.pairs.entry import PackagedFile
 from asterism.pairs.making import MAKERS, Maker, Material
 

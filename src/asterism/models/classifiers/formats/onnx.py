@@ -11,7 +11,7 @@ import onnxruntime
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.formats import FORMATS, Batch, Format
 from asterism.models.classifiers.formats.layout import Layout, require_vector
-from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.foreign.onnx_files import renamed_onnx
 
 if TYPE_CHECKING:
     import onnx
@@ -23,14 +23,14 @@ class OnnxRuntime:
     """An ONNX model on the CPU, one thread a call."""
 
     def __init__(self, path: Path) -> None:
-        model = read_onnx(path)
+        file = renamed_onnx(path)
         onnxruntime.set_default_logger_severity(3)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # several calls run side by side instead
         options.log_severity_level = 3
         try:
             self._session = onnxruntime.InferenceSession(
-                path.read_bytes(), options, providers=["CPUExecutionProvider"]
+                file.content, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # ONNX Runtime's own errors share no base class
             raise UserError(f"ONNX Runtime cannot open {path}: {error}") from None
@@ -45,7 +45,7 @@ class OnnxRuntime:
         self.input_shape = self._layout.input_shape
         self.fixed_batch = self._layout.fixed_batch
         self.outputs = require_vector(outputs[0].shape, path)
-        self.output_step = _output_step(model.graph, outputs[0].name)
+        self.output_step = _output_step(file.model.graph, outputs[0].name)
         self.notes: tuple[str, ...] = ()
 
     def run(self, batch: Batch) -> Batch:

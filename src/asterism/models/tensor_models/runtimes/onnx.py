@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.signatures.onnx import onnx_signature
+from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.models.signatures.onnx import signature_of
 from asterism.models.tensor_models.runtime import RUNTIMES, Tensors
 
 
@@ -22,24 +23,27 @@ class OnnxRuntime:
     def __init__(self, path: Path) -> None:
         import onnxruntime
 
-        self.signature = onnx_signature(path)
+        file = renamed_onnx(path)
+        self.signature = signature_of(file, path)
         onnxruntime.set_default_logger_severity(3)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # several calls run side by side instead
         options.log_severity_level = 3
         try:
             self._session = onnxruntime.InferenceSession(
-                path.read_bytes(), options, providers=["CPUExecutionProvider"]
+                file.content, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # ONNX Runtime's own errors share no base class
             raise UserError(f"ONNX Runtime cannot open {path}: {error}") from None
         first = self.signature.given[0].shape
         self.fixed_batch = first[0] if first else None
-        self._names = [spec.name for spec in self.signature.outputs]
+        self._inputs = {file.names.theirs(i.name): i.name for i in self._session.get_inputs()}
+        self._outputs = [spec.name for spec in self.signature.outputs]
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
         """See :meth:`.Runtime.run`."""
-        return dict(zip(self._names, self._session.run(self._names, dict(inputs)), strict=True))
+        given = {self._inputs[name]: array for name, array in inputs.items()}
+        return dict(zip(self._outputs, self._session.run(None, given), strict=True))
 
     def reset(self) -> None:
         """See :meth:`.Runtime.reset`: ONNX Runtime keeps nothing between calls."""

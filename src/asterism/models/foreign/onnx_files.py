@@ -8,34 +8,66 @@ they are opened, and :func:`pack` makes one file of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError, reading
+from asterism.models.foreign.names import Names
+from asterism.models.foreign.onnx_names import rename
+from asterism.models.foreign.onnx_rules import parts_of, require_sound, width_of
 
 if TYPE_CHECKING:
     import onnx
 
-#: Graphs inside nodes of graphs. The parser itself allows about thirty.
-_DEEPEST = 16
 #: Bytes of a constant whose values may say how large other values are.
 _SMALL = 4096
 
 
-def read_onnx(path: Path) -> onnx.ModelProto:
-    """An ONNX model, all of which is in its file.
+@dataclass(frozen=True)
+class OnnxFile:
+    """An ONNX file as libraries get it.
+
+    Attributes:
+        model: ``onnx.ModelProto`` with names of ours, see
+            :func:`~asterism.models.foreign.onnx_names.rename`.
+        names: the table of names.
+    """
+
+    model: onnx.ModelProto
+    names: Names
+
+    @property
+    def content(self) -> bytes:
+        """The model, serialised."""
+        return bytes(self.model.SerializeToString(deterministic=True))
+
+
+def renamed_onnx(path: Path) -> OnnxFile:
+    """An ONNX model with names of ours, to be given to any library.
 
     Raises:
-        UserError: missing, damaged, larger than ``limits.model_mb`` as a file or by the tensors
-            that it declares, with a value that is larger than ``limits.array_mb`` for any input,
-            nested too deeply, or with data in other files.
+        UserError: see :func:`read_onnx`.
+    """
+    model = read_onnx(path)
+    return OnnxFile(model, rename(model, str(path)))
+
+
+def read_onnx(path: Path) -> onnx.ModelProto:
+    """An ONNX model as its file has it, names included: for code of ours that makes a user's file.
+
+    Raises:
+        UserError: missing, damaged, not as
+            :func:`~asterism.models.foreign.onnx_rules.require_sound` demands, larger than
+            ``limits.model_mb`` as a file, with a value that is larger than ``limits.array_mb`` for
+            any input, or with data in other files.
     """
     model = _parsed(path)
-    if any(_is_outside(tensor) for tensor in _of_type(model, path, "TensorProto")):
+    if any(_is_outside(tensor) for tensor in _tensors(model, path)):
         whole = path.with_name(f"{path.stem}-whole.onnx")
         raise UserError(
             f"{path} keeps data in other files, and no stage would know of their changes: make "
@@ -61,10 +93,10 @@ def pack(path: Path, target: Path) -> None:
     import onnx
 
     model = _parsed(path)
-    outside = [tensor for tensor in _of_type(model, path, "TensorProto") if _is_outside(tensor)]
+    outside = [tensor for tensor in _tensors(model, path) if _is_outside(tensor)]
     places = {entry.value for t in outside for entry in t.external_data if entry.key == "location"}
     with reading(f"the data of {path}"):
-        size = sum((path.parent / place).stat().st_size for place in places)
+        size = sum(inside(path.parent, place, str(path)).stat().st_size for place in places)
         require_room(size, "limits.model_mb", f"{path} has data in other files")
         onnx.load_external_data_for_model(model, str(path.parent))
         for tensor in outside:
@@ -75,7 +107,7 @@ def pack(path: Path, target: Path) -> None:
 
 
 def _parsed(path: Path) -> onnx.ModelProto:
-    """The model as its file holds it, once the tensors that it declares are not too large."""
+    """The model as its file holds it, once what it holds is sound."""
     import onnx
 
     require_file(path, "model file")
@@ -85,39 +117,16 @@ def _parsed(path: Path) -> onnx.ModelProto:
         model = onnx.load_model_from_string(content)
     except Exception as error:  # protobuf's own
         raise UserError(f"{path} is no ONNX model, or is damaged: {error}") from None
-    declared = 0
-    for tensor in _of_type(model, path, "TensorProto", "SparseTensorProto"):
-        if min(tensor.dims, default=0) < 0:
-            raise UserError(f"{path} declares a tensor of the shape {list(tensor.dims)}")
-        dense = tensor if tensor.DESCRIPTOR.name == "TensorProto" else tensor.values
-        declared += math.prod(tensor.dims) * _width(dense.data_type)
-    require_room(declared, "limits.model_mb", f"{path} declares tensors")
+    require_sound(model, str(path))
     return model
+
+
+def _tensors(model: Any, path: Path) -> list[Any]:
+    return [p for p in parts_of(model, str(path)) if p.DESCRIPTOR.name == "TensorProto"]
 
 
 def _is_outside(tensor: onnx.TensorProto) -> bool:
     return bool(tensor.external_data) or tensor.data_location != tensor.DEFAULT
-
-
-def _of_type(model: Any, path: Path, *names: str) -> Iterator[Any]:
-    """All parts of a model that are messages of these types, wherever they lie.
-
-    Raises:
-        UserError: graphs are nested too deeply.
-    """
-    waiting = [(model, 0)]
-    while waiting:
-        message, depth = waiting.pop()
-        kind = message.DESCRIPTOR.name
-        if kind in names:
-            yield message
-        depth += kind == "GraphProto"
-        if depth > _DEEPEST:
-            raise UserError(f"{path} has graphs in graphs, more than {_DEEPEST} deep: not opened")
-        for field, value in message.ListFields():
-            if field.message_type is not None:
-                many = [value] if hasattr(value, "DESCRIPTOR") else value
-                waiting.extend((part, depth) for part in many)
 
 
 def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
@@ -130,9 +139,11 @@ def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
 
     with suppress(Exception):  # of a graph without a meaning; the runtime says which
         model = onnx.shape_inference.infer_shapes(_without_weights(model), data_prop=True)
-    for value in _of_type(model, path, "ValueInfoProto"):
+    for value in parts_of(model, str(path)):
+        if value.DESCRIPTOR.name != "ValueInfoProto":
+            continue
         tensor = value.type.tensor_type
-        size = math.prod(max(d.dim_value, 1) for d in tensor.shape.dim) * _width(tensor.elem_type)
+        size = math.prod(max(d.dim_value, 1) for d in tensor.shape.dim) * width_of(tensor.elem_type)
         require_room(size, "limits.array_mb", f"{path} declares {value.name!r}")
 
 
@@ -165,13 +176,3 @@ def _set(message: Any, name: str, value: Any) -> None:
         target.extend(value)
     else:
         setattr(message, name, value)
-
-
-def _width(kind: int) -> int:
-    """Bytes of an element; a byte for those that are packed."""
-    from onnx import helper
-
-    try:
-        return int(helper.tensor_dtype_to_np_dtype(kind).itemsize)
-    except (KeyError, TypeError, ValueError):
-        return 1

@@ -1,0 +1,41 @@
+"""Names of ours for those of a foreign file.
+
+Libraries write names of nodes, inputs and parameters into source that they generate and execute.
+So a library that may do that gets a file in which every name is a letter and a number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+
+class Names:
+    """Names of ours for those of a foreign file, and the way back."""
+
+    def __init__(self) -> None:
+        self._ours: dict[tuple[str, str], str] = {}
+        self._theirs: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def ours(self, kind: str, theirs: str) -> str:
+        """The name for one of the file's: the same again for the same kind and text.
+
+        Args:
+            kind: a letter, with which names of this kind begin: ``v`` for values.
+            theirs: the name in the file, any text.
+        """
+        key = (kind, theirs)
+        if key not in self._ours:
+            self._ours[key] = self.fresh(kind, theirs)
+        return self._ours[key]
+
+    def fresh(self, kind: str, theirs: str = "") -> str:
+        """A name that nothing else has, for a thing whose name in the file need not be its own."""
+        name = f"{kind}{self._counts[kind]}"
+        self._counts[kind] += 1
+        self._theirs[name] = theirs
+        return name
+
+    def theirs(self, ours: str) -> str:
+        """The file's name behind one of ours; the same text where it is none of ours."""
+        return self._theirs.get(ours, ours)

@@ -48,8 +48,8 @@ MAKERS = {
     "astunparse/": "the same",
     "numpy/": "headers of arrays are literals (ast.literal_eval compiles, and executes nothing)",
     "ast.py": "ast.parse and literal_eval compile to a tree, and execute nothing",
-    "sympy/": "torch_archive.py lets nothing but arithmetic through to it",
-    "torch/": "writes the forward of graphs whose operators torch_archive.py has inspected",
+    "sympy/": "reads sizes that size_expressions.py has written; none of the file's text",
+    "torch/": "writes the forward of graphs that torch_archive.py has rewritten; the same",
     "scipy/": "wrappers of its own functions",
     "h5py/": "wrappers of its own functions",
     "linecache.py": "source of functions, for their text",
@@ -58,8 +58,12 @@ MAKERS = {
     "tokenize.py": "source of functions",
 }
 
+#: Of these, who may not be given any text of a file, as attacks write it: their names and sizes.
+GENERATORS = ("sympy/", "torch/")
+STRANGER = "stranger"
+
 #: Modules that nothing here needs: attacks name them to see whether a name is imported.
-BAIT = ("this", "antigravity", "turtledemo", "idlelib", "stranger")
+BAIT = ("this", "antigravity", "turtledemo", "idlelib", STRANGER)
 
 _PATHS = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *site.getsitepackages()}
 
@@ -141,6 +145,9 @@ class Guard:
         source, name = args
         if source is None or (isinstance(name, str) and self._is_installed(name)):
             return ""
+        text = source.decode(errors="replace") if isinstance(source, bytes) else str(source)
+        if STRANGER in text and _is_by(GENERATORS):
+            return f"text of the file's {_shown((source, name))}"
         return self._by_maker(f"text {_shown((source, name))}")
 
     def executed(self, args: tuple[Any, ...]) -> str:
@@ -154,11 +161,7 @@ class Guard:
         return "" if caller.startswith("<frozen importlib") else f"marshalled code, by {caller}"
 
     def _by_maker(self, what: str) -> str:
-        callers = _callers()
-        for caller in callers:
-            if any(f"/{maker}" in caller for maker in MAKERS):
-                return ""
-        return f"{what}, by {callers[0]}"
+        return "" if _is_by(MAKERS) else f"{what}, by {_callers()[0]}"
 
     def _is_installed(self, path: str) -> bool:
         return os.path.realpath(path).startswith(self._installed)
@@ -190,6 +193,10 @@ def _callers() -> list[str]:
             found.append(name)
         frame = frame.f_back  # type: ignore[assignment]
     return found or ["<native code>"]
+
+
+def _is_by(makers: Iterable[str]) -> bool:
+    return any(f"/{maker}" in caller for caller in _callers() for maker in makers)
 
 
 def _shown(args: Any) -> str:

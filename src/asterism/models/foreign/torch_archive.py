@@ -21,7 +21,7 @@ from asterism.core.files.archives import opened_zip
 from asterism.core.files.limits import parse_json, require_room
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.torch_program import ProgramRewriting, bytes_of, require_few_axes
+from asterism.models.foreign.torch_program import ProgramRewriting, bytes_of
 
 _PROGRAM = "models/model.json"
 #: Weights and other constants: their folders, the documents about them and how entries are called.
@@ -136,7 +136,6 @@ class _Archive:
         for fact in facts.values():
             if fact["tensor_meta"] is None:
                 raise self._rejected(f"{fact['path_name']} without a description")
-            require_few_axes(fact["tensor_meta"], str(self._path))
             self._room += bytes_of(fact["tensor_meta"])
         require_room(self._room, "limits.model_mb", f"{self._path} declares weights")
 
@@ -147,7 +146,7 @@ class _Archive:
             [number.get("as_int", -1) for number in numbers]
             for numbers in (meta["sizes"], meta["strides"], [meta["storage_offset"]])
         )
-        if min((offset, *sizes, *strides)) < 0:
+        if min((offset, *sizes, *strides)) < 0 or len(sizes) != len(strides):
             raise self._rejected(f"{name} of a negative or free size")
         last = offset + sum((size - 1) * s for size, s in zip(sizes, strides, strict=True))
         one = bytes_of({"dtype": meta["dtype"], "sizes": []})

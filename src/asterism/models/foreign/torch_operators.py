@@ -5,6 +5,7 @@ Not all of PyTorch's operators do: ``aten.save`` and ``aten.from_file`` write fi
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -31,6 +32,7 @@ _LAYERS = frozenset({
 })  # fmt: skip
 
 
+@functools.lru_cache(maxsize=10_000)
 def only_computes(target: str) -> bool:
     """Whether a node calls what makes tensors and numbers of such, and reaches nothing else."""
     import torch
@@ -44,6 +46,7 @@ def only_computes(target: str) -> bool:
     return name in _LAYERS or any(torch.Tag.core in tags for tags in _tags(name).values())
 
 
+@functools.lru_cache(maxsize=10_000)
 def schema_of(target: str) -> Any:
     """The schema of an operator; None of Python's arithmetic, which works on numbers by place.
 

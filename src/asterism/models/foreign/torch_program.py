@@ -34,12 +34,17 @@ _STRIDED, _POSITIONAL = 7, 1
 _CONSTANTS = {"as_none", "as_int", "as_float", "as_bool", "as_string"}
 _SYMBOLIC = ("as_sym_int", "as_sym_float", "as_sym_bool")
 
-#: Bounds: characters of a name; steps and inputs; axes of a tensor; symbols, expressions of them.
-_LONGEST_NAME = 500
-_MOST_NODES, _MOST_INPUTS = 50_000, 20_000
-_MOST_AXES, _MOST_SYMBOLS, _MOST_EXPRESSIONS = 64, 200, 5_000
-#: Bits of an integer that a program computes from sizes.
-_MOST_BITS = 1024
+#: Characters of a name; symbols of sizes and expressions of them; bits of a computed integer.
+_LONGEST_NAME, _MOST_SYMBOLS, _MOST_EXPRESSIONS, _MOST_BITS = 500, 200, 5_000, 1024
+#: Bits of an integer that an operator gives: a size, or a tensor's only value.
+_MOST_STATED = 64
+#: Items of a list or mapping: steps, inputs, axes.
+_MOST = {
+    **dict.fromkeys(("Graph.nodes", "Graph.tensor_values", "Graph.sym_int_values"), 50_000),
+    **dict.fromkeys(("Graph.inputs", "GraphSignature.input_specs", "PayloadConfig.config"), 20_000),
+    **dict.fromkeys(("TensorMeta.sizes", "TensorMeta.strides"), 64),
+    "ExportedProgram.range_constraints": _MOST_SYMBOLS,
+}
 
 
 class ProgramRewriting:
@@ -54,7 +59,7 @@ class ProgramRewriting:
         self._source = source
         self._symbols: set[str] = set()
         self._expressions: dict[str, str] = {}
-        self._rewriting = Rewriting({**self._texts(), **_DROPPED, **_CHECKED}, source)
+        self._rewriting = Rewriting({**self._texts(), **_DROPPED, **_CHECKED}, _MOST, source)
 
     def program(self, document: Any) -> dict[str, Any]:
         """``models/model.json``, written anew.
@@ -67,9 +72,6 @@ class ProgramRewriting:
         program: dict[str, Any] = self._rewriting.anew(schema.ExportedProgram, document)
         module = program["graph_module"]
         graph, signature = module["graph"], module["signature"]
-        self._require_few(graph)
-        for facts in graph["tensor_values"].values():
-            require_few_axes(facts, self._source)
         graph["nodes"] = [self._with_known_arguments(node) for node in graph["nodes"]]
         self._require_small_numbers(graph["nodes"])
         self._leave_out_constants(graph, signature)
@@ -121,11 +123,6 @@ class ProgramRewriting:
             self._expressions[text] = size_expression(text, self._symbol)
         return self._expressions[text]
 
-    def _require_few(self, graph: Mapping[str, Any]) -> None:
-        for what, most in (("nodes", _MOST_NODES), ("inputs", _MOST_INPUTS)):
-            if len(graph[what]) > most:
-                raise UserError(f"{self._source} has more than {most:,} {what}: not opened")
-
     def _with_known_arguments(self, node: dict[str, Any]) -> dict[str, Any]:
         """A node whose arguments have the names that its operator knows."""
         schema = schema_of(node["target"])
@@ -147,10 +144,9 @@ class ProgramRewriting:
         """
         bits: dict[str, int] = {}  # of each number that a step gives
         for node in nodes:
-            target, size = node["target"], 64
+            target, size = node["target"], _MOST_STATED
             if schema_of(target) is None:
-                given = [_bits(argument["arg"], bits) for argument in node["inputs"]]
-                size = _bits_given(target, given, node["inputs"][-1]["arg"] if given else {})
+                size = _bits_given(target, [given["arg"] for given in node["inputs"]], bits)
             named = [n for output in node["outputs"] if (n := _number_named(output)) is not None]
             if size > _MOST_BITS or (named and not gives_number(target)):
                 raise UserError(
@@ -186,12 +182,6 @@ class ProgramRewriting:
                 )
             what = f"{self._source} declares an input {self.names.theirs(ours)!r:.80}"
             require_room(bytes_of(facts), "limits.model_mb", what)
-
-
-def require_few_axes(facts: Mapping[str, Any], source: str) -> None:
-    """Reject a tensor of more axes than PyTorch has, or with strides for others."""
-    if not len(facts["sizes"]) == len(facts["strides"]) <= _MOST_AXES:
-        raise UserError(f"{source} describes a tensor of too many axes: it is damaged")
 
 
 def bytes_of(facts: Mapping[str, Any]) -> int:
@@ -230,24 +220,30 @@ def _number_named(argument: Mapping[str, Any]) -> str | None:
 
 
 def _bits(argument: Mapping[str, Any], known: Mapping[str, int]) -> int:
-    """Bits of a number that Python computes with; more than are allowed of what is none."""
+    """Bits of a number that Python computes with; none of a float, too many of what is none."""
     ((kind, value),) = argument.items()
     if kind in _SYMBOLIC:
         ((_, value),) = value.items()
     if isinstance(value, str):
         return known.get(value, _MOST_BITS + 1)
-    return value.bit_length() if isinstance(value, int) else 64
+    if isinstance(value, float):
+        return 0
+    return max(1, value.bit_length()) if isinstance(value, int) else _MOST_BITS + 1
 
 
-def _bits_given(target: str, given: list[int], last: Mapping[str, Any]) -> int:
-    """Bits of what Python's arithmetic gives, by those of what it takes."""
-    if max(given, default=0) > _MOST_BITS:
+def _bits_given(target: str, given: list[Mapping[str, Any]], known: Mapping[str, int]) -> int:
+    """Bits of what Python's arithmetic gives."""
+    bits = [_bits(argument, known) for argument in given]
+    if max(bits, default=0) > _MOST_BITS:
         return _MOST_BITS + 1
+    if 0 in bits or target == "_operator.truediv":
+        return 0
     if target == "_operator.mul":
-        return sum(given)
-    if target == "_operator.pow" and "as_float" not in last:
-        return given[0] * abs(last.get("as_int", last.get("as_sym_int", {}).get("as_int", 2**20)))
-    return max(given, default=0) + 1
+        return sum(bits)
+    if target == "_operator.pow":
+        power = given[-1].get("as_int", given[-1].get("as_sym_int", {}).get("as_int"))
+        return _MOST_BITS + 1 if power is None else bits[0] * max(1, abs(power))
+    return max(bits, default=0) + 1
 
 
 def _text(value: Any) -> str:

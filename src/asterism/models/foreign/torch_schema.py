@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import math
 import types
 import typing
@@ -32,11 +33,13 @@ class Rewriting:
 
     Args:
         rules: for every text that the document may hold, and for what is replaced as a whole.
+        most: items of the lists and mappings at these places.
         source: the file, for messages.
     """
 
-    def __init__(self, rules: Rules, source: str) -> None:
+    def __init__(self, rules: Rules, most: Mapping[str, int], source: str) -> None:
         self._rules = rules
+        self._most = most
         self._source = source
 
     def anew(self, kind: type, value: Any) -> Any:
@@ -50,6 +53,8 @@ class Rewriting:
     def _value(self, kind: Any, value: Any, place: str) -> Any:
         if place in self._rules:
             return self._ruled(place, value)
+        if place in self._most and isinstance(value, (list, dict)):
+            self._require_few(place, value)
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin in (typing.Union, types.UnionType):
             (inner,) = (argument for argument in arguments if argument is not types.NoneType)
@@ -95,6 +100,10 @@ class Rewriting:
         except ValueError as error:
             raise UserError(f"{self._source} holds {_place(place)}: {error}: not opened") from None
 
+    def _require_few(self, place: str, value: list[Any] | dict[str, Any]) -> None:
+        if len(value) > (most := self._most[place]):
+            raise UserError(f"{self._source} has {place} of more than {most:,} items: not opened")
+
     def _rejected(self, place: str, value: Any) -> UserError:
         return UserError(
             f"{self._source} holds {_place(place)}={value!r:.80}, which no exported program needs "
@@ -116,7 +125,9 @@ def _is_number(kind: Any, value: Any) -> bool:
         return math.isfinite(value)
     if isinstance(value, float) or value not in _INTEGERS:
         return False
-    return kind in (int, float) or (issubclass(kind, IntEnum) and value in list(kind))
+    if kind in (int, float):
+        return True
+    return inspect.isclass(kind) and issubclass(kind, IntEnum) and value in list(kind)
 
 
 @functools.cache

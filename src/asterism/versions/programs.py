@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_PROGRAMS, FileReferences
 from asterism.libraries.running.inputs import BATCH
@@ -189,6 +191,8 @@ def _spec(
     elif len(shape) != len(stated) or any(s and s != g for s, g in zip(stated, shape, strict=True)):
         wanted = ",".join(str(s or "?") for s in stated)
         raise UserError(f"{path.stem}: the input {name!r} has the shape {wanted}")
+    size_of = math.prod(shape) * np.dtype(kind).itemsize
+    require_room(size_of, "limits.array_mb", f"the input {name!r} of {path} has a shape")
     return InputSpec(name, tuple(shape), kind)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 #: Functions, and how many operands each takes at least and at most.
 _FUNCTIONS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("Add", "Mul"), (1, 64)),
-    **dict.fromkeys(("Max", "Min", "And", "Or"), (1, 8)),
+    **dict.fromkeys(("Max", "Min", "And", "Or"), (1, 4)),
     **dict.fromkeys(("FloorDiv", "CleanDiv", "CeilDiv", "IntTrueDiv", "FloatTrueDiv"), (2, 2)),
     **dict.fromkeys(("Mod", "PythonMod", "PowByNatural", "Pow"), (2, 2)),
     **dict.fromkeys(("Equality", "Unequality", "GreaterThan", "LessThan"), (2, 2)),
@@ -37,15 +37,16 @@ _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|-?\d{1,40}(?:\.\d*)?(?:e[+-]?\d{1,4})?|'[
 
 
 class _Term(NamedTuple):
-    """A part of an expression: its text, and how large it gets when it is multiplied out."""
+    """A part of an expression: its text, calls, and how large it gets when it is multiplied out."""
 
     text: str
+    calls: int = 1
     factors: int = 1
     summands: int = 1
 
 
-def size_expression(text: str, symbol: Callable[[str], str]) -> str:
-    """An expression of sizes, written anew.
+def size_expression(text: str, symbol: Callable[[str], str]) -> tuple[str, int]:
+    """An expression of sizes, written anew, and what it costs SymPy to read it: calls by size.
 
     Args:
         text: as the file holds it.
@@ -57,9 +58,9 @@ def size_expression(text: str, symbol: Callable[[str], str]) -> str:
     if len(text) > _LONGEST:
         raise ValueError("an expression of a size is too long")
     parser = _Parser(_TOKEN.findall(text.strip()), symbol)
-    written = parser.expression(0).text
+    term = parser.expression(0)
     parser.expect("")
-    return written
+    return term.text, term.calls * term.summands
 
 
 class _Parser:
@@ -161,4 +162,5 @@ def _called(name: str, given: list[_Term]) -> _Term:
         factors, summands = factors * int(power[1]), summands ** int(power[1])
     if factors > _HIGHEST or summands > _WIDEST:
         raise ValueError("an expression of a size is too large")
-    return _Term(f"{name}({', '.join(t.text for t in given)})", factors, summands)
+    text, calls = f"{name}({', '.join(t.text for t in given)})", 1 + sum(t.calls for t in given)
+    return _Term(text, calls, factors, summands)

@@ -34,8 +34,8 @@ _STRIDED, _POSITIONAL = 7, 1
 _CONSTANTS = {"as_none", "as_int", "as_float", "as_bool", "as_string"}
 _SYMBOLIC = ("as_sym_int", "as_sym_float", "as_sym_bool")
 
-#: Characters of a name; symbols of sizes and expressions of them; bits of a computed integer.
-_LONGEST_NAME, _MOST_SYMBOLS, _MOST_EXPRESSIONS, _MOST_BITS = 500, 200, 5_000, 1024
+#: Characters of a name; symbols of sizes; bits of a computed integer; expressions by their cost.
+_LONGEST_NAME, _MOST_SYMBOLS, _MOST_BITS, _HIGHEST_COST = 500, 200, 1024, 1_000_000
 #: Bits of an integer that an operator gives: a size, or a tensor's only value.
 _MOST_STATED = 64
 #: Items of a list or mapping: steps, inputs, axes.
@@ -58,7 +58,8 @@ class ProgramRewriting:
         self.names = Names()
         self._source = source
         self._symbols: set[str] = set()
-        self._expressions: dict[str, str] = {}
+        self._expressions: dict[str, tuple[str, int]] = {}
+        self._cost = 0
         self._rewriting = Rewriting({**self._texts(), **_DROPPED, **_CHECKED}, _MOST, source)
 
     def program(self, document: Any) -> dict[str, Any]:
@@ -118,10 +119,12 @@ class ProgramRewriting:
     def _expression(self, text: Any) -> str:
         text = _text(text)
         if text not in self._expressions:
-            if len(self._expressions) >= _MOST_EXPRESSIONS:
-                raise ValueError(f"more than {_MOST_EXPRESSIONS} expressions of sizes")
             self._expressions[text] = size_expression(text, self._symbol)
-        return self._expressions[text]
+        written, cost = self._expressions[text]
+        self._cost += cost
+        if self._cost > _HIGHEST_COST:
+            raise ValueError("too many or too large expressions of sizes")
+        return written
 
     def _with_known_arguments(self, node: dict[str, Any]) -> dict[str, Any]:
         """A node whose arguments have the names that its operator knows."""

@@ -15,6 +15,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from hostile_text import MARK
 from reader_fuzzing.bait import OUTSIDE
 from reader_fuzzing.examples import Content, Example, Odd
 from reader_fuzzing.mutators.archives import members, zipped
@@ -448,6 +449,26 @@ def _text(find: bytes, put: bytes) -> Callable[[dict[str, bytes], str], None]:
     return change
 
 
+def _everywhere(find: str, put: str) -> Callable[[dict[str, bytes], str], None]:
+    """A name replaced wherever it stands alone, so that the program is whole."""
+    return _text(json.dumps(find).encode(), json.dumps(put).encode())
+
+
+def _program(*place: str | int, value: object) -> Callable[[dict[str, bytes], str], None]:
+    """Another value at a place of the program's document."""
+
+    def change(many: dict[str, bytes], folder: str) -> None:
+        document = json.loads(many[f"{folder}/models/model.json"])
+        *outer, last = place
+        at = document
+        for key in outer:
+            at = at[key]
+        at[last] = value
+        many[f"{folder}/models/model.json"] = json.dumps(document).encode()
+
+    return change
+
+
 def _inputs_pickled(many: dict[str, bytes], folder: str) -> None:
     many[f"{folder}/data/sample_inputs/model.pt"] = pickle.dumps(_Stranger())
 
@@ -456,6 +477,9 @@ def _weights_pickled(many: dict[str, bytes], folder: str) -> None:
     many[f"{folder}/data/weights/model.pt"] = pickle.dumps(_Stranger())
 
 
+_CALL = f"__import__('{MARK}')"
+_GRAPH = ("graph_module", "graph")
+_CALLED = ("graph_module", "module_call_graph", 0, "signature")
 _PT2 = {
     "pickled sample inputs": _inputs_pickled,
     "pickled weights": _weights_pickled,
@@ -464,6 +488,17 @@ _PT2 = {
                                             b"torch.ops.aten.save.default"),
     "a function of Python": _text(b"torch.ops.aten.relu.default", b"os.system"),
     "an expression that calls": _text(b"Symbol('s", b"__import__('os').system('true')+Symbol('s"),
+    "an input whose name is code": _everywhere("images", f"images={_CALL}"),
+    "a value whose name is code": _everywhere("relu", f"relu={_CALL}"),
+    "a weight whose name is code": _everywhere("conv.weight", f"x({_CALL})"),
+    "arguments whose names are code": _program(*_CALLED, "forward_arg_names", value=[f"x={_CALL}"]),
+    "guards that are code": _program("guards_code", value=[_CALL]),
+    "a power of powers as a size": _text(b"Symbol('s", b"9**9**9**9+Symbol('s"),
+    "a size of 64 powers": _text(b"Symbol('s", b"Pow(Integer(9), Integer(9))+Symbol('s"),
+    "a range of 10,000 digits": _program("range_constraints", "s0", value={"min_val": 1,
+                                         "max_val": 10**4000}),
+    "a million steps": _program(*_GRAPH, "nodes", value=[{}] * 10**6),
+    "a name of 10 MB": _everywhere("relu", "x" * 10**7),
     "a custom operator": _text(b"torch.ops.aten.relu.default", b"torch.ops.stranger.relu.default"),
 }  # fmt: skip
 for _name, _pt2_change in _PT2.items():

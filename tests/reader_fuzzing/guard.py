@@ -50,8 +50,8 @@ MAKERS = {
     "astunparse/": "the same",
     "numpy/": "headers of arrays are literals (ast.literal_eval compiles, and executes nothing)",
     "ast.py": "ast.parse and literal_eval compile to a tree, and execute nothing",
-    "sympy/": "torch_archive.py lets nothing but arithmetic through to it",
-    "torch/": "writes the forward of graphs, with names of ours",
+    "sympy/": "reads sizes that size_expressions.py has written; none of the file's text",
+    "torch/": "writes the forward of graphs that torch_archive.py has rewritten; the same",
     "scipy/": "wrappers of its own functions",
     "h5py/": "wrappers of its own functions",
     "linecache.py": "source of functions, for their text",
@@ -158,11 +158,7 @@ class Guard:
         return "" if caller.startswith("<frozen importlib") else f"marshalled code, by {caller}"
 
     def _by_maker(self, what: str) -> str:
-        callers = _callers()
-        for caller in callers:
-            if any(f"/{maker}" in caller for maker in MAKERS):
-                return ""
-        return f"{what}, by {callers[0]}"
+        return "" if _is_by(MAKERS) else f"{what}, by {_callers()[0]}"
 
     def _is_installed(self, path: str) -> bool:
         return os.path.realpath(path).startswith(self._installed)
@@ -194,6 +190,10 @@ def _callers() -> list[str]:
             found.append(name)
         frame = frame.f_back  # type: ignore[assignment]
     return found or ["<native code>"]
+
+
+def _is_by(makers: Iterable[str]) -> bool:
+    return any(f"/{maker}" in caller for caller in _callers() for maker in makers)
 
 
 def _shown(args: Any) -> str:

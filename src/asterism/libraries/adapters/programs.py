@@ -15,10 +15,9 @@ _CHECKS = ("_assert_tensor_metadata",)
 
 
 def module_of(path: Path) -> Any:
-    """A program as a module, without checks of its inputs, which would be compiled from text.
+    """A program as a module, without checks of its inputs.
 
-    The file is one that has been inspected: see
-    :func:`~asterism.models.classifiers.formats.torch_archive.inspected`.
+    The file is one of ours: see :func:`~asterism.models.foreign.torch_archive.rewritten`.
     """
     import torch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import warnings
 from collections.abc import Iterator
@@ -11,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.formats import FORMATS, Batch, Format
 from asterism.models.classifiers.formats.layout import Layout, require_vector
-from asterism.models.classifiers.formats.torch_archive import inspected
+from asterism.models.foreign.torch_archive import rewritten
 
 
 class TorchRuntime:
@@ -23,17 +24,16 @@ class TorchRuntime:
     def __init__(self, path: Path) -> None:
         import torch
 
-        archive = inspected(path)
+        self._path = path
+        foreign = rewritten(path)
         try:
             with warnings.catch_warnings(), _raising_what_is_logged():
                 warnings.simplefilter("ignore")
-                program = torch.export.load(archive)
+                program = torch.export.load(io.BytesIO(foreign.content))
+                self._module = program.module(check_guards=False)
         except Exception as error:  # whatever a foreign file makes PyTorch raise
-            reason = telling_line(str(error)) or type(error).__name__
-            raise UserError(f"PyTorch cannot open {path}: {reason}") from None
+            raise UserError(f"PyTorch cannot open {path}: {foreign.why(error)}") from None
         self._torch = torch
-        # Checks of the input would be compiled from text in the file.
-        self._module = program.module(check_guards=False)
         names = set(program.graph_signature.user_inputs)
         shapes = [
             [size if isinstance(size, int) else None for size in node.meta["val"].shape]
@@ -55,8 +55,10 @@ class TorchRuntime:
         """See :meth:`asterism.models.classifiers.formats.Runtime.run`."""
         with self._torch.inference_mode():
             outputs = self._module(self._torch.from_numpy(self._layout.adapt(batch)))
-        first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
-        values: Batch = first.to(self._torch.float32).numpy()
+        tensor = next((o for o in outputs if isinstance(o, self._torch.Tensor)), None)
+        if tensor is None:
+            raise UserError(f"{self._path} puts out no tensor")
+        values: Batch = tensor.to(self._torch.float32).numpy()
         return values
 
 

@@ -1,0 +1,318 @@
+"""The document of an exported PyTorch program, written anew with names of ours.
+
+PyTorch writes names of inputs, parameters and keywords into Python source that it executes, and
+executes the guards that a file states. None of a file's texts is left in what is written here:
+values become ``v0``, weights ``p0``, symbols of sizes ``s0``; a program takes its tensors and gives
+its outputs by position; what only describes a program is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from asterism.core.files.limits import require_room
+from asterism.core.messages.errors import UserError
+from asterism.models.foreign.names import Names
+from asterism.models.foreign.size_expressions import size_expression
+from asterism.models.foreign.torch_operators import gives_number, only_computes, schema_of
+from asterism.models.foreign.torch_schema import Rewriting
+
+#: Kinds of our names: values and nodes of the graph; weights and other constants.
+VALUE, WEIGHT = "v", "p"
+
+#: Symbols are named by what they stand for: sizes and numbers, known when it runs or not.
+_SYMBOL = re.compile(r"(s|u|zf|zuf)\d{1,9}", re.ASCII)
+#: Texts that operators take: modes, and equations of ``einsum``.
+_OPTION = re.compile(r"[A-Za-z0-9_ ,.>-]{0,500}", re.ASCII)
+#: The oldest is "": exports of before they were named.
+_VERIFIERS = ("", "ATEN", "TRAINING")
+_STRIDED, _POSITIONAL = 7, 1
+#: Inputs that are constants; numbers that a program computes.
+_CONSTANTS = {"as_none", "as_int", "as_float", "as_bool", "as_string"}
+_SYMBOLIC = ("as_sym_int", "as_sym_float", "as_sym_bool")
+
+#: Characters of a name; symbols of sizes; bits of a computed integer; expressions by their cost.
+_LONGEST_NAME, _MOST_SYMBOLS, _MOST_BITS, _HIGHEST_COST = 500, 200, 1024, 1_000_000
+#: Bits of an integer that an operator gives: a size, or a tensor's only value.
+_MOST_STATED = 64
+#: Items of a list or mapping: steps, inputs, axes.
+_MOST = {
+    **dict.fromkeys(("Graph.nodes", "Graph.tensor_values", "Graph.sym_int_values"), 50_000),
+    **dict.fromkeys(("Graph.inputs", "GraphSignature.input_specs", "PayloadConfig.config"), 20_000),
+    **dict.fromkeys(("TensorMeta.sizes", "TensorMeta.strides"), 64),
+    "ExportedProgram.range_constraints": _MOST_SYMBOLS,
+}
+
+
+class ProgramRewriting:
+    """Writes the documents of one archive anew, and keeps the names.
+
+    Args:
+        source: the file, for messages.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.names = Names()
+        self._source = source
+        self._symbols: set[str] = set()
+        self._expressions: dict[str, tuple[str, int]] = {}
+        self._cost = 0
+        self._rewriting = Rewriting({**self._texts(), **_DROPPED, **_CHECKED}, _MOST, source)
+
+    def program(self, document: Any) -> dict[str, Any]:
+        """``models/model.json``, written anew.
+
+        Raises:
+            UserError: something in it is not of PyTorch's schema, or could do more than compute.
+        """
+        from torch._export.serde import schema
+
+        program: dict[str, Any] = self._rewriting.anew(schema.ExportedProgram, document)
+        module = program["graph_module"]
+        graph, signature = module["graph"], module["signature"]
+        graph["nodes"] = [self._with_known_arguments(node) for node in graph["nodes"]]
+        self._require_small_numbers(graph["nodes"])
+        self._leave_out_constants(graph, signature)
+        self._require_tensors(graph)
+        taken = sum("user_input" in spec for spec in signature["input_specs"])
+        given = sum("user_output" in spec for spec in signature["output_specs"])
+        module["module_call_graph"] = [_by_position(taken, given)]
+        return program
+
+    def payload(self, document: Any) -> dict[str, dict[str, Any]]:
+        """A configuration of weights or constants, written anew: facts by names of ours.
+
+        Raises:
+            UserError: something in it is not of PyTorch's schema, or is a pickle.
+        """
+        from torch._export.serde import schema
+
+        config: dict[str, Any] = self._rewriting.anew(schema.PayloadConfig, document)
+        facts: dict[str, dict[str, Any]] = config["config"]
+        return facts
+
+    def _texts(self) -> dict[str, Callable[[Any], Any]]:
+        value, weight = self._named(VALUE), self._named(WEIGHT)
+        return {
+            **dict.fromkeys(_VALUES, value),
+            **dict.fromkeys(_WEIGHTS, weight),
+            "Node.name": lambda name: None if name is None else value(name),
+            "ExportedProgram.range_constraints{}": self._symbol,
+            "SymExpr.expr_str": self._expression,
+        }
+
+    def _named(self, kind: str) -> Callable[[Any], str]:
+        return lambda text: self.names.ours(kind, _name(text))
+
+    def _symbol(self, text: str) -> str:
+        kind = _SYMBOL.fullmatch(text)
+        if kind is None:
+            raise ValueError(f"{text!r:.80} is no symbol of a size")
+        self._symbols.add(text)
+        if len(self._symbols) > _MOST_SYMBOLS:
+            raise ValueError(f"more than {_MOST_SYMBOLS} symbols of sizes")
+        return self.names.ours(kind[1], text)
+
+    def _expression(self, text: Any) -> str:
+        text = _text(text)
+        if text not in self._expressions:
+            self._expressions[text] = size_expression(text, self._symbol)
+        written, cost = self._expressions[text]
+        self._cost += cost
+        if self._cost > _HIGHEST_COST:
+            raise ValueError("too many or too large expressions of sizes")
+        return written
+
+    def _with_known_arguments(self, node: dict[str, Any]) -> dict[str, Any]:
+        """A node whose arguments have the names that its operator knows."""
+        schema = schema_of(node["target"])
+        known = set() if schema is None else {argument.name for argument in schema.arguments}
+        for given in node["inputs"]:
+            if schema is None:
+                given |= {"name": "", "kind": _POSITIONAL}
+            elif given["name"] not in known:
+                raise UserError(
+                    f"{self._source} gives {node['target']} an argument {given['name']!r:.80}, "
+                    "which it has not: not opened"
+                )
+        return node
+
+    def _require_small_numbers(self, nodes: list[dict[str, Any]]) -> None:
+        """Reject integers that take the machine, as powers of powers, and what is no number.
+
+        Python computes these, and would also repeat a list a thousand million times.
+        """
+        bits: dict[str, int] = {}  # of each number that a step gives
+        for node in nodes:
+            target, size = node["target"], _MOST_STATED
+            if schema_of(target) is None:
+                size = _bits_given(target, [given["arg"] for given in node["inputs"]], bits)
+            named = [n for output in node["outputs"] if (n := _number_named(output)) is not None]
+            if size > _MOST_BITS or (named and not gives_number(target)):
+                raise UserError(
+                    f"{self._source} computes with {target} what is no number, or too large a one: "
+                    "not opened"
+                )
+            bits |= dict.fromkeys(named, size)
+
+    def _leave_out_constants(self, graph: dict[str, Any], signature: dict[str, Any]) -> None:
+        """Leave out inputs that are constants: the graph holds their values where it reads them."""
+        inputs, specs = graph["inputs"], signature["input_specs"]
+        constant = [bool(given.keys() & _CONSTANTS) for given in inputs]
+        described = [
+            "constant_input" in s
+            or bool(s.get("user_input", {}).get("arg", {}).keys() & _CONSTANTS)
+            for s in specs
+        ]
+        if constant != described:
+            raise UserError(f"{self._source} describes inputs that it has not: it is damaged")
+        read = [i for i, left_out in enumerate(constant) if not left_out]
+        graph["inputs"] = [inputs[i] for i in read]
+        signature["input_specs"] = [specs[i] for i in read]
+
+    def _require_tensors(self, graph: Mapping[str, Any]) -> None:
+        """Reject inputs that are no tensors, and such as would fill the memory."""
+        for given in graph["inputs"]:
+            ours = given.get("as_tensor", {}).get("name")
+            facts = graph["tensor_values"].get(ours)
+            if facts is None:
+                name = self.names.theirs(next(iter(given.get("as_sym_int", {}).values()), ""))
+                raise UserError(
+                    f"{self._source} has an input {name!r} that is no tensor of numbers"
+                )
+            what = f"{self._source} declares an input {self.names.theirs(ours)!r:.80}"
+            require_room(bytes_of(facts), "limits.model_mb", what)
+
+
+def bytes_of(facts: Mapping[str, Any]) -> int:
+    """Bytes of a tensor by its facts; free sizes count as one."""
+    from torch._export.serde.serialize import _SERIALIZE_TO_TORCH_DTYPE
+
+    kind = _SERIALIZE_TO_TORCH_DTYPE.get(facts["dtype"])
+    count = 1 if kind is None else kind.itemsize
+    for size in facts["sizes"]:
+        count *= max(size.get("as_int", 1), 0)
+    return count
+
+
+def _by_position(inputs: int, outputs: int) -> dict[str, Any]:
+    """The call of a program that takes its inputs in order, and gives a tuple."""
+    from torch.utils import _pytree as pytree
+
+    def of(tree: Any) -> str:
+        spec: str = pytree.treespec_dumps(pytree.tree_structure(tree))
+        return spec
+
+    signature = {
+        "inputs": [],
+        "outputs": [],
+        "in_spec": of(((0,) * inputs, {})),
+        "out_spec": of((0,) * outputs),
+        "forward_arg_names": None,
+    }
+    return {"fqn": "", "signature": signature}
+
+
+def _number_named(argument: Mapping[str, Any]) -> str | None:
+    """The name of the number that an argument or an output is; None of what has no such name."""
+    named = [argument[kind].get("as_name") for kind in _SYMBOLIC if kind in argument]
+    return named[0] if named else None
+
+
+def _bits(argument: Mapping[str, Any], known: Mapping[str, int]) -> int:
+    """Bits of a number that Python computes with; none of a float, too many of what is none."""
+    ((kind, value),) = argument.items()
+    if kind in _SYMBOLIC:
+        ((_, value),) = value.items()
+    if isinstance(value, str):
+        return known.get(value, _MOST_BITS + 1)
+    if isinstance(value, float):
+        return 0
+    return max(1, value.bit_length()) if isinstance(value, int) else _MOST_BITS + 1
+
+
+def _bits_given(target: str, given: list[Mapping[str, Any]], known: Mapping[str, int]) -> int:
+    """Bits of what Python's arithmetic gives."""
+    bits = [_bits(argument, known) for argument in given]
+    if max(bits, default=0) > _MOST_BITS:
+        return _MOST_BITS + 1
+    if 0 in bits or target == "_operator.truediv":
+        return 0
+    if target == "_operator.mul":
+        return sum(bits)
+    if target == "_operator.pow":
+        power = given[-1].get("as_int", given[-1].get("as_sym_int", {}).get("as_int"))
+        return _MOST_BITS + 1 if power is None else bits[0] * max(1, abs(power))
+    return max(bits, default=0) + 1
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("no text")
+    return value
+
+
+def _name(value: Any) -> str:
+    text = _text(value)
+    if len(text) > _LONGEST_NAME or not text.isprintable():
+        raise ValueError(f"{text!r:.80} is no name: it is too long, or cannot be printed")
+    return text
+
+
+def _allowed(allows: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    def rule(value: Any) -> Any:
+        if not allows(value):
+            raise ValueError(f"{value!r:.80} could do more than compute")
+        return value
+
+    return rule
+
+
+def _of(pattern: re.Pattern[str]) -> Callable[[Any], Any]:
+    return _allowed(lambda value: isinstance(value, str) and bool(pattern.fullmatch(value)))
+
+
+def _device(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or value.get("type") != "cpu":
+        raise ValueError(f"{json.dumps(value)[:80]} is not the CPU: export the model there")
+    return {"type": "cpu", "index": None}
+
+
+#: Where names of values and of weights stand.
+_VALUES = (
+    "TensorArgument.name", "SymIntArgument.as_name", "SymFloatArgument.as_name",
+    "SymBoolArgument.as_name", "Graph.tensor_values{}", "Graph.sym_int_values{}",
+    "Graph.sym_bool_values{}", "Graph.sym_float_values{}", "UserInputMutationSpec.user_input_name",
+)  # fmt: skip
+_WEIGHTS = (
+    "InputToParameterSpec.parameter_name", "InputToBufferSpec.buffer_name",
+    "InputToTensorConstantSpec.tensor_constant_name", "BufferMutationSpec.buffer_name",
+    "ParameterMutationSpec.parameter_name", "PayloadConfig.config{}",
+)  # fmt: skip
+
+#: What only describes a program, or is written by :class:`ProgramRewriting` itself.
+_DROPPED: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("Node.metadata", "GraphModule.metadata"), lambda _: {}),
+    "GraphModule.treespec_namedtuple_fields": lambda _: {},
+    "GraphModule.module_call_graph": lambda _: [],
+    "ExportedProgram.guards_code": lambda _: [],
+    "ExportedProgram.opset_version": lambda _: {},
+    "ExportedProgram.torch_version": lambda _: "",
+    "InputSpec.constant_input": lambda _: {"name": "", "value": {"as_none": True}},
+}
+
+#: What stands in the file as it is written, where it is one of a few.
+_CHECKED: dict[str, Callable[[Any], Any]] = {
+    "Node.target": _allowed(lambda value: isinstance(value, str) and only_computes(value)),
+    "NamedArgument.name": _name,
+    "Argument.as_string": _of(_OPTION),
+    "ExportedProgram.verifiers[]": _allowed(lambda value: value in _VERIFIERS),
+    "Device": _device,
+    "TensorMeta.layout": _allowed(lambda value: value == _STRIDED),
+    "Argument.as_layout": _allowed(lambda value: value == _STRIDED),
+    "PayloadMeta.use_pickle": _allowed(lambda value: value is False),
+    "PayloadMeta.path_name": _of(re.compile(r"(weight|tensor)_\d{1,9}", re.ASCII)),
+}

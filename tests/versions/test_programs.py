@@ -50,32 +50,35 @@ def right():
 
 def test_a_program_has_steps_and_inputs_with_sizes(program, path):
     (spec,) = program.inputs
-    assert (spec.name, spec.shape, spec.dtype) == ("pictures", (2, 2, 8, 8), "float32")
+    assert (spec.label, spec.shape, spec.dtype) == ("pictures", (2, 2, 8, 8), "float32")
     (spec,) = read_program(path, 9, {"pictures": (5, 2, 8, 8)}).inputs
     assert spec.shape == (5, 2, 8, 8)
-    names = [name for node in program.nodes for name in node.makes]
-    assert names == STEPS
+    titles = {name: node.label.split()[-1] for node in program.nodes for name in node.makes}
+    assert list(titles.values()) == STEPS
+    titles[spec.name] = spec.label
     assert program.nodes[2].label == "aten.avg_pool2d avg_pool2d"
-    assert program.nodes[0].reads == ("pictures",) and program.nodes[5].reads == ("sum_1", "zeros")
+    reads = [[titles[name] for name in node.reads] for node in program.nodes]
+    assert reads[0] == ["pictures"] and reads[5] == ["sum_1", "zeros"]
     assert program.declared == ["float32"] * 2 and program.coarsest == "float32"
-    assert program.kinds()["tanh"] == np.float32
+    assert {str(program.kinds()[name]) for name in titles} == {"float32"}
     assert program.references == OF_PROGRAMS and program.fixed([X]) is program
 
 
 def test_every_value_is_put_out(program, path):
     every, names = read_program(path, 7, {}).exposing()
-    assert names == STEPS
+    assert [every.names.theirs(name) for name in names] == STEPS
     outputs = run_module(every.module, [X])
     assert len(outputs) == len(STEPS)
     np.testing.assert_array_equal(outputs[2], right()[1])
 
 
 def test_a_part_is_a_program_of_its_own(program):
-    values = {"tanh": np.tanh(X).astype(np.float32), "pictures": X}
+    (tanh,) = program.nodes[1].makes
+    values = {tanh: np.tanh(X).astype(np.float32), program.inputs[0].name: X}
     part, inputs = program.part([2, 3], values.get)
     kinds = [node.label.split()[0] for node in part.nodes]
     assert kinds == ["aten.avg_pool2d", "aten.sum.dim_IntList"]
-    assert [spec.name for spec in part.inputs] == ["tanh"] and inputs[0] is values["tanh"]
+    assert [spec.name for spec in part.inputs] == [tanh] and inputs[0] is values[tanh]
     pooled = torch.nn.functional.avg_pool2d(torch.from_numpy(inputs[0]), 3, 2, 1, True, True)
     outputs = run_module(part.module, inputs)
     np.testing.assert_array_equal(outputs[0], pooled)  # the whole program puts it out too

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.limits import require_room
+from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.libraries.adapters.backends import FileReferences
+from asterism.libraries.running.inputs import BATCH
 
 Arrays = list[NDArray[Any]]
 
@@ -45,6 +49,33 @@ class InputSpec:
     def label(self) -> str:
         """What people call it."""
         return self.title or self.name
+
+
+def fitting_shape(
+    stated: Sequence[int], given: Sequence[int] | None, size: int, dtype: str, where: str
+) -> tuple[int, ...]:
+    """The shape of an input, with the batch.
+
+    Args:
+        stated: what the file says; 0 where a size is free.
+        given: what the user says; None for nothing.
+        size: stands for free sizes but the first axis', which is the batch.
+        dtype: of the numbers.
+        where: the input, for messages.
+
+    Raises:
+        UserError: what is given does not fit, or the input takes more than ``limits.array_mb``.
+    """
+    if given is None:
+        given = [s or (size if at else BATCH) for at, s in enumerate(stated)]
+    elif len(given) != len(stated) or any(
+        s not in (0, g) for s, g in zip(stated, given, strict=True)
+    ):
+        wanted = ",".join(str(s or "?") for s in stated)
+        raise UserError(f"{where} has the shape {wanted}")
+    wanted_bytes = math.prod(given) * np.dtype(dtype).itemsize
+    require_room(wanted_bytes, "limits.array_mb", f"{where} has a shape")
+    return tuple(given)
 
 
 @dataclass(frozen=True)

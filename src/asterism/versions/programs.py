@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_PROGRAMS, FileReferences
-from asterism.libraries.running.inputs import BATCH
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.torch_archive import rewritten
-from asterism.versions.model_files import Arrays, FileNode, InputSpec, ModelFile
+from asterism.versions.model_files import Arrays, FileNode, InputSpec, ModelFile, fitting_shape
 
 
 @dataclass(frozen=True)
@@ -58,26 +55,13 @@ class Program(ModelFile):
         return [node for node in self.module.graph.nodes if node.op == "call_function"]
 
     @cached_property
-    def _named(self) -> dict[Any, str]:
-        """What each node is called in the user's file; different for each of them."""
-        named: dict[Any, str] = {}
-        used: set[str] = set()
-        for node in self.module.graph.nodes:
-            name = self.names.theirs(node.name)
-            while name in used:
-                name += "_"
-            used.add(name)
-            named[node] = name
-        return named
-
-    @cached_property
     def nodes(self) -> Sequence[FileNode]:
         """Each call of an operator; weights are no steps."""
         return [
             FileNode(
-                f"{_operator(node)} {self._named[node]}",
-                tuple(self._named[n] for n in node.all_input_nodes if n.op != "get_attr"),
-                (self._named[node],),
+                f"{_operator(node)} {self.names.theirs(node.name)}",
+                tuple(n.name for n in node.all_input_nodes if n.op != "get_attr"),
+                (node.name,),
             )
             for node in self._steps
         ]
@@ -95,7 +79,7 @@ class Program(ModelFile):
 
     def kinds(self) -> dict[str, np.dtype[Any]]:
         """See :class:`ModelFile`."""
-        named = {name: _dtype(node) for node, name in self._named.items()}
+        named = {node.name: _dtype(node) for node in self.module.graph.nodes}
         return {name: np.dtype(kind) for name, kind in named.items() if kind}
 
     def fixed(self, inputs: Arrays) -> Program:
@@ -108,7 +92,7 @@ class Program(ModelFile):
         reads = [node for node in self.module.graph.nodes if node.op == "placeholder"]
         values = {s.name: np.zeros(s.shape, s.dtype) for s in self.inputs}
         given = dict(zip(reads, (values[s.name] for s in self.inputs), strict=True))
-        return self._program(self._steps, given, chosen), [self._named[node] for node in chosen]
+        return self._program(self._steps, given, chosen), [node.name for node in chosen]
 
     def part(
         self, chosen: Sequence[int], value: Callable[[str], NDArray[Any] | None]
@@ -118,7 +102,7 @@ class Program(ModelFile):
         read = dict.fromkeys(n for node in nodes for n in node.all_input_nodes)
         outside = [n for n in read if n.op != "get_attr" and n not in nodes]
         outputs = [n for n in nodes if any(user not in nodes for user in n.users) and _dtype(n)]
-        values = {n: array for n in outside if (array := value(self._named[n])) is not None}
+        values = {n: array for n in outside if (array := value(n.name)) is not None}
         if not outputs or len(values) < len(outside):
             return None
         return self._program(nodes, values, outputs), [values[n] for n in outside]
@@ -152,7 +136,7 @@ class Program(ModelFile):
         program = torch.export.export(torch.fx.GraphModule(root, graph), tensors)
         file = io.BytesIO()
         torch.export.save(program, file)
-        specs = (InputSpec(self._named[n], a.shape, str(a.dtype)) for n, a in given.items())
+        specs = (InputSpec(n.name, a.shape, str(a.dtype)) for n, a in given.items())
         return Program(self.name, file.getvalue(), tuple(specs), self.names)
 
 
@@ -174,26 +158,20 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     except Exception as error:  # whatever a foreign file makes PyTorch raise
         raise UserError(f"PyTorch cannot open {path}: {foreign.why(error)}") from None
     given = [node for node in module.graph.nodes if node.op == "placeholder"]
-    specs = (_spec(path, node, foreign.names.theirs(node.name), size, shapes) for node in given)
+    specs = (_spec(path, node, foreign.names, size, shapes) for node in given)
     return Program(path.stem, foreign.content, tuple(specs), foreign.names)
 
 
 def _spec(
-    path: Path, node: Any, name: str, size: int, shapes: Mapping[str, Sequence[int]]
+    path: Path, node: Any, names: Names, size: int, shapes: Mapping[str, Sequence[int]]
 ) -> InputSpec:
-    kind = _dtype(node)
+    title, kind = names.theirs(node.name), _dtype(node)
+    where = f"{path}: the input {title!r}"
     if not kind:
-        raise UserError(f"{path}: the input {name!r} is no tensor of numbers")
+        raise UserError(f"{where} is no tensor of numbers")
     stated = [s if isinstance(s, int) else 0 for s in node.meta["val"].shape]
-    shape = shapes.get(name)
-    if shape is None:
-        shape = [s or (size if at else BATCH) for at, s in enumerate(stated)]
-    elif len(shape) != len(stated) or any(s and s != g for s, g in zip(stated, shape, strict=True)):
-        wanted = ",".join(str(s or "?") for s in stated)
-        raise UserError(f"{path.stem}: the input {name!r} has the shape {wanted}")
-    size_of = math.prod(shape) * np.dtype(kind).itemsize
-    require_room(size_of, "limits.array_mb", f"the input {name!r} of {path} has a shape")
-    return InputSpec(name, tuple(shape), kind)
+    shape = fitting_shape(stated, shapes.get(title), size, kind, where)
+    return InputSpec(node.name, shape, kind, title=title)
 
 
 def _dtype(node: Any) -> str:

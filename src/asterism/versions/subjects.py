@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
-from asterism.libraries.running.inputs import BATCH
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
-from asterism.versions.model_files import INTEGER_BOUND, Arrays, FileNode, InputSpec, ModelFile
+from asterism.versions.model_files import (
+    INTEGER_BOUND,
+    Arrays,
+    FileNode,
+    InputSpec,
+    ModelFile,
+    fitting_shape,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -343,12 +349,8 @@ def _spec(
     if dtype.kind not in "fiub":
         raise UserError(f"{where} is of the type {dtype}, no numbers")
     stated = [max(d.dim_value, 0) for d in tensor.shape.dim]  # some write -1 for a free size
-    if shape is None:
-        shape = [s or (size if at else BATCH) for at, s in enumerate(stated)]
-    elif len(shape) != len(stated) or any(s and s != g for s, g in zip(stated, shape, strict=True)):
-        wanted = ",".join(str(s or "?") for s in stated)
-        raise UserError(f"{where} has the shape {wanted}")
-    return InputSpec(value.name, tuple(shape), str(dtype), _bound(model, value.name), title)
+    shape = fitting_shape(stated, shape, size, str(dtype), where)
+    return InputSpec(value.name, shape, str(dtype), _bound(model, value.name), title)
 
 
 def _bound(model: onnx.ModelProto, name: str) -> int:

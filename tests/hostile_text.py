@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 #: In every hostile text; nothing else that is compiled holds it.
-MARK = "hostile_mark"
+MARK = "stranger_was_here"
 
 #: Texts for a file's strings: source as it is, out of quotes, out of a call, on a line of its own,
 #: a keyword, and what no terminal should get.
@@ -20,15 +20,17 @@ TEXTS = (
     f"lambda: {MARK}",
 )
 
-_EVENTS = ("compile", "exec", "import", "open", "os.system", "subprocess.Popen")
+#: What no reader of a file does, and what it does not do because of a hostile text.
+_NEVER = ("os.system", "os.exec", "os.posix_spawn", "pickle.find_class")
+_NOT_OF_TEXT = ("compile", "exec", "import", "open", "subprocess.Popen")
 _seen: list[str] | None = None
 
 
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
-    if _seen is not None and event in _EVENTS:
+    if _seen is not None and event in (*_NEVER, *_NOT_OF_TEXT):
         given = arguments[0]
-        text = given.decode("latin-1") if isinstance(given, bytes) else given
-        if isinstance(text, str) and MARK in text:
+        text = given.decode("latin-1") if isinstance(given, bytes) else str(given)
+        if event in _NEVER or MARK in text:
             _seen.append(f"{event}: {text[:200]}")
 
 

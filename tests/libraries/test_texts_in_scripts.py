@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.escaping import printable
 from asterism.libraries.judging.finding import FAILURES, Finding, read_findings, signature
 from asterism.libraries.reporting.bug_reports import Report, _markdown
 from asterism.libraries.reporting.confirming import exit_status, exit_statuses
@@ -26,6 +27,7 @@ from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
+from terminal_text import HOSTILE, tame
 
 GRAPH = sequential(Tensor((2,)), [layer("Dense", units=2)])
 INPUTS = [np.zeros((2, 2), np.float32)]
@@ -199,7 +201,7 @@ def test_an_outcome_of_what_there_is_not_is_rejected(field, value):
 @example(" ")
 @example("a  b")
 def test_no_text_ends_its_code_in_markdown(text):
-    words = " ".join(text.split())
+    words = printable(" ".join(text.split()))
     for made in (code(text), cell(text).replace("\\|", "|")):
         assert "\n" not in made
         if made != words:
@@ -237,3 +239,4 @@ def test_a_report_shows_what_others_wrote_as_text(tmp_path):
     plain = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", "\n".join(outside))
     assert "<" not in plain and "`" not in plain
     assert [line for line in outside if line.startswith("# ")] == outside[:1]
+    assert tame(shown(HOSTILE) + cell(HOSTILE) + code(HOSTILE)) and tame(block(HOSTILE[:40], ""))

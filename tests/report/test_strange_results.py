@@ -23,6 +23,7 @@ from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
 from asterism.sweep.templating import render
 from report.browser import CHROMIUM, browse
+from terminal_text import HOSTILE, tame
 
 in_a_browser = [
     pytest.mark.slow,
@@ -234,11 +235,14 @@ def test_a_name_is_no_formula_in_any_figure(name, tmp_path):
     page_of(tmp_path, svg(figure, name, name, pl.DataFrame({name: [name]})), name)
 
 
-def test_characters_that_no_drawing_can_hold_are_replaced(tmp_path):
+def test_characters_that_are_not_seen_are_escaped_in_drawings_and_pages(tmp_path):
     figure = Figure()
-    figure.subplots().set_title("a\x00\x1b\x0b\ud800b")
-    assert ">a\ufffd\ufffd\ufffd\ufffdb<" in svg_text(figure)
-    assert "b" in page_of(tmp_path, Markup("<p>x</p>"), "a\ud800b").read_text()
+    figure.subplots().set_title("a\x00\x1b\x0b\ud800\u202eb")
+    assert r">a\x00\x1b\x0b\ud800\u202eb<" in svg_text(figure)
+    page = page_of(tmp_path, Markup("<p>x</p>"), "a\ud800" + HOSTILE.replace("\n", ""))
+    assert r"a\ud800\x1b" in page.read_text() and tame(page.read_text())
+    write_outcome(tmp_path / "s", records(HOSTILE.replace("\n", "")), "x")
+    assert tame((tmp_path / "s/index.html").read_text())
 
 
 def test_logarithmic_axes_have_numbers():

@@ -51,8 +51,7 @@ def write_document(
         **Components("page").functions(),
     )
     with replacing(target) as temporary:
-        # Texts of results may hold lone surrogates, which UTF-8 cannot encode.
-        temporary.write_bytes(page.encode("utf-8", errors="replace"))
+        temporary.write_text(page, encoding="utf-8")
 
 
 def _own(name: str) -> str:

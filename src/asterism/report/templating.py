@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from asterism.core.messages.counting import counted
+from asterism.core.messages.escaping import printable_lines
 from asterism.report.components import Components
 
 
@@ -29,7 +30,8 @@ def renderer(package: str) -> Callable[..., Markup]:
         package: dotted name of the package; the templates are in its folder ``templates``.
 
     Returns:
-        ``render(template, **context)``: the text of the file ``template``, filled in.
+        ``render(template, **context)``: the text of the file ``template``, filled in, without
+        characters that are not seen.
     """
     environment = Environment(
         loader=PackageLoader(package, "templates"),
@@ -41,7 +43,7 @@ def renderer(package: str) -> Callable[..., Markup]:
     environment.filters |= {"percent": percent, "fixed": fixed, "counted": counted}
 
     def render(template: str, **context: Any) -> Markup:
-        return Markup(environment.get_template(template).render(**context))
+        return Markup(printable_lines(environment.get_template(template).render(**context)))
 
     return render
 

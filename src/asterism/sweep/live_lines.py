@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from asterism.core.messages.console import Share, read_share, reporting_to
-from asterism.core.messages.escaping import printable
+from asterism.core.messages.escaping import printable, printable_lines
 from asterism.core.messages.terminal import drawn_on
 
 #: Seconds between two drawings.
@@ -87,7 +87,7 @@ class LiveLines:
                     new = stream.read()
                 self._read[stage] = self._read.get(stage, 0) + len(new)
                 said += new.decode("utf-8", errors="replace")
-        return "\n".join(map(printable, said.split("\n")))
+        return printable_lines(said)
 
     def _replace(self, said: str, lines: Sequence[str]) -> None:
         """Put messages in the place of the lines, and the new lines below them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter, LogFormatterMathtext
 
 from asterism.core.files.artifacts import replacing
+from asterism.core.messages.escaping import printable_lines
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "asterism",  # element ids that do not differ from run to run
@@ -41,9 +41,6 @@ PALETTE = (
     "#7f5f00",
 )
 
-#: Characters that XML cannot hold.
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
 
 def svg_text(figure: Figure) -> str:
     """The figure's ``<svg>`` element."""
@@ -54,7 +51,7 @@ def svg_text(figure: Figure) -> str:
         if isinstance(minor := axis.get_minor_formatter(), LogFormatterMathtext):
             axis.set_minor_formatter(LogFormatter(labelOnlyBase=minor.labelOnlyBase))
     for text in figure.findobj(Text):
-        text.set_text(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text.get_text()))
+        text.set_text(printable_lines(text.get_text()))
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     drawing = buffer.getvalue()

@@ -18,7 +18,7 @@ from typing import Any, TextIO, TypeAlias
 import structlog
 from tqdm import tqdm
 
-from asterism.core.messages.escaping import printable
+from asterism.core.messages.escaping import printable, printable_lines
 from asterism.core.messages.terminal import EscapedStream
 
 # Bars are of one process each. The default is a lock between processes, made when it is first
@@ -242,7 +242,7 @@ def _clock_only(_: Any, __: str, event: Any) -> Any:
 def _printable(_: Any, __: str, event: Any) -> Any:
     """Texts on one line each, as what they quote of a file may be anything; tracebacks on many."""
     return {
-        key: "\n".join(map(printable, value.split("\n") if key == "exception" else [value]))
+        key: (printable_lines if key == "exception" else printable)(value)
         if isinstance(value, str)
         else value
         for key, value in event.items()

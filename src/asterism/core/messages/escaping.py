@@ -1,7 +1,8 @@
-"""Which characters of a text that others wrote are shown as they are."""
+"""Which characters of a text that others wrote are shown as they are, here and on pages."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 
@@ -17,6 +18,13 @@ def printable(text: str) -> str:
     return "".join(
         letter if _is_seen(letter) else letter.encode("unicode_escape").decode() for letter in text
     )
+
+
+def printable_lines(text: str) -> str:
+    """The same of a text of several lines, in which tabs stay too."""
+    parts = re.split("([\n\t])", text)
+    parts[::2] = map(printable, parts[::2])
+    return "".join(parts)
 
 
 def _is_seen(letter: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from asterism.core.messages.escaping import printable, printable_lines
+
 #: Texts without a meaning in Markdown, and links from a file of the user's.
 _PLAIN = re.compile(r"[\w .,:;=()/%+'…–-]*")
 _LINK = re.compile(r"https?://[\w.~/?=&%+:#-]+")
@@ -11,13 +13,13 @@ _LINK = re.compile(r"https?://[\w.~/?=&%+:#-]+")
 
 def shown(text: str) -> str:
     """A text within a line: as code unless its characters are harmless; white space is joined."""
-    words = " ".join(text.split())
+    words = _words(text)
     return words if _PLAIN.fullmatch(words) or _LINK.fullmatch(words) else code(words)
 
 
 def code(text: str) -> str:
     """A text as code within a line; backticks in it do not end it, and white space is joined."""
-    words = " ".join(text.split())
+    words = _words(text)
     if not words:
         return ""
     fence = "`" * (_longest_run(words) + 1)
@@ -34,7 +36,11 @@ def block(text: str, language: str) -> str:
     """Lines of code in a block; backticks in them do not end it."""
     fence = "`" * max(3, _longest_run(text) + 1)
     end = "" if text.endswith("\n") else "\n"
-    return f"{fence}{language}\n{text}{end}{fence}"
+    return f"{fence}{language}\n{printable_lines(text)}{end}{fence}"
+
+
+def _words(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def _longest_run(text: str) -> int:

@@ -152,12 +152,7 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
         UserError: it is no such file, could run foreign code, or a shape does not fit.
     """
     foreign = rewritten(path)
-    program = Program(path.stem, foreign.content, (), foreign.names)
-    try:
-        module = program.module
-    except Exception as error:  # whatever a foreign file makes PyTorch raise
-        raise UserError(f"PyTorch cannot open {path}: {foreign.why(error)}") from None
-    given = [node for node in module.graph.nodes if node.op == "placeholder"]
+    given = [node for node in foreign.module().graph.nodes if node.op == "placeholder"]
     specs = (_spec(path, node, foreign.names, size, shapes) for node in given)
     return Program(path.stem, foreign.content, tuple(specs), foreign.names)
 

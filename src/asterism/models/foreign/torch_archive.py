@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import re
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,17 +55,50 @@ class ForeignProgram:
     """An exported PyTorch program of others, as an archive of ours.
 
     Args:
+        path: the file, for messages.
         content: the archive; every name in it is ours.
         names: give the file's name for one of ours.
     """
 
+    path: Path
     content: bytes
     names: Names
 
-    def why(self, error: BaseException) -> str:
-        """What PyTorch says of the program, in one line, with the file's names."""
-        reason = telling_line(str(error)) or type(error).__name__
-        return re.sub(r"\b[a-z]{1,3}\d+\b", lambda found: self.names.theirs(found[0]), reason)
+    def module(self) -> Any:
+        """The program as a module of PyTorch, which takes its inputs in order and gives a tuple.
+
+        Raises:
+            UserError: PyTorch does not open it.
+        """
+        import torch
+
+        try:
+            with warnings.catch_warnings(), _raising_what_is_logged():
+                warnings.simplefilter("ignore")
+                return torch.export.load(io.BytesIO(self.content)).module(check_guards=False)
+        except Exception as error:  # whatever a foreign file makes PyTorch raise
+            said = telling_line(str(error)) or type(error).__name__
+            reason = re.sub(r"\b[a-z]{1,3}\d+\b", lambda ours: self.names.theirs(ours[0]), said)
+            raise UserError(f"PyTorch cannot open {self.path}: {reason}") from None
+
+
+@contextmanager
+def _raising_what_is_logged() -> Iterator[None]:
+    """PyTorch's loader logs what is wrong, and raises an error that refers to its log."""
+    logged: list[BaseException] = []
+
+    def taken(record: logging.LogRecord) -> bool:
+        logged.extend(filter(None, (record.exc_info or ())[1:2]))
+        return False
+
+    log = logging.getLogger("torch.export")
+    log.addFilter(taken)
+    try:
+        yield
+    except RuntimeError as error:
+        raise next(iter(logged), error) from None
+    finally:
+        log.removeFilter(taken)
 
 
 def rewritten(path: Path) -> ForeignProgram:
@@ -110,7 +146,7 @@ class _Archive:
                     anew.writestr(f"archive/{folder}{name}", content)
                 for fact in facts.values():
                     self._require_inside(fact, sizes[fact["path_name"]])
-        return ForeignProgram(copy.getvalue(), self._rewriting.names)
+        return ForeignProgram(self._path, copy.getvalue(), self._rewriting.names)
 
     def _require_known(self, names: list[str]) -> None:
         inside = [name.removeprefix(f"{self._folder}/") for name in names]

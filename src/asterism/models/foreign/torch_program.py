@@ -206,7 +206,7 @@ def _by_position(inputs: int, outputs: int) -> dict[str, Any]:
         spec: str = pytree.treespec_dumps(pytree.tree_structure(tree))
         return spec
 
-    signature = {
+    signature: dict[str, Any] = {
         "inputs": [],
         "outputs": [],
         "in_spec": of(((0,) * inputs, {})),
@@ -301,6 +301,8 @@ _DROPPED: dict[str, Callable[[Any], Any]] = {
     "ExportedProgram.guards_code": lambda _: [],
     "ExportedProgram.opset_version": lambda _: {},
     "ExportedProgram.torch_version": lambda _: "",
+    "Graph.is_single_tensor_return": lambda _: False,
+    "Node.is_hop_single_tensor_return": lambda _: None,
     "InputSpec.constant_input": lambda _: {"name": "", "value": {"as_none": True}},
 }
 

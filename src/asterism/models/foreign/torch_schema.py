@@ -67,14 +67,10 @@ class Rewriting:
                 for key, item in value.items()
             }
         if dataclasses.is_dataclass(kind) and isinstance(value, dict):
-            name = kind.__name__
-            if name != place and name in self._rules:
-                return self._ruled(name, value)
-            return self._fields(kind, value)
+            name = getattr(kind, "__name__", place)
+            return self._ruled(name, value) if name in self._rules else self._fields(kind, value)
         if _is_number(kind, value):
             return value
-        if kind is str and isinstance(value, str):
-            return self._ruled(place, value)
         raise self._rejected(place, value)
 
     def _fields(self, kind: Any, value: dict[str, Any]) -> dict[str, Any]:

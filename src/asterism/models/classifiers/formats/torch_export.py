@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,21 +19,12 @@ class TorchRuntime:
     def __init__(self, path: Path) -> None:
         import torch
 
-        self._path = path
-        foreign = rewritten(path)
-        try:
-            with warnings.catch_warnings(), _raising_what_is_logged():
-                warnings.simplefilter("ignore")
-                program = torch.export.load(io.BytesIO(foreign.content))
-                self._module = program.module(check_guards=False)
-        except Exception as error:  # whatever a foreign file makes PyTorch raise
-            raise UserError(f"PyTorch cannot open {path}: {foreign.why(error)}") from None
-        self._torch = torch
-        names = set(program.graph_signature.user_inputs)
+        self._torch, self._path = torch, path
+        self._module = rewritten(path).module()
         shapes = [
             [size if isinstance(size, int) else None for size in node.meta["val"].shape]
-            for node in program.graph.nodes
-            if node.name in names
+            for node in self._module.graph.nodes
+            if node.op == "placeholder"
         ]
         if len(shapes) != 1:
             raise UserError(f"{path} has {len(shapes)} inputs; a classifier has one")
@@ -60,25 +46,6 @@ class TorchRuntime:
             raise UserError(f"{self._path} puts out no tensor")
         values: Batch = tensor.to(self._torch.float32).numpy()
         return values
-
-
-@contextmanager
-def _raising_what_is_logged() -> Iterator[None]:
-    """PyTorch's loader logs what is wrong, and raises an error that refers to its log."""
-    logged: list[BaseException] = []
-
-    def taken(record: logging.LogRecord) -> bool:
-        logged.extend(filter(None, (record.exc_info or ())[1:2]))
-        return False
-
-    log = logging.getLogger("torch.export")
-    log.addFilter(taken)
-    try:
-        yield
-    except RuntimeError as error:
-        raise next(iter(logged), error) from None
-    finally:
-        log.removeFilter(taken)
 
 
 @FORMATS.register("torch")

@@ -48,6 +48,12 @@ READERS = {
         "tflite",
         crafted.LITERT,
     ),
+    "tflite signatures": (
+        "asterism.models.signatures.tflite:tflite_signature",
+        ("ai_edge_litert.interpreter",),
+        "tflite",
+        crafted.LITERT,
+    ),
     "pt2": ("reading_models:classifier", ("torch", "torch.export"), "pt2", crafted.TORCH),
 }
 CASES = [

@@ -88,25 +88,28 @@ def matching_states(
     ``next``, ``new`` or ``n`` taken away (``h`` and ``hn``, ``state_in`` and ``state_out``).
     At least one input and one output remain.
     """
+    answers: dict[str, list[TensorSpec]] = {}
+    for answer in outputs:
+        answers.setdefault(_stem(answer.name), []).append(answer)
+    answers.pop("", None)
     pairs: list[tuple[str, str]] = []
     for given in inputs:
-        for answer in outputs:
-            taken = answer.name in {name for _, name in pairs}
-            if not taken and _same_state(given, answer):
-                pairs.append((given.name, answer.name))
-                break
+        left = answers.get(_stem(given.name), [])
+        answer = next((answer for answer in left if _same_form(given, answer)), None)
+        if answer is not None:
+            pairs.append((given.name, answer.name))
+            left[:] = [other for other in left if other.name != answer.name]
     if len(pairs) >= min(len(inputs), len(outputs)):
         return ()
     return tuple(pairs)
 
 
-def _same_state(given: TensorSpec, answer: TensorSpec) -> bool:
+def _same_form(given: TensorSpec, answer: TensorSpec) -> bool:
     fit = len(given.shape) == len(answer.shape) and all(
         None in sizes or sizes[0] == sizes[1]
         for sizes in zip(given.shape, answer.shape, strict=True)
     )
-    stem = _stem(given.name)
-    return given.dtype == answer.dtype and fit and stem != "" and stem == _stem(answer.name)
+    return given.dtype == answer.dtype and fit
 
 
 def _stem(name: str) -> str:

@@ -95,7 +95,7 @@ def test_what_is_not_plain_in_an_hdf5_file_is_named(edit, tmp_path):
         file["layers/dense/kernel"] = np.ones((16, 3), np.float32)
         edit(file, "layers/dense/kernel")
     with h5py.File(path) as file, pytest.raises(UserError) as rejected:
-        require_plain(file, path)
+        require_plain(file, path.read_bytes(), path)
     said = str(rejected.value)
     words = ("link", "data set", "reference", "second name", "declares")
     assert any(word in said for word in words), said
@@ -114,7 +114,7 @@ def test_a_link_that_no_library_here_made_is_rejected(tmp_path):
     assert place > 0, "the type of the link stands before its name"
     path.write_bytes(content[:place] + bytes([99]) + content[place + 1 :])
     with h5py.File(path) as file, pytest.raises(UserError, match="a link of another library's"):
-        require_plain(file, path)
+        require_plain(file, path.read_bytes(), path)
 
 
 @pytest.mark.parametrize("suffix", ["h5", "keras", "json"])

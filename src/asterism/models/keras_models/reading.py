@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import mmap
 import os
 import re
 import tempfile
@@ -22,7 +23,7 @@ import h5py
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import parse_json, read_within, require_room, require_size
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, reading
 from asterism.models.keras_models.hdf5 import require_plain
 from asterism.models.keras_models.keras_2 import holds_code, register_activations, to_keras_3
 from asterism.models.keras_models.limits import (
@@ -140,10 +141,11 @@ def read_keras_config(path: Path) -> dict[str, Any]:
         UserError: missing, damaged, holding code, referring to other files, or too large.
     """
     require_file(path, "model file")
-    if path.suffix == ".keras":
-        config: dict[str, Any] = parse_json(_config_of_archive(path), str(path))
-        return config
-    return _config_of_h5(path)
+    with reading(str(path)):
+        if path.suffix == ".keras":
+            config: dict[str, Any] = parse_json(_config_of_archive(path), str(path))
+            return config
+        return _config_of_h5(path)
 
 
 def _load_archive(path: Path) -> keras.Model:
@@ -166,8 +168,9 @@ def _config_of_archive(path: Path) -> bytes:
             archive.getinfo(_CONFIG).file_size, "limits.text_mb", f"{path} declares a configuration"
         )
         config = archive.read(_CONFIG)
-        with h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as weights:
-            require_plain(weights, path)
+        content = archive.read(_WEIGHTS)
+        with h5py.File(io.BytesIO(content)) as weights:
+            require_plain(weights, content, path)
     require_few_layers(parse_json(config, str(path)), path)
     _reject_code(config.decode(), path)
     return config
@@ -184,6 +187,7 @@ def _config_of_h5(path: Path) -> dict[str, Any]:
         version = file.attrs.get("keras_version", "2")
     if text is None:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
+    require_room(len(text), "limits.text_mb", f"{path} holds a configuration")
     version = version.decode() if isinstance(version, bytes) else str(version)
     return {"keras_version": version, **parse_json(text, str(path))}
 
@@ -199,7 +203,8 @@ def _opened_plain(path: Path) -> Iterator[h5py.File]:
             f"{path} is no HDF5 file, or is damaged: {_first_sentence(error)}"
         ) from None
     with file:
-        require_plain(file, path)
+        with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            require_plain(file, content, path)
         yield file
 
 

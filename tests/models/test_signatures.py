@@ -13,7 +13,7 @@ from onnx_networks import linear, masked, quantised, streaming
 from small_litert import LiteFile
 
 from asterism.core.messages.errors import UserError
-from asterism.models.signatures.keras import _before
+from asterism.models.signatures.keras import _Lengths
 from asterism.models.signatures.kinds import comparison_of_outputs, kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
@@ -203,9 +203,9 @@ def test_what_is_no_model_is_one_line(tmp_path, name):
 
 def test_the_layer_before_is_the_one_in_front_or_the_first_that_is_named():
     chain = [{"class_name": name, "config": {"name": name}} for name in "abc"]
-    assert [_before(layer, chain) for layer in chain] == [None, chain[0], chain[1]]
+    assert [*map(_Lengths(chain).before, chain)] == [None, chain[0], chain[1]]
     joined = {"config": {"name": "d"}, "inbound_nodes": [[["c", 0, 0, {}], ["a", 0, 0, {}]]]}
-    assert _before(joined, [*chain, joined]) is chain[2]
+    assert _Lengths([*chain, joined]).before(joined) is chain[2]
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -75,7 +75,7 @@ def require_room_for(items: int, sizes: Sequence[int], width: int) -> None:
         UserError: it is larger than ``limits.array_mb``.
     """
     wanted = items * math.prod(sizes) * width
-    require_room(wanted, "limits.array_mb", f"{items:,} inputs of the sizes {sizes} ask for memory")
+    require_room(wanted, "limits.array_mb", f"{items:,} inputs of the sizes {sizes} take memory")
 
 
 def fitted_length(lengths: Sequence[int], wanted: int | None, shaping: Shaping) -> int:

@@ -16,7 +16,7 @@ from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import read_array, read_arrays
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, reading
+from asterism.core.messages.errors import UserError, naming, reading
 from asterism.data.given.kind import INPUT_KINDS, Shaping
 
 #: Names of the arrays of an .npz file: inputs and labels.
@@ -137,15 +137,20 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
         raise UserError(f"{path} holds no {kind}: there is no file with one of {known}")
     left = len(files) - len(wanted)
     notes = [f"{left} files of {path} are no {kind} and were left out"] if left else []
+    what = f"{path} holds {kind}"
+    require_room(sum(file.stat().st_size for file in wanted), "limits.array_mb", what)
     items, names, origins, taken = [], [], [], 0
     for file in progress(wanted, label=f"reading {kind}"):
-        for item in reader.read(file, shaping):
+        with naming(file):
+            found_in_file = reader.read(file, shaping)
+        for item in found_in_file:
             items.append(item)
             taken += item.nbytes
-            require_room(taken, "limits.array_mb", f"{path} holds {kind}")
+            require_room(taken, "limits.array_mb", what)
             names.append(file.relative_to(path).as_posix() if path.is_dir() else file.name)
             origins.append(file)
-    array, changed = reader.stack(items, shaping)
+    with naming(path):
+        array, changed = reader.stack(items, shaping)
     found, classes = _labels(names, class_folders(path, origins), labels)
     return GivenInputs(kind, array, found, classes, tuple(names), (*notes, *changed))
 

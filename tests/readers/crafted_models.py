@@ -14,6 +14,8 @@ from crafted_arrays import archive
 from h5py import h5d, h5p, h5s, h5t
 from onnx import TensorProto, helper, numpy_helper
 
+from reader_fuzzing.mutators.litert_files import TOO_MUCH, declaring
+
 
 def classifier():
     """A small classifier of images 4×4×1."""
@@ -492,97 +494,19 @@ def offsets_that_lead_nowhere(path):
     path.write_bytes(content)
 
 
-class _Litert:
-    """A LiteRT file with one table of each kind, which stands any number of times in its vector.
-
-    Args:
-        many: how often a table stands in its vector, and how long a vector or a text is; 1 else.
-    """
-
-    def __init__(self, **many):
-        import flatbuffers
-        from ai_edge_litert import schema_py_generated as schema
-
-        self._many, self._schema, self._builder = many, schema, flatbuffers.Builder(1 << 16)
-
-    def write(self, path):
-        builder, table, times = self._builder, self._table, self._times
-        text = builder.CreateString("x" * self._many.get("text", 1))
-        numbers = {name: self._numbers(name) for name in ("shape", "inputs", "outputs", "ends")}
-        scales = builder.CreateNumpyVector(np.ones(self._many.get("scales", 1), np.float32))
-        facts = table("QuantizationParameters", Scale=scales)
-        tensor = table("Tensor", Shape=numbers["shape"], Name=text, Quantization=facts)
-        sizes = table("ReshapeOptions", NewShape=self._numbers("sizes"))
-        operator = table(
-            "Operator", Inputs=numbers["inputs"], Outputs=numbers["outputs"],
-            BuiltinOptionsType=self._schema.BuiltinOptions.ReshapeOptions, BuiltinOptions=sizes,
-        )  # fmt: skip
-        tensors, operators = times("tensors", tensor), times("operators", operator)
-        ends = numbers["ends"]
-        graph = table("SubGraph", Tensors=tensors, Operators=operators, Inputs=ends, Outputs=ends)
-        code = table("OperatorCode", CustomCode=text)
-        named = times("named", table("TensorMap", Name=text))
-        model = table(
-            "Model",
-            Subgraphs=times("graphs", graph),
-            OperatorCodes=times("codes", code),
-            Buffers=times("buffers", table("Buffer")),
-            Metadata=times("metadata", table("Metadata", Name=text)),
-            SignatureDefs=times("signatures", table("SignatureDef", Inputs=named, Outputs=named)),
-        )
-        builder.Finish(model, b"TFL3")
-        path.write_bytes(builder.Output())
-
-    def _table(self, kind, **fields):
-        getattr(self._schema, f"{kind}Start")(self._builder)
-        for name, value in fields.items():
-            getattr(self._schema, f"{kind}Add{name}")(self._builder, value)
-        return getattr(self._schema, f"{kind}End")(self._builder)
-
-    def _numbers(self, name):
-        return self._builder.CreateNumpyVector(np.zeros(self._many.get(name, 1), np.int32))
-
-    def _times(self, name, table):
-        count = self._many.get(name, 1)
-        self._builder.StartVector(4, count, 4)
-        for _ in range(count):
-            self._builder.PrependUOffsetTRelative(table)
-        return self._builder.EndVector()
-
-
-def one_table_many_times(**many):
-    """A small LiteRT file that declares the product of two numbers of parts."""
-
+def _declaring(many):
     def craft(path):
-        _Litert(**many).write(path)
+        path.write_bytes(declaring(**many))
 
     craft.__name__ = "_by_".join(many)
     return craft
 
 
-_MANY = 90_000
 LITERT = [
     tensor_of_64_gb,
     buffers_elsewhere,
     offsets_that_lead_nowhere,
-    one_table_many_times(graphs=_MANY, tensors=_MANY),
-    one_table_many_times(graphs=_MANY, operators=_MANY),
-    one_table_many_times(graphs=1000, ends=_MANY),
-    one_table_many_times(tensors=_MANY, shape=_MANY),
-    one_table_many_times(tensors=_MANY, scales=_MANY),
-    one_table_many_times(tensors=_MANY, text=_MANY),
-    one_table_many_times(operators=_MANY, inputs=_MANY),
-    one_table_many_times(operators=_MANY, outputs=_MANY),
-    one_table_many_times(operators=_MANY, sizes=_MANY),
-    one_table_many_times(codes=_MANY, text=_MANY),
-    one_table_many_times(metadata=_MANY, text=_MANY),
-    one_table_many_times(signatures=_MANY, named=_MANY),
-    one_table_many_times(codes=4_000_000),
-    one_table_many_times(buffers=4_000_000),
-    one_table_many_times(ends=_MANY),
-    one_table_many_times(shape=4_000_000),
-    one_table_many_times(inputs=4_000_000),
-    one_table_many_times(text=1_000_000),
+    *map(_declaring, TOO_MUCH),
 ]
 
 

@@ -15,6 +15,8 @@ def mutators_of(name: str, content: bytes) -> list[tuple[str, Mutator]]:
 
     modules = [plain]
     suffix = name.rpartition(".")[2].lower()
+    if suffix == "tflite":
+        from reader_fuzzing.mutators import litert_files
     if content[:2] == b"PK":
         modules = [plain, archives, archives, archives]
     elif content[:8] == b"\x89HDF\r\n\x1a\n":
@@ -25,6 +27,8 @@ def mutators_of(name: str, content: bytes) -> list[tuple[str, Mutator]]:
         modules = [plain, archives.gzipped]  # type: ignore[list-item]
     elif suffix == "onnx":
         modules = [plain, onnx_files, onnx_files, onnx_files]
+    elif suffix == "tflite":
+        modules = [plain, litert_files, litert_files, litert_files]
     elif suffix == "json":
         modules = [plain, trees.json_documents, trees.json_documents, text]  # type: ignore[list-item]
     elif suffix in ("yaml", "lock") or content.startswith(b"cmd: "):  # an entry of the run-cache

@@ -18,6 +18,7 @@ import numpy as np
 from reader_fuzzing.bait import OUTSIDE
 from reader_fuzzing.examples import Content, Example, Odd
 from reader_fuzzing.mutators.archives import members, zipped
+from reader_fuzzing.mutators.litert_files import TOO_MUCH, declaring, edited, texts_of
 from reader_fuzzing.mutators.text import TOKENS
 from reader_fuzzing.table import Reader
 
@@ -451,8 +452,6 @@ for _name, _edit in _H5.items():
 
 
 def _all_texts(text: str, whole: bytes) -> bytes:
-    from reader_fuzzing.mutators.litert_files import edited, texts_of
-
     def edit(model: Any) -> None:
         for part, name in texts_of(model):
             setattr(part, name, text.encode("utf-8", "surrogatepass"))
@@ -460,14 +459,10 @@ def _all_texts(text: str, whole: bytes) -> bytes:
     return edited(whole, edit)
 
 
-def _too_much(place: int, _whole: bytes) -> bytes:
-    from reader_fuzzing.mutators.litert_files import TOO_MUCH, declaring
-
-    return declaring(**TOO_MUCH[place])
-
-
-for _place in range(18):
-    _attack("tflite", name=f"more than it holds, {_place}")(partial(_too_much, _place))
+for _many in TOO_MUCH:
+    _attack("tflite", name=f"more than it holds: {_many}")(
+        lambda _whole, many=_many: declaring(**many)
+    )
 for _token in TOKENS:
     _attack("tflite", name=f"texts that are {_token[:40]!r}")(partial(_all_texts, _token))
 

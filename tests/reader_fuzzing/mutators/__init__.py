@@ -11,12 +11,19 @@ Mutator = Callable[[bytes, Random, Sequence[bytes]], bytes]
 
 def mutators_of(name: str, content: bytes) -> list[tuple[str, Mutator]]:
     """The mutators that fit a file, by its name and its first bytes, each with its name."""
-    from reader_fuzzing.mutators import archives, arrays, hdf5, onnx_files, plain, text, trees
+    from reader_fuzzing.mutators import (
+        archives,
+        arrays,
+        hdf5,
+        litert_files,
+        onnx_files,
+        plain,
+        text,
+        trees,
+    )
 
     modules = [plain]
     suffix = name.rpartition(".")[2].lower()
-    if suffix == "tflite":
-        from reader_fuzzing.mutators import litert_files
     if content[:2] == b"PK":
         modules = [plain, archives, archives, archives]
     elif content[:8] == b"\x89HDF\r\n\x1a\n":

@@ -15,7 +15,6 @@ from written_graphs import constant, net, value
 from asterism.core.messages.errors import UserError
 from asterism.localisation import conversion
 from asterism.localisation.conversion import as_onnx, convert
-from asterism.models.classifiers.formats import litert
 
 W = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 B = np.float32([1, 0, -1])
@@ -184,7 +183,9 @@ def converter(monkeypatch):
 
     fake = SimpleNamespace(convert=SimpleNamespace(from_tflite=from_tflite))
     monkeypatch.setitem(sys.modules, "tf2onnx", fake)
-    monkeypatch.setattr(litert, "require_small_tensors", lambda path: asked.append(path))
+    monkeypatch.setattr(
+        conversion, "read_litert", lambda path: (asked.append(path), path.read_bytes())[1]
+    )
     monkeypatch.setattr(conversion, "load_keras", lambda path: f"read {path.name}")
     monkeypatch.setattr(conversion, "convertible", lambda content, name: content + b", opened")
     monkeypatch.setattr(conversion, "_lite", lambda model: f"lite of {model}".encode())

@@ -16,8 +16,9 @@ from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.classifier import FileClassifier, open_classifier
-from asterism.models.classifiers.formats import FORMATS, litert
+from asterism.models.classifiers.formats import FORMATS
 from asterism.models.classifiers.formats import keras as keras_format
+from asterism.models.foreign.litert import read_litert
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from thinning import every
 
@@ -61,7 +62,8 @@ def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
 
     def write_tensors(*shapes):
         model, graph = schema.ModelT(), schema.SubGraphT()
-        model.subgraphs, graph.tensors = [graph], [schema.TensorT() for _ in shapes]
+        model.subgraphs, model.buffers = [graph], [schema.BufferT()]
+        graph.tensors = [schema.TensorT() for _ in shapes]
         for tensor, shape in zip(graph.tensors, shapes, strict=True):
             tensor.shape = shape
         builder = flatbuffers.Builder()
@@ -71,7 +73,7 @@ def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
     path = tmp_path / "large.tflite"
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
     write_tensors([600, 1000], [399_999], [])
-    litert.require_small_tensors(path)
+    read_litert(path)
     write_tensors([600, 1000], [400_000], [])
     with pytest.raises(UserError, match=r"large\.tflite declares tensors of 1 MB"):
         open_classifier(path, UNIT)

@@ -9,7 +9,7 @@ from keras_2_files import convolutional, keras_2_config, write_keras_2, write_we
 
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.models.keras_models.limits import require_few_layers
+from asterism.models.foreign.keras import require_plain_config
 from asterism.models.keras_models.reading import load_keras, save_keras
 
 BUILD = """
@@ -242,7 +242,7 @@ def test_of_what_keras_says_the_first_sentence_is_told(said, told, tmp_path, mon
 def test_a_configuration_has_at_most_ten_thousand_layers(tmp_path):
     layer = {"class_name": "Dense", "config": {"units": 2}}
     model = {"class_name": "Sequential", "config": {"layers": [layer] * 9_999}}
-    require_few_layers(model, tmp_path / "m.keras")
+    require_plain_config(model, tmp_path / "m.keras")
     model["config"]["layers"].append(layer)
     with pytest.raises(UserError, match=r"m\.keras has more than 10,000 layers"):
-        require_few_layers(model, tmp_path / "m.keras")
+        require_plain_config(model, tmp_path / "m.keras")

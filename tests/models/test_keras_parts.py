@@ -109,10 +109,10 @@ def test_a_file_that_refers_elsewhere_is_rejected_by_name(tmp_path, what):
         file.create_group("group").create_dataset("deep", data=np.arange(3))
         file["values"] = np.zeros((4, 5), np.float32)
         file.attrs["told"] = "text"
-        require_plain(file, path)
+        require_plain(file, path.read_bytes(), path)
         LINKS[what](file)
         with pytest.raises(UserError, match=rf"m\.h5 holds {what} \(/.+\): only plain groups"):
-            require_plain(file, path)
+            require_plain(file, path.read_bytes(), path)
 
 
 def test_a_file_that_declares_too_much_is_rejected(tmp_path, monkeypatch):
@@ -120,10 +120,10 @@ def test_a_file_that_declares_too_much_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setenv("ASTERISM_LIMITS_MODEL_MB", "1")
     with h5py.File(path, "w") as file:
         file.create_dataset("small", (1000, 100), np.float32)
-        require_plain(file, path)
+        require_plain(file, path.read_bytes(), path)
         file.create_dataset("large", (1000, 300), np.float32)
         with pytest.raises(UserError, match=r"m\.h5 declares data sets"):
-            require_plain(file, path)
+            require_plain(file, path.read_bytes(), path)
 
 
 @pytest.mark.parametrize("kind", [tuple, list, None])

@@ -8,7 +8,7 @@ import pytest
 from small_litert import LiteFile, lite_linear, lite_streaming, lite_variable
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.formats.litert import require_small_tensors
+from asterism.models.foreign.litert import read_litert
 from asterism.models.signatures.reading import is_model, read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.answers import ComparedOutputs
@@ -166,10 +166,10 @@ def test_tensors_of_all_graphs_have_to_fit_together(tmp_path, monkeypatch, size,
         file.graph({"x": shape, "y": shape}, [("NEG", ["x"], ["y"])], ["x"], ["y"])
     path = file.write(tmp_path / "a.tflite")
     if fits:
-        require_small_tensors(path)
+        read_litert(path)
         return
     with pytest.raises(UserError, match=r"a\.tflite declares tensors of 1 MB"):
-        require_small_tensors(path)
+        read_litert(path)
 
 
 def test_an_item_goes_to_the_first_input_or_to_the_one_that_is_named():

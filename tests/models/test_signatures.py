@@ -1,8 +1,10 @@
 """Signatures: what model files take and give, read without running them."""
 
 import json
+import time
 import zipfile
 
+import h5py
 import keras
 import numpy as np
 import onnx
@@ -13,7 +15,7 @@ from onnx_networks import linear, masked, quantised, streaming
 from small_litert import LiteFile
 
 from asterism.core.messages.errors import UserError
-from asterism.models.signatures.keras import _before
+from asterism.models.signatures.keras import _Lengths
 from asterism.models.signatures.kinds import comparison_of_outputs, kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
@@ -203,9 +205,27 @@ def test_what_is_no_model_is_one_line(tmp_path, name):
 
 def test_the_layer_before_is_the_one_in_front_or_the_first_that_is_named():
     chain = [{"class_name": name, "config": {"name": name}} for name in "abc"]
-    assert [_before(layer, chain) for layer in chain] == [None, chain[0], chain[1]]
+    assert [*map(_Lengths(chain).before, chain)] == [None, chain[0], chain[1]]
     joined = {"config": {"name": "d"}, "inbound_nodes": [[["c", 0, 0, {}], ["a", 0, 0, {}]]]}
-    assert _before(joined, [*chain, joined]) is chain[2]
+    assert _Lengths([*chain, joined]).before(joined) is chain[2]
+
+
+def test_a_long_chain_of_layers_is_followed_once(tmp_path):
+    """However many outputs lie at its end."""
+    count = 4000
+    layers = [{"class_name": "Dense", "config": {"name": "s0", "units": 7}}]
+    for number in range(1, count):
+        before = [[[f"s{number - 1}", 0, 0, {}]]]
+        layer = {"class_name": "Softmax", "config": {"name": f"s{number}"}}
+        layers.append(layer | {"inbound_nodes": before})
+    ends = [[f"s{count - 1}", 0, 0]] * count
+    config = {"class_name": "Functional", "config": {"layers": layers, "output_layers": ends}}
+    with h5py.File(tmp_path / "m.h5", "w", libver="latest") as file:
+        file.attrs["model_config"] = json.dumps(config)
+    started = time.process_time()
+    found = read_signature(tmp_path / "m.h5")
+    assert time.process_time() - started < 5
+    assert {output.shape for output in found.outputs} == {(None, 7)}
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -19,6 +19,8 @@ from hostile_text import MARK
 from reader_fuzzing.bait import OUTSIDE
 from reader_fuzzing.examples import Content, Example, Odd
 from reader_fuzzing.mutators.archives import members, zipped
+from reader_fuzzing.mutators.litert_files import TOO_MUCH, declaring, edited, texts_of
+from reader_fuzzing.mutators.text import TOKENS
 from reader_fuzzing.table import Reader
 
 _Attack = Callable[[bytes], Content]
@@ -356,6 +358,12 @@ _KERAS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "100,000 layers": lambda c: (_layers(c).extend(
         [json.loads(json.dumps(_layers(c)[-1]))] * 20_000), c)[1],
     "models in models, 100 deep": _nested(100),
+    "a name that is code": _last_config(
+        name="__import__('os').system('touch ../../outside/ran')"),
+    "names of a million letters": _last_config(name="x" * 1_000_000, activation="y" * 1_000_000),
+    "a name of two lines": _last_config(name="a\nb"),
+    "a name with accents": _last_config(name="größe"),
+    "an activation that is code": _last_config(activation="__import__('os').system('true')"),
     "a list for a model": lambda c: [c],
     "null for a model": lambda _: None,
 }  # fmt: skip
@@ -414,11 +422,24 @@ def _all_external(file: h5py.File) -> None:
         file[key] = h5py.ExternalLink(f"{OUTSIDE}/secret.h5", "/")
 
 
+def _attributes(file: h5py.File) -> None:
+    for number in range(1500):
+        file.attrs[f"a{number}"] = number
+
+
+def _odd_names(file: h5py.File) -> None:
+    for name in ("a\nb", "__import__('os')", "\u202e", "x" * 10_000, "größe"):
+        file.attrs[name] = name
+        file.create_group(name)
+
+
 _H5: dict[str, Callable[[h5py.File], None]] = {
     "a link to another file": _replaced(
         lambda f, n, _: f.__setitem__(n, h5py.ExternalLink(f"{OUTSIDE}/secret.h5", "/weights"))
     ),
     "groups that are links to another file": _all_external,
+    "attributes by the thousand": _attributes,
+    "odd names of groups and attributes": _odd_names,
     "a link to the root": _replaced(lambda f, n, _: f.__setitem__(n, h5py.SoftLink("/"))),
     "a virtual data set": _replaced(_virtual),
     "external storage": _replaced(_external),
@@ -426,6 +447,25 @@ _H5: dict[str, Callable[[h5py.File], None]] = {
 }
 for _name, _edit in _H5.items():
     _attack("keras", "h5", name=_name)(_h5(_edit))
+
+
+# LiteRT --------------------------------------------------------------------------------------
+
+
+def _all_texts(text: str, whole: bytes) -> bytes:
+    def edit(model: Any) -> None:
+        for part, name in texts_of(model):
+            setattr(part, name, text.encode("utf-8", "surrogatepass"))
+
+    return edited(whole, edit)
+
+
+for _many in TOO_MUCH:
+    _attack("tflite", name=f"more than it holds: {_many}")(
+        lambda _whole, many=_many: declaring(**many)
+    )
+for _token in TOKENS:
+    _attack("tflite", name=f"texts that are {_token[:40]!r}")(partial(_all_texts, _token))
 
 
 # .pt2 ----------------------------------------------------------------------------------------

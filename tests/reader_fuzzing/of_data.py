@@ -177,6 +177,28 @@ def _own_data_seeds(folder: Path) -> None:
 register(Reader("data=npz", "data", "images.npz", _read_own_data, _own_data_seeds))
 
 
+def _read_given(kind: str):
+    def read(path: Path) -> object:
+        from asterism.data.given.kind import Shaping
+        from asterism.data.given.reading import read_inputs
+
+        return read_inputs(path, kind, Shaping(rate=8000)).items.shape
+
+    return read
+
+
+def _sound_seeds(folder: Path) -> None:
+    from scipy.io import wavfile
+
+    samples = _rng().integers(-1000, 1000, (400, 2)).astype(np.int16)
+    wavfile.write(place(folder, 0) / "a.wav", 8000, samples)
+    wavfile.write(place(folder, 1) / "a.wav", 11025, samples[:, 0].astype(np.float32))
+
+
+register(Reader("inputs .npy", "data", "states.npy", _read_given("tensors"), _npy_seeds, 4))
+register(Reader("inputs .wav", "data", "a.wav", _read_given("sound"), _sound_seeds, 4))
+
+
 def _read_natural(path: Path) -> object:
     from asterism.attacks.natural import read_natural
 

@@ -246,6 +246,23 @@ register(
     )
 )  # fmt: skip
 
+
+def _litert_tables(path: Path) -> object:
+    """The signature, and what is changed of a graph before it is converted to ONNX."""
+    from asterism.localisation.lite_graphs import convertible
+    from asterism.models.foreign.litert import read_litert
+    from asterism.models.signatures.tflite import tflite_signature
+
+    return tflite_signature(path), len(convertible(read_litert(path), str(path)))
+
+
+register(
+    Reader(
+        "signature .tflite", "litert", "model.tflite", _litert_tables,
+        _classifier_seeds(".tflite"), 10,
+    )
+)  # fmt: skip
+
 register(
     Reader(
         "classifier .pt2", "torch", "model.pt2", _open_classifier, _classifier_seeds(".pt2"), 10,
@@ -291,6 +308,21 @@ def _keras_seeds(suffix: str):
 
 register(Reader("keras .keras", "keras", "model.keras", _load_keras, _keras_seeds(".keras"), 6))
 register(Reader("keras .h5", "keras", "model.h5", _load_keras, _keras_seeds(".h5"), 6))
+
+
+def _keras_signature(path: Path) -> object:
+    from asterism.models.signatures.keras import keras_signature
+
+    return keras_signature(path)
+
+
+for _suffix in (".keras", ".h5"):
+    register(
+        Reader(
+            f"signature {_suffix}", "keras", f"model{_suffix}", _keras_signature,
+            _keras_seeds(_suffix), 3,
+        )
+    )  # fmt: skip
 
 
 def _keras_2_seeds(folder: Path) -> None:

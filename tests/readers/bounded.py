@@ -1,4 +1,4 @@
-"""Readers run on crafted files in a child process whose memory is limited.
+"""Readers run on crafted files in a child process whose memory and time are limited.
 
 The child may take a little memory beyond what it has when the readers' libraries are loaded. So a
 reader that allocates what a file declares fails here, whatever the machine has.
@@ -14,15 +14,21 @@ ROOT = Path(__file__).parents[2]
 
 #: MB that a reader may take for a crafted file, each of which has a few MB at most.
 ROOM = 600
+#: Seconds of a processor that it may take.
+SECONDS = 10
 
 _CHILD = """
-import importlib, json, re, resource, sys
+import importlib, json, re, resource, signal, sys, time
 from pathlib import Path
 from asterism.core.messages.errors import UserError
 
 def held(key):
     return int(re.search(key + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
+def give_up(*_):
+    raise TimeoutError
+
+signal.signal(signal.SIGPROF, give_up)
 orders = json.loads(sys.stdin.read())
 hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
 for reader, paths, imports in orders["readers"]:
@@ -35,6 +41,8 @@ for reader, paths, imports in orders["readers"]:
     for path in paths:
         before = held("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        started = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, 2 * orders["seconds"])
         try:
             read(Path(path))
             answer = "read"
@@ -42,6 +50,9 @@ for reader, paths, imports in orders["readers"]:
             answer = f"UserError: {error}"
         except BaseException as error:
             answer = f"{type(error).__name__}: {error}"
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        if (spent := time.process_time() - started) > orders["seconds"]:
+            answer = f"took {spent:.0f} s"
         taken = max(0, held("VmHWM") - before) // 10**6
         print("ANSWER", json.dumps([path, answer, taken]), flush=True)
 """
@@ -57,6 +68,7 @@ def answers(readers):
     orders = {
         "readers": [(reader, [*map(str, paths)], imports) for reader, paths, imports in readers],
         "room": ROOM,
+        "seconds": SECONDS,
     }
     source = os.environ.get("PYTHONPATH", str(ROOT / "src"))
     environment = os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{Path(__file__).parent}"}
@@ -65,7 +77,7 @@ def answers(readers):
         input=json.dumps(orders),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         env=environment,
         check=False,
     )

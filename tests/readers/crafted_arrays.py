@@ -121,6 +121,32 @@ ARRAYS = [
 ]
 
 
+def _npy(path, shape, size):
+    """A ``.npy`` file of zeros that take no place on the disk."""
+    with path.open("wb") as file:
+        file.write(header(shape))
+        file.truncate(size)
+
+
+def hole_of_19_gb(path):
+    _npy(path, (2_400_000_000,), 19_200_000_000)
+
+
+def values_of_19_gb(path):
+    _npy(path, (2_400_000_000,), 5000)
+
+
+def values_that_nobody_declares(path):
+    _npy(path, (1, 8), 2_000_000_000)
+
+
+def objects_alone(path):
+    np.save(path, np.array([{}], dtype=object), allow_pickle=True)
+
+
+ARRAY = [hole_of_19_gb, values_of_19_gb, values_that_nobody_declares, objects_alone]
+
+
 def matrix(path, **changes):
     parts = {
         "format": np.asarray(b"csr"),
@@ -169,7 +195,17 @@ def bytes_of_no_text(path):
     path.write_bytes(b'"\xff\xfe"')
 
 
+def mappings_by_the_million(path):
+    path.write_text("[" + "{}," * 10_000_000 + "{}]")
+
+
+def texts_by_the_million(path):
+    path.write_text("[" + '"ab",' * 19_000_000 + "0]")
+
+
 DOCUMENTS = [
+    mappings_by_the_million,
+    texts_by_the_million,
     lists_in_lists,
     lists_in_lists_that_end,
     text_of_200_mb,
@@ -221,7 +257,73 @@ def columns_by_the_million(path):
     path.write_text("," * 10**7 + "\n")
 
 
-TABLES = [columns_by_the_million, text_of_200_mb]
+def columns_by_the_million_after_a_line(path):
+    path.write_text('"a\nb"' + "," * 10**7 + "\n")
+
+
+def rows_by_the_million(path):
+    path.write_text("a\n" + "1\n" * 20_000_000)
+
+
+def name_without_end(path):
+    path.write_text('"' + "a\n" * 2_000_000)
+
+
+TABLES = [
+    columns_by_the_million,
+    columns_by_the_million_after_a_line,
+    rows_by_the_million,
+    name_without_end,
+    text_of_200_mb,
+]
+
+
+def wave(path, rate=16_000, parts=b"", samples=bytes(2000), kind=b"RIFF"):
+    """A sound of 16-bit samples."""
+    facts = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, 2 * rate % 2**32, 2, 16)
+    content = facts + parts + b"data" + struct.pack("<I", len(samples)) + samples
+    path.write_bytes(kind + struct.pack("<I", 4 + len(content)) + b"WAVE" + content)
+
+
+def rate_of_one(path):
+    wave(path, rate=1, samples=bytes(2_000_000))
+
+
+def rate_of_four_billion(path):
+    wave(path, rate=2**32 - 5)
+
+
+def parts_by_the_million(path):
+    wave(path, parts=(b"LIST" + bytes(4)) * 4_000_000)
+
+
+SOUNDS = [rate_of_one, rate_of_four_billion, parts_by_the_million]
+
+
+def label_of_many_digits(path):
+    np.savez(path, inputs=np.zeros((1, 2), np.uint8))
+    path.with_suffix(".labels").write_text(f"[{'9' * 30}]")
+
+
+LABELS = [label_of_many_digits]
+
+
+def folder_of_holes(path):
+    """Files of 1 GB each, which take no place on the disk."""
+    path.mkdir()
+    for number in range(4):
+        with (path / f"{number}.bin").open("wb") as file:
+            file.truncate(10**9)
+
+
+def one_long_and_many_short(path):
+    path.mkdir()
+    (path / "long").write_bytes(bytes(10_000_000))
+    for number in range(1000):
+        (path / f"{number}").touch()
+
+
+FOLDERS = [folder_of_holes, one_long_and_many_short]
 
 
 def png(path, width, height):

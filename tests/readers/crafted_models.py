@@ -14,6 +14,8 @@ from crafted_arrays import archive
 from h5py import h5d, h5p, h5s, h5t
 from onnx import TensorProto, helper, numpy_helper
 
+from reader_fuzzing.mutators.litert_files import TOO_MUCH, declaring
+
 
 def classifier():
     """A small classifier of images 4×4×1."""
@@ -96,7 +98,19 @@ def chunk_of_3_gb(file, name):
     file.create_dataset("large", (1,), "f4", chunks=(75 * 10**7,), maxshape=(None,))
 
 
+def attributes_by_the_thousand(file, name):
+    del name
+    for number in range(3000):
+        file.attrs[f"a{number}"] = number
+
+
+def data_set_of_texts(file, name):
+    file.create_dataset(f"{name}s", data=["x"], dtype=h5py.string_dtype())
+
+
 HDF5 = [
+    attributes_by_the_thousand,
+    data_set_of_texts,
     external_link,
     soft_link,
     virtual_data_set,
@@ -109,6 +123,25 @@ HDF5 = [
     data_set_of_64_gb,
     chunk_of_3_gb,
 ]
+
+
+def texts_of_one_place(path, count=160_000, size=100_000):
+    """Attributes are texts that are all the same 100 kB of the file: 16 GB."""
+    whole = path.with_name("whole.h5")
+    classifier().save(whole)
+    with h5py.File(whole) as source, h5py.File(path, "w", libver="latest") as file:
+        file.attrs.update(source.attrs)
+        source.copy("model_weights", file)
+        kind = h5py.string_dtype()
+        file.attrs.create("layer_names", ["y" * size] + ["x"] * (count - 1), dtype=kind)
+    content = bytearray(path.read_bytes())
+    lengths = size.to_bytes(4, "little"), (1).to_bytes(4, "little")
+    at = content.find(lengths[0])
+    while content[at + 16 : at + 20] != lengths[1] or content[at + 32 : at + 36] != lengths[1]:
+        at = content.find(lengths[0], at + 1)
+        assert at > 0, "a reference is the length, the place of a heap and a number in it"
+    content[at : at + 16 * count] = content[at : at + 16] * count
+    path.write_bytes(content)
 
 
 def whole_h5(edit):
@@ -461,7 +494,20 @@ def offsets_that_lead_nowhere(path):
     path.write_bytes(content)
 
 
-LITERT = [tensor_of_64_gb, buffers_elsewhere, offsets_that_lead_nowhere]
+def _declaring(many):
+    def craft(path):
+        path.write_bytes(declaring(**many))
+
+    craft.__name__ = "_by_".join(many)
+    return craft
+
+
+LITERT = [
+    tensor_of_64_gb,
+    buffers_elsewhere,
+    offsets_that_lead_nowhere,
+    *map(_declaring, TOO_MUCH),
+]
 
 
 def json_of_brackets(path):

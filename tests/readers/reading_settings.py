@@ -40,3 +40,27 @@ def driving_image(path):
         angles={"degrees": 1.0, "tolerance_degrees": 1.0},
     )
     return load_driving(params, 0)
+
+
+def _given(path, kind, **shaping):
+    from asterism.data.given.kind import Shaping
+    from asterism.data.given.reading import read_inputs
+
+    labels = path.with_suffix(".labels")
+    read_inputs(path, kind, Shaping(**shaping), labels if labels.exists() else None)
+
+
+def given_array(path):
+    _given(path, "tensors")
+
+
+def given_labels(path):
+    _given(path, "tensors")
+
+
+def given_bytes(path):
+    _given(path, "bytes")
+
+
+def given_sound(path):
+    _given(path, "sound", rate=16_000)

@@ -18,7 +18,21 @@ _CONFIGS = [crafted.a_billion_units, crafted.models_in_models]
 
 #: Reader, the modules that it loads late, suffix of its files, and the crafted ones.
 READERS = {
-    "h5": (*_KERAS, "h5", [*map(crafted.whole_h5, crafted.HDF5), crafted.a_billion_units]),
+    "h5": (
+        *_KERAS,
+        "h5",
+        [
+            *map(crafted.whole_h5, crafted.HDF5),
+            crafted.a_billion_units,
+            crafted.texts_of_one_place,
+        ],
+    ),
+    "h5 signatures": (
+        "asterism.models.signatures.keras:keras_signature",
+        (),
+        "h5",
+        [*map(crafted.whole_h5, crafted.HDF5), crafted.texts_of_one_place],
+    ),
     "json": (
         *_KERAS,
         "json",
@@ -44,6 +58,12 @@ READERS = {
     "onnx recurrent": ("reading_models:recurrent", _ONNX, "onnx", crafted.ONNX),
     "tflite": (
         "reading_models:classifier",
+        ("ai_edge_litert.interpreter",),
+        "tflite",
+        crafted.LITERT,
+    ),
+    "tflite signatures": (
+        "asterism.models.signatures.tflite:tflite_signature",
         ("ai_edge_litert.interpreter",),
         "tflite",
         crafted.LITERT,
@@ -78,6 +98,7 @@ def test_a_crafted_model_is_one_line_and_takes_no_memory(told, kind, name):
     assert answer.startswith("UserError: "), answer
     assert name in answer, "the file is named"
     assert "\n" not in answer
+    assert "not enough memory" not in answer, "its size was looked at before"
     assert taken < ROOM / 2, "MB"
 
 
@@ -89,9 +110,9 @@ def test_what_is_not_plain_in_an_hdf5_file_is_named(edit, tmp_path):
         file["layers/dense/kernel"] = np.ones((16, 3), np.float32)
         edit(file, "layers/dense/kernel")
     with h5py.File(path) as file, pytest.raises(UserError) as rejected:
-        require_plain(file, path)
+        require_plain(file, path.read_bytes(), path)
     said = str(rejected.value)
-    words = ("link", "data set", "reference", "second name", "declares")
+    words = ("link", "data set", "reference", "second name", "declares", "attributes")
     assert any(word in said for word in words), said
     assert "(/" in said or "MB" in said, "the object is named"
 
@@ -108,7 +129,7 @@ def test_a_link_that_no_library_here_made_is_rejected(tmp_path):
     assert place > 0, "the type of the link stands before its name"
     path.write_bytes(content[:place] + bytes([99]) + content[place + 1 :])
     with h5py.File(path) as file, pytest.raises(UserError, match="a link of another library's"):
-        require_plain(file, path)
+        require_plain(file, path.read_bytes(), path)
 
 
 @pytest.mark.parametrize("suffix", ["h5", "keras", "json"])

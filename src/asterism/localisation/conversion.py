@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.settings import machine
 from asterism.core.workers.processes import run_alone
 from asterism.localisation.graph import renamed
 from asterism.localisation.lite_graphs import convertible
+from asterism.models.foreign.litert import read_litert
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
 if TYPE_CHECKING:
@@ -75,16 +76,13 @@ def convert(source: Path, target: Path) -> None:
     import onnx
     import tf2onnx
 
-    from asterism.models.classifiers.formats.litert import require_small_tensors
-
     with tempfile.TemporaryDirectory() as folder:
         lite = source
         if source.suffix in KERAS_SUFFIXES:
             lite = Path(folder) / "model.tflite"
             lite.write_bytes(_lite(load_keras(source)))
-        require_small_tensors(lite)
         opened = Path(folder) / "opened.tflite"
-        content = read_within(lite, "limits.model_mb")
+        content = read_litert(lite)
         opened.write_bytes(convertible(content, source.name))
         model, _ = tf2onnx.convert.from_tflite(str(opened), opset=_OPSET)
     _read_bytes_with_sign(model.graph)
@@ -203,15 +201,16 @@ def _leading(value: onnx.ValueInfoProto) -> int:
 def _shorten_names(graph: onnx.GraphProto) -> None:
     """Name nodes by the first of the layers that LiteRT's converter has merged into them."""
     taken: set[str] = set()
+    numbers: dict[str, int] = {}
     for node in graph.node:
         short = name = node.name.split(";")[0]
-        number = 1
         while name in taken:
-            number += 1
-            name = f"{short}_{number}"
+            numbers[short] = numbers.get(short, 1) + 1
+            name = f"{short}_{numbers[short]}"
         taken.add(name)
         node.name = name
 
 
 if __name__ == "__main__":
+    machine.limit_memory()
     convert(Path(sys.argv[1]), Path(sys.argv[2]))

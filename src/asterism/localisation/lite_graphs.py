@@ -39,6 +39,7 @@ def convertible(content: bytes, name: str) -> bytes:
     with reading(name):
         model = schema.ModelT.InitFromPackedBuf(content, 0)
         graph = _LiteGraph(model, schema)
+        graph.name_apart()
         graph.open_variables()
         graph.give_real_numbers()
         graph.give_matrices()
@@ -71,6 +72,17 @@ class _LiteGraph:
             number: name for name, number in vars(schema.TensorType).items() if name.isupper()
         }
         self.changed = False
+
+    def name_apart(self) -> None:
+        """Give names to tensors that have none, or another's: the converter takes those for one."""
+        taken: set[str] = set()
+        for place, tensor in enumerate(self._graph.tensors):
+            name = _text(tensor.name or "")
+            if not name or name in taken:
+                name = f"{name}/tensor{place}"
+                self._call(place, name)
+                self.changed = True
+            taken.add(name)
 
     def open_variables(self) -> None:
         """Make each variable an input and an output of the graph.

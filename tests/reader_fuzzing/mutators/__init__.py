@@ -11,7 +11,16 @@ Mutator = Callable[[bytes, Random, Sequence[bytes]], bytes]
 
 def mutators_of(name: str, content: bytes) -> list[tuple[str, Mutator]]:
     """The mutators that fit a file, by its name and its first bytes, each with its name."""
-    from reader_fuzzing.mutators import archives, arrays, hdf5, onnx_files, plain, text, trees
+    from reader_fuzzing.mutators import (
+        archives,
+        arrays,
+        hdf5,
+        litert_files,
+        onnx_files,
+        plain,
+        text,
+        trees,
+    )
 
     modules = [plain]
     suffix = name.rpartition(".")[2].lower()
@@ -25,6 +34,8 @@ def mutators_of(name: str, content: bytes) -> list[tuple[str, Mutator]]:
         modules = [plain, archives.gzipped]  # type: ignore[list-item]
     elif suffix == "onnx":
         modules = [plain, onnx_files, onnx_files, onnx_files]
+    elif suffix == "tflite":
+        modules = [plain, litert_files, litert_files, litert_files]
     elif suffix == "json":
         modules = [plain, trees.json_documents, trees.json_documents, text]  # type: ignore[list-item]
     elif suffix in ("yaml", "lock") or content.startswith(b"cmd: "):  # an entry of the run-cache

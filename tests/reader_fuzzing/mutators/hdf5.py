@@ -13,6 +13,7 @@ import numpy as np
 
 from reader_fuzzing.bait import OUTSIDE
 from reader_fuzzing.mutators import Mutator
+from reader_fuzzing.mutators.text import TOKENS
 from reader_fuzzing.mutators.trees import ODD_VALUES, changed_tree
 
 
@@ -108,6 +109,9 @@ def attribute(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
         name = random.choice(list(holder.attrs))
         if random.random() < 0.2:
             del holder.attrs[name]
+            return
+        if isinstance(holder.attrs[name], str) and random.random() < 0.4:
+            holder.attrs[name] = random.choice(TOKENS)[:60_000].replace("\0", "")
             return
         odd = ("", "\0x", b"\xff\xfe", 1, 1.5, [b"a", b"b"], [b""], np.zeros(0), "2.1.0", "9" * 50)
         holder.attrs[name] = random.choice(odd)

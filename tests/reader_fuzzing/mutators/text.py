@@ -14,6 +14,8 @@ TOKENS = (
     "*a", "&a [*a]", "<<: *a", "{", "[", "]]", '"', "'", "\\", "\\u0000", "\ud7ff", "\ufeff", "\0",
     "\r", "\n", "\t", "%", "---", "- ", ": ", "$(touch x)", ";touch x", "../../outside/secret.txt",
     "{{ 1 }}", "<script>", "${oc.env:HOME}", "=cmd()", "\u202e", "\x1b[31m", "i" * 5000,
+    "__import__('os').system('touch ../../outside/ran')", "'''", '"""', "größe", "def", "a\nb",
+    "x" * 1_000_000,
 )  # fmt: skip
 
 

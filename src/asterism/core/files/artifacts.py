@@ -23,7 +23,13 @@ from numpy.typing import NDArray
 
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.flushing import flush, flush_names
-from asterism.core.files.limits import parse_json, read_within, require_room
+from asterism.core.files.limits import (
+    parse_json,
+    read_within,
+    require_few_values,
+    require_room,
+    require_size,
+)
 from asterism.core.files.os_errors import writing_to
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
@@ -35,6 +41,8 @@ if TYPE_CHECKING:
 
 #: Columns of a table: each takes kilobytes, even when empty.
 _MOST_COLUMNS = 10_000
+#: Bytes of the line that names them.
+_LONGEST_HEADER = 1_000_000
 
 #: The folder that is being written, if any: it is flushed as a whole when it is complete.
 _unfinished: ContextVar[Path | None] = ContextVar("unfinished", default=None)
@@ -166,6 +174,24 @@ def _declared_size(file: IO[bytes]) -> tuple[int, int]:
     return math.prod(shape) * dtype.itemsize, file.tell()
 
 
+def read_array(path: Path) -> NDArray[Any]:
+    """The array of a ``.npy`` file.
+
+    Raises:
+        UserError: missing, damaged, larger than ``limits.array_mb``, or an object array.
+    """
+    require_file(path, ".npy file")
+    with reading(f"the array {path}"):
+        require_size(path, "limits.array_mb")
+        with path.open("rb") as file:
+            size, header = _declared_size(file)
+            if size + header != path.stat().st_size:
+                raise ValueError(f"it states {size:,} bytes of values, and has fewer or more")
+            file.seek(0)
+            array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
 def map_array(path: Path) -> NDArray[Any]:
     """A ``.npy`` file, memory-mapped and read-only.
 
@@ -241,12 +267,28 @@ def read_table(path: Path) -> pl.DataFrame:
     """What :func:`write_table` wrote.
 
     Raises:
-        UserError: missing, damaged, larger than ``limits.text_mb``, or with too many columns.
+        UserError: missing, damaged, larger than ``limits.text_mb``, or with too many columns or
+            rows.
     """
     import polars as pl
 
     with reading(f"the table {path}"):
         text = read_within(path, "limits.text_mb")
-        if text.partition(b"\n")[0].count(b",") >= _MOST_COLUMNS:
+        columns = _most_columns(text)
+        if columns > _MOST_COLUMNS:
             raise ValueError(f"it has more than {_MOST_COLUMNS:,} columns")
+        rows = text.count(b"\n")
+        require_few_values(rows, 0, rows * columns, str(path))
         return pl.read_csv(text)
+
+
+def _most_columns(text: bytes) -> int:
+    """The most columns that a table's header can name; a quoted name may hold commas and lines."""
+    commas = quotes = 0
+    for line in io.BytesIO(text[:_LONGEST_HEADER]):
+        commas, quotes = commas + line.count(b","), quotes + line.count(b'"')
+        if line.endswith(b"\n") and quotes % 2 == 0:
+            return commas + 1
+    if len(text) > _LONGEST_HEADER:
+        raise ValueError(f"the names of its columns take more than {_LONGEST_HEADER:,} bytes")
+    return commas + 1

@@ -18,6 +18,10 @@ from asterism.core.settings import machine
 
 #: Levels of nested lists and mappings. A model inside a model takes about six.
 _DEEPEST = 200
+#: Bytes that Python takes for a small mapping, a list, and a value in either.
+_MAPPING, _LIST, _VALUE = 240, 64, 60
+#: Bytes in memory for each byte that a text may have.
+_EXPANSION = 10
 
 
 def require_room(wanted: int, limit: machine.Limit, what: str) -> None:
@@ -63,6 +67,20 @@ def require_size(path: Path, limit: machine.Limit) -> None:
     require_room(status.st_size, limit, f"{path} has a size")
 
 
+def require_few_values(mappings: int, lists: int, values: int, source: str) -> None:
+    """Reject a text of so many short values that they take far more memory than the text.
+
+    Args:
+        mappings, lists, values: most that the text can hold.
+        source: where it is from, for messages.
+
+    Raises:
+        UserError: they take more than ten times ``limits.text_mb``.
+    """
+    taken = mappings * _MAPPING + lists * _LIST + values * _VALUE
+    require_room(taken // _EXPANSION, "limits.text_mb", f"{source} holds the values of a text")
+
+
 def parse_json(text: str | bytes, source: str) -> Any:
     """A JSON document of bounded depth.
 
@@ -71,10 +89,12 @@ def parse_json(text: str | bytes, source: str) -> Any:
         source: where it is from, for messages.
 
     Raises:
-        UserError: it is not JSON, or nested too deeply.
+        UserError: it is not JSON, nested too deeply, or of too many values.
     """
     with reading(source):
-        document = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        plain = text if isinstance(text, str) else text.decode("utf-8")
+        require_few_values(*map(plain.count, "{[,"), source=source)
+        document = json.loads(plain)
         level = _inside([[document]])
         for _ in range(_DEEPEST):
             level = _inside(level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from asterism.core.files.limits import require_room
 from asterism.core.parameters.registry import Registry
 
 Sizes = tuple[int | None, ...]
@@ -61,6 +63,27 @@ class InputKind(ABC):
 INPUT_KINDS: Registry[type[InputKind]] = Registry("kind of inputs", "asterism.data.given.kinds")
 
 
+def require_room_for(items: int, sizes: Sequence[int], width: int) -> None:
+    """Reject an array of all items that exceeds the limit.
+
+    Args:
+        items: how many.
+        sizes: of each.
+        width: bytes of a number.
+
+    Raises:
+        UserError: it is larger than ``limits.array_mb``.
+    """
+    wanted = items * math.prod(sizes) * width
+    require_room(wanted, "limits.array_mb", f"{items:,} inputs of the sizes {sizes} take memory")
+
+
 def fitted_length(lengths: Sequence[int], wanted: int | None, shaping: Shaping) -> int:
-    """How long all items are made: what the model takes, what was asked for, or the longest."""
-    return wanted or shaping.length or max(lengths)
+    """How long all items are made: what the model takes, what was asked for, or the longest.
+
+    Raises:
+        UserError: so long they are larger than ``limits.array_mb`` together.
+    """
+    length = wanted or shaping.length or max(lengths)
+    require_room_for(len(lengths), (length,), 4)
+    return length

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import read_arrays
-from asterism.core.files.limits import parse_json, read_within
+from asterism.core.files.archives import opened_zip
+from asterism.core.files.artifacts import read_array, read_arrays
+from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, reading
+from asterism.core.messages.errors import UserError, naming, reading
 from asterism.data.given.kind import INPUT_KINDS, Shaping
 
 #: Names of the arrays of an .npz file: inputs and labels.
 _INPUTS, _LABELS = ("inputs", "images", "x", "items", "test_images"), ("labels", "y", "test_labels")
+#: Digits of which any are a 64-bit integer.
+_DIGITS = 18
 #: Files of arrays.
 ARRAYS = (".npz", ".npy")
 
@@ -88,7 +90,7 @@ def has_labels(path: Path, kind: str, labels: Path | None) -> bool:
         return bool(class_folders(path, files_of_kind(path, kind)))
     if path.suffix != ".npz":
         return False
-    with reading(str(path)), zipfile.ZipFile(path) as archive:
+    with reading(str(path)), opened_zip(path, "limits.array_mb") as archive:
         return any(name.removesuffix(".npy") in _LABELS for name in archive.namelist())
 
 
@@ -135,23 +137,26 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
         raise UserError(f"{path} holds no {kind}: there is no file with one of {known}")
     left = len(files) - len(wanted)
     notes = [f"{left} files of {path} are no {kind} and were left out"] if left else []
-    items, names, origins = [], [], []
+    what = f"{path} holds {kind}"
+    require_room(sum(file.stat().st_size for file in wanted), "limits.array_mb", what)
+    items, names, origins, taken = [], [], [], 0
     for file in progress(wanted, label=f"reading {kind}"):
-        for item in reader.read(file, shaping):
+        with naming(file):
+            found_in_file = reader.read(file, shaping)
+        for item in found_in_file:
             items.append(item)
+            taken += item.nbytes
+            require_room(taken, "limits.array_mb", what)
             names.append(file.relative_to(path).as_posix() if path.is_dir() else file.name)
             origins.append(file)
-    array, changed = reader.stack(items, shaping)
+    with naming(path):
+        array, changed = reader.stack(items, shaping)
     found, classes = _labels(names, class_folders(path, origins), labels)
     return GivenInputs(kind, array, found, classes, tuple(names), (*notes, *changed))
 
 
 def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
-    if path.suffix == ".npy":
-        with reading(str(path)):
-            arrays = {"inputs": np.load(path, allow_pickle=False)}
-    else:
-        arrays = read_arrays(path)
+    arrays = {"inputs": read_array(path)} if path.suffix == ".npy" else read_arrays(path)
     items = next((arrays[name] for name in _INPUTS if name in arrays), None)
     if items is None or items.ndim < 2 or not len(items):
         raise UserError(
@@ -181,14 +186,16 @@ def _labels(
         if not isinstance(given, list) or len(given) != len(names) or None in given:
             raise UserError(f"{path} has no label for each of the {len(names)} inputs")
         if all(isinstance(label, int) for label in given):
-            return np.array(given, np.int64), ()
+            with reading(f"the labels {path}"):  # which may have any number of digits
+                return np.array(given, np.int64), ()
         return _numbered([json.dumps(x) if not isinstance(x, str) else x for x in given])
     return _numbered(folders) if folders else (None, ())
 
 
 def _numbered(names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Names as numbers: those that are numbers stay what they are, others count in their order."""
-    if all(name.isdecimal() for name in names):
+    if all(name.isdecimal() and len(name) <= _DIGITS for name in names):
         return np.array([int(name) for name in names], np.int64), ()
     classes = sorted(set(names))
-    return np.array([classes.index(name) for name in names], np.int64), tuple(classes)
+    places = {name: place for place, name in enumerate(classes)}
+    return np.array([places[name] for name in names], np.int64), tuple(classes)

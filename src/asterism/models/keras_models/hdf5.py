@@ -8,6 +8,7 @@ inspected before anything in it is read or copied.
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,22 +26,32 @@ _FILTERS = {
     h5z.FILTER_FLETCHER32,
     h5z.FILTER_LZF,
 }
+#: Groups and data sets of a file, and attributes of one of them, which HDF5 counts through each
+#: time. Large models have thousands of the first, and a handful of the second.
+_MOST_OBJECTS, _MOST_ATTRIBUTES = 200_000, 1000
+#: How a heap begins that holds texts of variable length, and where its size stands.
+_HEAP, _SIZE_AT = b"GCOL\x01", 8
+#: All such texts may take as much as this many of the largest attributes.
+_TEXTS = 4
 _LINKS = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another file"}
 
 
-def require_plain(file: h5py.File, path: Path) -> None:
+def require_plain(file: h5py.File, content: bytes | mmap.mmap, path: Path) -> None:
     """Reject a file that refers to other files, or declares more than the limit.
 
     Args:
         file: open for reading.
+        content: the same file's bytes.
         path: for messages.
 
     Raises:
         UserError: it holds soft, external or user-defined links, an object under two names, a
             virtual data set or one with external storage, a filter of a plugin, references, or
-            named types; or its data sets declare more than ``limits.model_mb``.
+            named types; its data sets declare more than ``limits.model_mb``; or it has too many
+            parts.
     """
-    declared = 0
+    declared = texts = 0
+    longest = _largest_heap(content)
     for name, identity in _objects(file, path):
         if isinstance(identity, h5d.DatasetID):
             _require_own_content(identity, name, path)
@@ -50,10 +61,18 @@ def require_plain(file: h5py.File, path: Path) -> None:
             )
         elif not isinstance(identity, h5g.GroupID):
             raise _rejected(path, name, "a named type")
+        if h5a.get_num_attrs(identity) > _MOST_ATTRIBUTES:
+            raise _rejected(path, name, f"more than {_MOST_ATTRIBUTES:,} attributes")
         for number in range(h5a.get_num_attrs(identity)):
             attribute = h5a.open(identity, index=number)
-            _require_values(attribute.get_type(), f"{name}@{attribute.name.decode()}", path)
-            declared += _bytes_of(attribute.shape, attribute.get_type())
+            kind, part = attribute.get_type(), attribute.name.decode("utf-8", "replace")
+            _require_values(kind, f"{name}@{part}", path)
+            declared += _bytes_of(attribute.shape, kind)
+            if _is_of_any_length(kind):  # each may be the same large text
+                taken = longest * math.prod(attribute.shape or ())
+                texts += taken
+                most = max(taken, texts // _TEXTS)
+                require_room(most, "limits.model_mb", f"{path} may hold texts in {name}@{part}")
         require_room(declared, "limits.model_mb", f"{path} declares data sets")
 
 
@@ -75,6 +94,8 @@ def _objects(file: h5py.File, path: Path) -> Iterator[tuple[str, Any]]:
             if address in seen:
                 raise _rejected(path, name, "a second name of an object")
             seen.add(address)
+            if len(seen) > _MOST_OBJECTS:
+                raise UserError(f"{path} holds more than {_MOST_OBJECTS:,} groups and data sets")
             yield name, identity
             if isinstance(identity, h5g.GroupID):
                 groups.append((name, identity))
@@ -90,6 +111,23 @@ def _require_own_content(dataset: h5d.DatasetID, name: str, path: Path) -> None:
         if created.get_filter(number)[0] not in _FILTERS:
             raise _rejected(path, name, "a data set with a filter of a plugin")
     _require_values(dataset.get_type(), name, path)
+    if _is_of_any_length(dataset.get_type()):
+        raise _rejected(path, name, "a data set of texts of any length")
+
+
+def _is_of_any_length(kind: Any) -> bool:
+    return isinstance(kind, h5t.TypeStringID) and kind.is_variable_str()
+
+
+def _largest_heap(content: bytes | mmap.mmap) -> int:
+    """Bytes of the largest heap of texts: no text of variable length in the file is longer."""
+    largest, at = 0, content.find(_HEAP)
+    while at >= 0:
+        size = int.from_bytes(content[at + _SIZE_AT : at + 2 * _SIZE_AT], "little")
+        if size <= len(content):  # else the letters stand there by chance
+            largest = max(largest, size)
+        at = content.find(_HEAP, at + 1)
+    return largest
 
 
 def _require_values(kind: Any, name: str, path: Path) -> None:

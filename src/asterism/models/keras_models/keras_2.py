@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from asterism.core.messages.errors import UserError
+from asterism.models.foreign.keras import holds_code
 
 #: Refers to :func:`register_activations`' function as Keras 3 serialises it.
 _HARD_SIGMOID = {
@@ -59,13 +59,6 @@ def to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:
         UserError: a Lambda layer, whose Python code is never run.
     """
     return _translate(config, path, old=str(config.get("keras_version", "2")) < "3")
-
-
-def holds_code(path: Path, what: str = "holds a Lambda layer") -> UserError:
-    """What is wrong with a file that works only with Python code of its author's."""
-    return UserError(
-        f"{path} {what}, and a model's own code is never run here: build it of Keras' own parts"
-    )
 
 
 def _translate(config: dict[str, Any], path: Path, old: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Limits of the layers and weights that a Keras configuration may ask for."""
+"""Limits of the outputs and weights that a Keras configuration may ask for."""
 
 from __future__ import annotations
 
@@ -14,36 +14,12 @@ from asterism.core.messages.errors import UserError
 if TYPE_CHECKING:
     import keras
 
-#: Layers of a model; the largest published ones have about a thousand.
-_MOST_LAYERS = 10_000
 #: Of a weight and of an output: float32, which models have as they are built.
 _BYTES = 4
 #: Inputs that are computed at a time, at least.
 _BATCH = 32
 #: The method of Keras' variables that takes a weight's memory.
 _ALLOCATES = "_initialize_with_initializer"
-
-
-def require_few_layers(config: Any, path: Path) -> None:
-    """Reject a configuration with so many layers that building it takes hours.
-
-    Args:
-        config: a model's, as JSON gives it.
-        path: its file, for messages.
-
-    Raises:
-        UserError: it names more than 10,000 objects.
-    """
-    objects, waiting = 0, [config]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            objects += "class_name" in value and "config" in value
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-    if objects > _MOST_LAYERS:
-        raise UserError(f"{path} has more than {_MOST_LAYERS:,} layers: not opened")
 
 
 def require_small_outputs(model: keras.Model, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import mmap
 import os
 import re
 import tempfile
@@ -22,14 +23,11 @@ import h5py
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import parse_json, read_within, require_room, require_size
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, reading
+from asterism.models.foreign.keras import holds_code, require_plain_config
 from asterism.models.keras_models.hdf5 import require_plain
-from asterism.models.keras_models.keras_2 import holds_code, register_activations, to_keras_3
-from asterism.models.keras_models.limits import (
-    require_few_layers,
-    require_small_outputs,
-    weights_within,
-)
+from asterism.models.keras_models.keras_2 import register_activations, to_keras_3
+from asterism.models.keras_models.limits import require_small_outputs, weights_within
 
 if TYPE_CHECKING:
     import keras
@@ -140,10 +138,10 @@ def read_keras_config(path: Path) -> dict[str, Any]:
         UserError: missing, damaged, holding code, referring to other files, or too large.
     """
     require_file(path, "model file")
-    if path.suffix == ".keras":
-        config: dict[str, Any] = parse_json(_config_of_archive(path), str(path))
-        return config
-    return _config_of_h5(path)
+    with reading(str(path)):
+        if path.suffix == ".keras":
+            return _config_of_archive(path)
+        return _config_of_h5(path)
 
 
 def _load_archive(path: Path) -> keras.Model:
@@ -153,7 +151,7 @@ def _load_archive(path: Path) -> keras.Model:
     return keras.saving.load_model(path, compile=False, safe_mode=True)
 
 
-def _config_of_archive(path: Path) -> bytes:
+def _config_of_archive(path: Path) -> dict[str, Any]:
     """The configuration in a ``.keras`` file, all members of which have been checked."""
     if not zipfile.is_zipfile(path):  # Keras would call it missing
         raise UserError(f"{path} is damaged, or is no .keras file")
@@ -166,11 +164,12 @@ def _config_of_archive(path: Path) -> bytes:
             archive.getinfo(_CONFIG).file_size, "limits.text_mb", f"{path} declares a configuration"
         )
         config = archive.read(_CONFIG)
-        with h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as weights:
-            require_plain(weights, path)
-    require_few_layers(parse_json(config, str(path)), path)
-    _reject_code(config.decode(), path)
-    return config
+        content = archive.read(_WEIGHTS)
+        with h5py.File(io.BytesIO(content)) as weights:
+            require_plain(weights, content, path)
+    found: dict[str, Any] = parse_json(config, str(path))
+    require_plain_config(found, path)
+    return found
 
 
 def _load_h5(path: Path) -> keras.Model:
@@ -184,8 +183,11 @@ def _config_of_h5(path: Path) -> dict[str, Any]:
         version = file.attrs.get("keras_version", "2")
     if text is None:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
+    require_room(len(text), "limits.text_mb", f"{path} holds a configuration")
     version = version.decode() if isinstance(version, bytes) else str(version)
-    return {"keras_version": version, **parse_json(text, str(path))}
+    config = {"keras_version": version, **parse_json(text, str(path))}
+    require_plain_config(config, path)
+    return config
 
 
 @contextmanager
@@ -199,7 +201,8 @@ def _opened_plain(path: Path) -> Iterator[h5py.File]:
             f"{path} is no HDF5 file, or is damaged: {_first_sentence(error)}"
         ) from None
     with file:
-        require_plain(file, path)
+        with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            require_plain(file, content, path)
         yield file
 
 
@@ -210,10 +213,9 @@ def _load_json(path: Path) -> keras.Model:
     if not weights.exists():
         raise UserError(f"the weights of {path} are missing: put them beside it as {weights.name}")
     config = parse_json(read_within(path, "limits.text_mb"), str(path))
+    require_plain_config(config, path)
     if "module" not in config:
         return _load_legacy(config, path, weights)
-    require_few_layers(config, path)
-    _reject_code(json.dumps(config), path)
     with _opened_plain(weights):
         model = keras.models.model_from_json(json.dumps(config))
         model.load_weights(weights)
@@ -227,7 +229,6 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path) -> keras.Mod
     """
     import keras
 
-    require_few_layers(config, path)
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "model.h5"
         with _opened_plain(weights) as source, h5py.File(whole, "w") as target:
@@ -242,12 +243,6 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path) -> keras.Mod
             for name in saved:
                 source.copy(saved[name], copied, name)
         return keras.saving.load_model(whole, compile=False)
-
-
-def _reject_code(config: str, path: Path) -> None:
-    """Say it before Keras, which never runs it either, advises what nobody can do here."""
-    if '"__lambda__"' in config:
-        raise holds_code(path)
 
 
 #: How Keras says that it does not know a class or a function, without the package's name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,12 @@ def keras_signature(path: Path) -> Signature:
         inputs = tuple(_input(layer) for layer in _inputs(layers))
         ends = model.get("output_layers") if isinstance(model, dict) else None
         named = {layer["config"]["name"]: layer for layer in layers}
+        lengths = _Lengths(layers)
         last = [named[name] for name in _names(ends)] if ends else layers[-1:]
         return Signature(
             format="keras",
             inputs=inputs,
-            outputs=tuple(_output(layer, layers) for layer in last),
+            outputs=tuple(_output(layer, lengths.of(layer)) for layer in last),
             operators=sum(layer["class_name"] != "InputLayer" for layer in layers),
             half=any(_dtype(layer["config"]) == "float16" for layer in layers),
         )
@@ -53,35 +55,45 @@ def _input(layer: dict[str, Any]) -> TensorSpec:
     return TensorSpec(config["name"], _dtype(config), tuple(shape))
 
 
-def _output(layer: dict[str, Any], layers: list[dict[str, Any]]) -> TensorSpec:
+def _output(layer: dict[str, Any], length: int | None) -> TensorSpec:
     config = layer["config"]
-    length = _length(layer, layers)
     activation = config.get("activation", layer["class_name"].lower())
     maker = activation if isinstance(activation, str) else ""
     shape = (None, length) if length else ()
     return TensorSpec(config["name"], _dtype(config), shape, made_by=maker)
 
 
-def _length(layer: dict[str, Any], layers: list[dict[str, Any]]) -> int | None:
-    """The last axis of a layer's output, None where the configuration does not tell it."""
-    shaping: dict[str, Any] | None = layer
-    for _ in layers:  # at most so many: in a damaged file layers may follow themselves
-        if shaping is None or shaping["class_name"] not in _KEEP_SHAPE:
-            break
-        shaping = _before(shaping, layers)
-    if shaping is None:
-        return None
-    length: int | None = shaping["config"].get(_LENGTH.get(shaping["class_name"], ""))
-    return length
+class _Lengths:
+    """The last axes of layers' outputs, where the configuration tells them."""
 
+    def __init__(self, layers: list[dict[str, Any]]) -> None:
+        self._named = {layer["config"]["name"]: layer for layer in layers}
+        self._in_front = {id(layer): before for before, layer in pairwise(layers)}
+        self._known: dict[int, int | None] = {}
 
-def _before(layer: dict[str, Any], layers: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The layer whose output a layer takes first; of a Sequential, the one in front of it."""
-    if nodes := layer.get("inbound_nodes"):
-        named = {other["config"]["name"]: other for other in layers}
-        return next((named[text] for text in _texts(nodes) if text in named), None)
-    place = layers.index(layer)
-    return layers[place - 1] if place else None
+    def of(self, layer: dict[str, Any]) -> int | None:
+        """The last axis of a layer's output, None where the configuration does not tell it."""
+        shaping: dict[str, Any] | None = layer
+        passed: list[int] = []
+        while shaping is not None and shaping["class_name"] in _KEEP_SHAPE:
+            if id(shaping) in self._known:  # or in a damaged file: a layer that follows itself
+                break
+            self._known[id(shaping)] = None
+            passed.append(id(shaping))
+            shaping = self.before(shaping)
+        length = None
+        if shaping is not None:
+            own = _LENGTH.get(shaping["class_name"], "")
+            length = self._known.get(id(shaping), shaping["config"].get(own))
+        self._known.update(dict.fromkeys(passed, length))
+        return length
+
+    def before(self, layer: dict[str, Any]) -> dict[str, Any] | None:
+        """The layer whose output a layer takes first; of a Sequential, the one in front of it."""
+        if nodes := layer.get("inbound_nodes"):
+            texts = (self._named.get(text) for text in _texts(nodes))
+            return next((found for found in texts if found is not None), None)
+        return self._in_front.get(id(layer))
 
 
 def _texts(value: Any) -> Iterator[str]:

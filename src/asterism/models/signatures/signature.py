@@ -88,22 +88,23 @@ def matching_states(
     ``next``, ``new`` or ``n`` taken away (``h`` and ``hn``, ``state_in`` and ``state_out``).
     At least one input and one output remain.
     """
-    left: dict[str, list[TensorSpec]] = {}
+    answers: dict[str, list[TensorSpec]] = {}
     for answer in outputs:
-        left.setdefault(_stem(answer.name), []).append(answer)
+        answers.setdefault(_stem(answer.name), []).append(answer)
+    answers.pop("", None)
     pairs: list[tuple[str, str]] = []
     for given in inputs:
-        alike = left.get(stem, []) if (stem := _stem(given.name)) else []
-        answer = next((answer for answer in alike if _same_state(given, answer)), None)
+        left = answers.get(_stem(given.name), [])
+        answer = next((answer for answer in left if _same_form(given, answer)), None)
         if answer is not None:
-            alike.remove(answer)
             pairs.append((given.name, answer.name))
+            left[:] = [other for other in left if other.name != answer.name]
     if len(pairs) >= min(len(inputs), len(outputs)):
         return ()
     return tuple(pairs)
 
 
-def _same_state(given: TensorSpec, answer: TensorSpec) -> bool:
+def _same_form(given: TensorSpec, answer: TensorSpec) -> bool:
     fit = len(given.shape) == len(answer.shape) and all(
         None in sizes or sizes[0] == sizes[1]
         for sizes in zip(given.shape, answer.shape, strict=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, reading
+from asterism.models.foreign.litert import names_of, numbers_in, read_litert
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
 
 #: Types of quantised numbers.
@@ -26,25 +24,26 @@ def tflite_signature(path: Path) -> Signature:
     """What a LiteRT file takes and gives, from its main graph.
 
     Raises:
-        UserError: missing, damaged, or larger than ``limits.model_mb``.
+        UserError: see :func:`~asterism.models.foreign.litert.read_litert`; or two inputs, or two
+            outputs, have one name.
     """
     from ai_edge_litert import schema_py_generated as schema
 
-    require_file(path, "model file")
-    content = read_within(path, "limits.model_mb")
-    if content[4:8] != b"TFL3":
-        raise UserError(f"{path} is no LiteRT file, or is damaged")
+    content = read_litert(path)
     with reading(str(path)):
         model = schema.Model.GetRootAs(content)
         graph = model.Subgraphs(0)
-        dtypes = {number: name.lower() for number, name in _names_of(schema.TensorType).items()}
-        operators = _names_of(schema.BuiltinOperator)
+        dtypes = {number: name.lower() for number, name in names_of(schema.TensorType).items()}
+        operators = names_of(schema.BuiltinOperator)
         inputs = tuple(
             _spec(graph.Tensors(graph.Inputs(i)), dtypes) for i in range(graph.InputsLength())
         )
         outputs = tuple(
             _spec(graph.Tensors(graph.Outputs(i)), dtypes) for i in range(graph.OutputsLength())
         )
+        for specs in (inputs, outputs):
+            if len({spec.name for spec in specs}) < len(specs):
+                raise UserError(f"{path} has two inputs or two outputs of one name")
         codes = [
             operators.get(_code(model.OperatorCodes(i)), "CUSTOM")
             for i in range(model.OperatorCodesLength())
@@ -54,20 +53,21 @@ def tflite_signature(path: Path) -> Signature:
             int(number): _MAKERS.get(name, name.lower())
             for op in used
             if (name := codes[op.OpcodeIndex()]) not in _FORMS
-            for number in op.OutputsAsNumpy()
+            for number in numbers_in(op.OutputsAsNumpy())
         }
-        forms = {
-            int(op.Outputs(0)): int(op.Inputs(0))
-            for op in used
-            if codes[op.OpcodeIndex()] in _FORMS
-        }
+        origins: dict[int, int] = {}  # of tensors that give another one's numbers in another form
+        for op in used:
+            if codes[op.OpcodeIndex()] in _FORMS and op.InputsLength() and op.OutputsLength():
+                given = int(op.Inputs(0))
+                origins[int(op.Outputs(0))] = origins.get(given, given)
         outputs = tuple(
-            replace(spec, made_by=makers.get(_origin(graph.Outputs(i), forms), ""))
+            replace(spec, made_by=makers.get(origins.get(graph.Outputs(i), graph.Outputs(i)), ""))
             for i, spec in enumerate(outputs)
         )
         tensors = [dtypes.get(graph.Tensors(i).Type(), "") for i in range(graph.TensorsLength())]
         quantised = sum(
-            any(tensors[n] in _INTEGERS for n in op.InputsAsNumpy() if n >= 0) for op in used
+            any(tensors[n] in _INTEGERS for n in numbers_in(op.InputsAsNumpy()) if n >= 0)
+            for op in used
         )
         variables = any("VAR_HANDLE" in codes[op.OpcodeIndex()] for op in used)
     return Signature(
@@ -82,13 +82,6 @@ def tflite_signature(path: Path) -> Signature:
     )
 
 
-def _origin(number: int, forms: Mapping[int, int]) -> int:
-    """The tensor whose numbers another one gives in another form."""
-    for _ in forms:
-        number = forms.get(number, number)
-    return number
-
-
 def _spec(tensor: Any, dtypes: dict[int, str]) -> TensorSpec:
     sizes = [int(tensor.ShapeSignature(i)) for i in range(tensor.ShapeSignatureLength())]
     sizes = sizes or [int(tensor.Shape(i)) for i in range(tensor.ShapeLength())]
@@ -100,11 +93,6 @@ def _spec(tensor: Any, dtypes: dict[int, str]) -> TensorSpec:
     dtype = dtypes.get(tensor.Type(), f"type {tensor.Type()}")
     shape = tuple(size if size > 0 else None for size in sizes)
     return TensorSpec(name, dtype, shape, float(scale), zero)
-
-
-def _names_of(enumeration: type) -> dict[int, str]:
-    """Names of an enumeration's numbers."""
-    return {number: name for name, number in vars(enumeration).items() if isinstance(number, int)}
 
 
 def _code(code: Any) -> int:

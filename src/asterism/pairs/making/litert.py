@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.localisation.matching import dequantised
+from asterism.models.foreign.litert import read_litert
 from asterism.models.keras_models.reading import load_keras
 from asterism.pairs.making import MAKERS, Maker, Material
 
@@ -60,7 +60,7 @@ class LiteRtFloats(Maker):
         from ai_edge_litert import schema_py_generated as schema
 
         with reading(str(source)):
-            content = read_within(source, "limits.model_mb")
+            content = read_litert(source)
             model = schema.ModelT.InitFromPackedBuf(content, 0)
             integers = {
                 schema.TensorType.INT8: np.int8,

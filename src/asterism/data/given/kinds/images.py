@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given.kind import INPUT_KINDS, InputKind, Shaping
+from asterism.data.given.kind import INPUT_KINDS, InputKind, Shaping, require_room_for
 from asterism.data.pictures import read_picture
 
 
@@ -29,6 +29,7 @@ class Images(InputKind):
     def stack(items: Sequence[NDArray[Any]], shaping: Shaping) -> tuple[NDArray[Any], list[str]]:
         """Images of the model's size, or where that is free of their own, which is then one."""
         height, width, channels = _wanted(shaping, items)
+        require_room_for(len(items), (height, width, channels), 1)
         notes, fitted = [], []
         resized = sum(image.shape[:2] != (height, width) for image in items)
         for image in items:

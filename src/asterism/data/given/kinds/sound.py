@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Sequence
 from math import gcd
@@ -14,7 +15,30 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.limits import require_size
 from asterism.core.messages.errors import UserError, reading
-from asterism.data.given.kind import INPUT_KINDS, InputKind, Shaping, fitted_length
+from asterism.data.given.kind import (
+    INPUT_KINDS,
+    InputKind,
+    Shaping,
+    fitted_length,
+    require_room_for,
+)
+
+#: Reads of a file's parts, of which a sound has a handful.
+_MOST_READS = 10_000
+#: Samples a second: the filter that changes their number is as long as either number.
+_MOST_RATE = 1_000_000
+
+
+class _FewParts(io.BufferedReader):
+    """A file of few parts: millions of empty ones would be read for hours."""
+
+    _reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._reads += 1
+        if self._reads > _MOST_READS:
+            raise ValueError(f"it has more than {_MOST_READS:,} parts")
+        return super().read(size)
 
 
 @INPUT_KINDS.register("sound")
@@ -33,9 +57,13 @@ class Sound(InputKind):
         require_size(path, "limits.array_mb")
         with reading(f"the sound {path}"), warnings.catch_warnings():
             warnings.simplefilter("ignore", wavfile.WavFileWarning)  # of chunks that hold no sound
-            rate, values = wavfile.read(path)
+            with _FewParts(io.FileIO(path)) as file:
+                rate, values = wavfile.read(file)
         wave = _real(values, path)
         if shaping.rate is not None and rate != shaping.rate:
+            if not 1 <= rate <= _MOST_RATE:
+                raise UserError(f"{path} has {rate:,} samples a second: no sound has so many")
+            require_room_for(1, (len(wave) * shaping.rate // rate,), wave.itemsize)
             common = gcd(rate, shaping.rate)
             wave = resample_poly(wave, shaping.rate // common, rate // common)
         return [np.clip(wave, -1, 1).astype(np.float32)]  # resampling overshoots

@@ -7,7 +7,6 @@ a small model's run.
 
 from __future__ import annotations
 
-import math
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from asterism.core.files.limits import read_within, require_room
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.classifiers.formats import FORMATS, Batch, Format
 from asterism.models.classifiers.formats.layout import Layout, require_vector
+from asterism.models.foreign.litert import read_litert
 
 #: Batch sizes that interpreters are set up for; a call is cut into the largest that fit.
 _SIZES = (32, 8, 1)
@@ -28,7 +27,7 @@ class LiteRtRuntime:
     """A LiteRT model on the CPU, one thread a call."""
 
     def __init__(self, path: Path) -> None:
-        require_small_tensors(path)
+        read_litert(path)
         self._path = path
         self._local = threading.local()
         first = self._interpreter(None)
@@ -122,28 +121,6 @@ class LiteRtRuntime:
                 raise
             raise UserError(f"LiteRT cannot open {self._path}: {error}") from None
         return interpreter
-
-
-def require_small_tensors(path: Path) -> None:
-    """Reject a file with data in other files, or with tensors that exceed the limit.
-
-    Raises:
-        UserError: it has such data or tensors, exceeds ``limits.model_mb``, or is damaged.
-    """
-    from ai_edge_litert import schema_py_generated as schema
-
-    with reading(str(path)):
-        model = schema.Model.GetRootAs(read_within(path, "limits.model_mb"))
-        if model.ExternalBufferGroupsLength() or model.ExternalBuffersLength():
-            raise UserError(f"{path} keeps data in other files: convert it into one file")
-        declared = 0
-        for number in range(model.SubgraphsLength()):
-            graph = model.Subgraphs(number)
-            for index in range(graph.TensorsLength()):
-                sizes = graph.Tensors(index).ShapeAsNumpy()  # 0 where there is none
-                declared += math.prod(max(1, int(size)) for size in np.atleast_1d(sizes))
-        # A byte each: most tensors of a compressed model are no wider.
-        require_room(declared, "limits.array_mb", f"{path} declares tensors")
 
 
 @FORMATS.register("tflite")

@@ -29,9 +29,6 @@ class LiteRtRuntime:
     suffixes: ClassVar[tuple[str, ...]] = (".tflite", ".lite")
 
     def __init__(self, path: Path) -> None:
-        from asterism.models.classifiers.formats.litert import require_small_tensors
-
-        require_small_tensors(path)
         self.signature = tflite_signature(path)
         self._path = path
         self._local = threading.local()

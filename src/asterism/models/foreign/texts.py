@@ -1,0 +1,27 @@
+"""Texts in files that others made: names, descriptions, values of settings."""
+
+from __future__ import annotations
+
+import unicodedata
+
+#: Characters of a text. LiteRT's converter names a tensor by all layers that it merged.
+_LONGEST = 10_000
+#: Categories of Unicode: letters, marks, numbers, punctuation, symbols, spaces. Not among them are
+#: control characters, line ends, what turns the direction of text, and halves of characters.
+_PLAIN = ("L", "M", "N", "P", "S", "Zs")
+
+
+def require_plain_text(text: str | bytes) -> None:
+    """Reject a text that a page or a terminal could obey, or that is too long for either.
+
+    Args:
+        text: bytes are UTF-8.
+
+    Raises:
+        ValueError: it holds more than letters, numbers, signs and spaces.
+    """
+    if len(text) <= _LONGEST:
+        plain = text if isinstance(text, str) else text.decode("utf-8")
+        if all(unicodedata.category(letter).startswith(_PLAIN) for letter in plain):
+            return
+    raise ValueError(f"it holds a text that is no plain one of a line: {text[:60]!a}")

@@ -158,7 +158,7 @@ def test_removing_frees_the_space_and_can_be_repeated(old_runtime):
     assert not environment("onnxruntime@0.1").is_made
     making.remove(environment("onnxruntime@0.1"), said.append)
     assert said[1] == "onnxruntime@0.1 is not made"
-    assert list((old_runtime / "state/environments").iterdir()) == []
+    assert list((old_runtime / "programs/environments").iterdir()) == []
 
 
 def test_what_is_made_is_not_made_again(old_runtime):

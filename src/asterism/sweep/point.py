@@ -235,7 +235,7 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> Answer:
 
     It holds the point's lock along: where a launcher kills this process, the sweep waits for it.
     """
-    command = [sys.executable, "-m", "asterism.sweep.worker", str(here)]
+    command = [sys.executable, "-P", "-m", "asterism.sweep.worker", str(here)]
     source = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
     with log.open("wb") as stream:

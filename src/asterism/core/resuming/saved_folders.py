@@ -75,6 +75,17 @@ def checked_name(name: str) -> str:
     return name
 
 
+def place(*names: str) -> Path:
+    """Where something lies below the state's root, by the names of folders and of it.
+
+    Raises:
+        UserError: a link leads out of the state's root.
+    """
+    path = machine.state_root().joinpath(*names)
+    require_no_link(path)
+    return path
+
+
 def write(
     folder: Path, fill: Callable[[Path], None], kept: Mapping[Path, str] = MappingProxyType({})
 ) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.limits import parse_json, read_within
 from asterism.core.files.records import record_from
+from asterism.core.messages.errors import naming
+from asterism.core.resuming import saved_folders
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import INVALID, judge
@@ -123,8 +127,9 @@ def run_calls(
             if way.expected not in plains:
                 plains[way.expected] = runners.plain(program)
             shown = _show(program, plains[way.expected], runners, began)
-            with (folder / file_of(name)).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(shown)) + "\n")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            with os.fdopen(os.open(folder / file_of(name), flags, 0o666), "ab") as file:
+                file.write(json.dumps(asdict(shown)).encode() + b"\n")
             yield name, shown
 
 
@@ -162,8 +167,10 @@ def read_shown(folder: Path, way: str) -> list[Shown]:
     path = folder / file_of(way)
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [record_from(Shown, json.loads(line)) for line in lines]
+    saved_folders.require_no_link(path)
+    with naming(path):
+        lines = read_within(path, "limits.text_mb").split(b"\n")[:-1]
+        return [record_from(Shown, parse_json(line, "a line")) for line in lines]
 
 
 def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, began: float) -> Shown:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.stage import Stage
@@ -46,7 +47,7 @@ def require_results(root: Path, stages: Iterable[Stage]) -> None:
     """Reject stages with outputs outside the results' folders: DVC deletes outputs before a run.
 
     Raises:
-        UserError: it names the stage and the path.
+        UserError: it names the stage and the path, or a link on the way to one.
     """
     for stage in stages:
         for output in stage.outputs:
@@ -56,6 +57,7 @@ def require_results(root: Path, stages: Iterable[Stage]) -> None:
                     f"dvc.yaml: stage {stage.name} writes {path!r}, but stages write only "
                     f"below {', '.join(cache_rules.RESULTS)}"
                 )
+            require_no_link(root, (root / path).parent)
 
 
 def _guard_entries() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.locks import held_now
+from asterism.core.files.plain_files import require_no_link, require_no_links_in
 from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.counting import counted
@@ -151,9 +152,11 @@ def run(
         0 when every point finished, 1 when one failed, 130 when the sweep was interrupted.
 
     Raises:
-        UserError: a sweep of this name is running, no point began, or
-            see :func:`~asterism.sweep.launch.groups`.
+        UserError: a sweep of this name is running, a link leads out of its folder, no point
+            began, or see :func:`~asterism.sweep.launch.groups`.
     """
+    require_no_link(sweep.project, sweep.folder)
+    require_no_links_in(sweep.folder)
     try:
         with held_now(sweep.lock):
             return _run(sweep, points, overrides, launcher)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.local_settings import use_cache
 
@@ -89,8 +90,9 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
         cache: the project's DVC cache.
 
     Raises:
-        UserError: git rejects.
+        UserError: git rejects, or a link leads out of the project.
     """
+    require_no_link(root, target)
     shutil.rmtree(target, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
+from asterism.core.files import plain_files
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.limits import require_room
 from asterism.core.messages.console import get_logger
@@ -163,11 +164,7 @@ def require_no_link(folder: Path) -> None:
     Raises:
         UserError: it names the link.
     """
-    place = machine.state_root()
-    for name in folder.relative_to(place).parts:
-        place /= name
-        if place.is_symlink():
-            raise UserError(f"{place} is a symbolic link, which nothing here follows: remove it")
+    plain_files.require_no_link(machine.state_root(), folder)
 
 
 def remove(path: Path) -> None:

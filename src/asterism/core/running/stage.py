@@ -116,7 +116,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
 
 def _explain(folder: Path, name: str) -> None:
     """What the stage does, the variants that it has at present, and its parameters."""
-    divert_native_messages(Path(os.devnull))
+    divert_native_messages(None)
     script = load_script(folder, name)
     print(inspect.getdoc(script))
     with suppress(UserError):  # parameters that are wrong hide no help

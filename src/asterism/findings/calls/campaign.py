@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.limits import parse_json, read_within
+from asterism.core.files.plain_files import open_plain
 from asterism.core.files.records import record_from
 from asterism.core.messages.errors import naming
 from asterism.core.resuming import saved_folders
@@ -127,8 +128,8 @@ def run_calls(
             if way.expected not in plains:
                 plains[way.expected] = runners.plain(program)
             shown = _show(program, plains[way.expected], runners, began)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-            with os.fdopen(os.open(folder / file_of(name), flags, 0o666), "ab") as file:
+            opened = open_plain(folder / file_of(name), os.O_WRONLY | os.O_APPEND)
+            with os.fdopen(opened, "ab") as file:
                 file.write(json.dumps(asdict(shown)).encode() + b"\n")
             yield name, shown
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.limits import require_room
 from asterism.core.files.plain_files import require_no_link
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, printable
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.stage import Stage
 
@@ -90,15 +91,29 @@ def _guard_lists() -> None:
     from dvc_objects.errors import ObjectFormatError
 
     tree: Any = Tree
-    own = tree.from_list.__func__
+    own, own_load = tree.from_list.__func__, tree.load.__func__
+
+    def load(cls: Any, odb: Any, hash_info: Any, hash_name: str | None = None) -> Any:
+        obj = odb.get(hash_info.value)
+        try:
+            require_room(obj.fs.size(obj.path) or 0, "limits.text_mb", f"{obj.path} has a size")
+            return own_load(cls, odb, hash_info, hash_name)
+        except UserError as error:
+            reason = str(error)
+        except RecursionError:
+            reason = f"{obj.path} is nested too deeply"
+        raise _rejected(reason)
 
     def from_list(cls: Any, listed: Any, hash_name: str | None = None) -> Any:
         if reason := cache_rules.fault_in_list(listed):
-            _say(f"a list of a folder's files is not used: {reason}")
-            raise ObjectFormatError(reason)  # as of a damaged one: the stage runs
+            raise _rejected(reason)
         return own(cls, listed, hash_name=hash_name)
 
-    tree.from_list = classmethod(from_list)
+    def _rejected(reason: str) -> Exception:
+        _say(f"a list of a folder's files is not used: {reason}")
+        return ObjectFormatError(reason)  # as of a damaged one: the stage runs
+
+    tree.from_list, tree.load = classmethod(from_list), classmethod(load)
 
 
 def _guard_paths() -> None:
@@ -197,4 +212,4 @@ def _remove(path: Path, reason: str) -> None:
 @cache
 def _say(line: str) -> None:
     """Write each warning once; DVC reads the same file several times."""
-    sys.stderr.write(f"warning: {line}\n")
+    sys.stderr.write(f"warning: {printable(line)}\n")

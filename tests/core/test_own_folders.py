@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from asterism.core.files.own_folders import own_folder, require_own
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
+from rights import entered_by_others
 
 #: A user who is nobody else on a machine.
 SOMEBODY = 65534
@@ -18,17 +17,14 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files
 
 @pytest.fixture
 def base():
-    """A folder that others may enter, unlike those of tests, with a program in ``own/sub``."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    (folder / "own/sub").mkdir(parents=True)
-    (folder / "elsewhere/sub").mkdir(parents=True)
-    for place in ("own", "elsewhere"):
-        (folder / place / "sub/program").write_text("print(1)\n")
-    for path in folder.rglob("*"):
-        path.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    """A folder that others may enter, with a program in ``own/sub``."""
+    with entered_by_others() as folder:
+        for place in ("own", "elsewhere"):
+            (folder / place / "sub").mkdir(parents=True)
+            (folder / place / "sub/program").write_text("print(1)\n")
+        for path in folder.rglob("*"):
+            path.chmod(0o755)
+        yield folder
 
 
 def opened(place, mode):

@@ -11,7 +11,7 @@ import pytest
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call, Family, Input
-from asterism.findings.calls.campaign import Shown, file_of, run_calls, totals
+from asterism.findings.calls.campaign import Shown, file_of, read_shown, run_calls, totals
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
 from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPPORTED, judge
 from asterism.findings.calls.program import FILLS, Program, array_text
@@ -212,6 +212,27 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
     assert known["torch:aot"]["words"] == {AGREES: 2}
     assert run(known, state_root / "other") == names[2:]
     assert totals(state_root / "other", known)["torch:aot"]["words"] == {AGREES: 3}
+
+
+@pytest.mark.parametrize("link", ["calls", "calls/torch-aot.jsonl"])
+def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path, link):
+    (tmp_path / "victim").mkdir()
+    victim = tmp_path / "victim" if link == "calls" else tmp_path / "victim/file"
+    (state_root / link).parent.mkdir(parents=True)
+    (state_root / link).symlink_to(victim)
+    calls = {"a": Call("torch", "a", "a(x)", (floats(2),))}
+    with pytest.raises(UserError, match="is a symbolic link"):
+        list(run_calls(calls, ["torch:aot"], None, state_root / "calls", {}))
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, "{}", "x", '{"call": 1}'])
+def test_a_strange_file_of_calls_is_named(state_root, line):
+    path = state_root / "calls" / file_of("torch:aot")
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{line}\n")
+    with pytest.raises(UserError, match=r"torch-aot\.jsonl"):
+        read_shown(path.parent, "torch:aot")
 
 
 @pytest.mark.parametrize(

@@ -113,12 +113,12 @@ def run_calls(
         folder: of the files.
         elsewhere: what :func:`totals` gave, perhaps on another machine.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     done = {
         name: {mark_of(shown.call) for shown in read_shown(folder, name)}
         | set(elsewhere.get(name, {}).get("calls", "").split())
         for name in names
     }
+    folder.mkdir(parents=True, exist_ok=True)
     for call in calls.values():
         wanted = [name for name in names if mark_of(call.name) not in done[name]]
         plains: dict[str, tuple[Ran, Ran, Ran]] = {}
@@ -166,9 +166,9 @@ def file_of(way: str) -> str:
 def read_shown(folder: Path, way: str) -> list[Shown]:
     """What a way has shown; a last line that was cut short counts for nothing."""
     path = folder / file_of(way)
+    saved_folders.require_no_link(path)
     if not path.exists():
         return []
-    saved_folders.require_no_link(path)
     with naming(path):
         lines = read_within(path, "limits.text_mb").split(b"\n")[:-1]
         return [record_from(Shown, parse_json(line, "a line")) for line in lines]

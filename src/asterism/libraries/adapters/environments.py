@@ -13,7 +13,6 @@ import re
 import sysconfig
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -187,7 +186,6 @@ def installed_packages() -> Path:
     return Path(sysconfig.get_path("purelib"))
 
 
-@cache
 def _source_alone() -> Path:
     """A folder that holds a link to the package and nothing else.
 

@@ -89,6 +89,7 @@ DAMAGES = {
     "no digests": lambda f: (f / saved_folders.DIGESTS).unlink(),
     "wrong digests": lambda f: (f / saved_folders.DIGESTS).write_text("nothing"),
     "a folder for a file": lambda f: [(f / "facts.json").unlink(), (f / "facts.json").mkdir()],
+    "a pipe": lambda f: [(f / "facts.json").unlink(), os.mkfifo(f / "facts.json")],
     "a link": with_a_link,
     "a unit that is a link": as_a_link,
     "a unit that is a file": as_a_file,

@@ -7,8 +7,7 @@ import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, held_now, is_held, shared
-from asterism.core.files.plain_files import require_no_links_in
-from asterism.core.messages.console import configure_logging, divert_native_messages
+from asterism.core.files.plain_files import open_log, require_no_links_in
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.left_locks import require_usable
 from asterism.dvc_hydra.repository import open_repository
@@ -69,10 +68,9 @@ def in_here(tmp_path, monkeypatch):
         take(held_now),
         take(shared),
         is_held,
-        divert_native_messages,
-        configure_logging,
+        open_log,
     ],
-    ids=["held", "held now", "shared", "is held", "native log", "log"],
+    ids=["held", "held now", "shared", "is held", "log"],
 )
 def test_no_lock_or_log_is_opened_that_is_no_file(in_here, strange, use):
     path = in_here / "name"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from asterism.core.files.locks import held_now
 from asterism.core.files.plain_files import require_no_link, require_no_links_in
 from asterism.core.files.records import read_record
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError, naming
@@ -183,7 +183,7 @@ def _run(
             f"{ending}, then try again"
         )
     sweep.stop.unlink(missing_ok=True)
-    shutil.rmtree(sweep.folder / "points", ignore_errors=True)
+    remove_tree(sweep.folder / "points")
     write_points(sweep, points)
     on_slurm = launcher_name(launcher) == "slurm"
     interrupted = False

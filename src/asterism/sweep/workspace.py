@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from asterism.core.files.plain_files import require_no_link
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.local_settings import use_cache
 
@@ -93,7 +94,7 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
         UserError: git rejects, or a link leads out of the project.
     """
     require_no_link(root, target)
-    shutil.rmtree(target, ignore_errors=True)
+    remove_tree(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
     git(target, "checkout", "--quiet", "--detach", revision)

@@ -50,6 +50,17 @@ def open_plain(path: Path, flags: int) -> int:
     return descriptor
 
 
+def open_log(path: Path) -> int:
+    """A descriptor to append to a log by; its folder is made where it is not there.
+
+    Raises:
+        UserError: as :func:`open_plain` and :func:`require_inside`.
+    """
+    require_inside(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return open_plain(path, os.O_WRONLY | os.O_APPEND)
+
+
 def require_plain_file(path: Path) -> None:
     """Reject what is there and no plain file.
 

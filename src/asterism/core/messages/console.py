@@ -18,7 +18,6 @@ from typing import Any, TextIO
 import structlog
 from tqdm import tqdm
 
-from asterism.core.files.plain_files import open_plain, require_inside
 from asterism.core.messages.errors import printable
 
 # Bars are of one process each. The default is a lock between processes, made when it is first
@@ -158,44 +157,35 @@ class _AboveTheBar:
         self._stream.flush()
 
 
-class _LogFile(logging.FileHandler):
+class _LogFile(logging.StreamHandler[TextIO]):
     """A log without the lines for which the disk has no room: whoever writes results says so."""
-
-    def _open(self) -> Any:
-        return os.fdopen(_opened(Path(self.baseFilename)), "a", encoding="utf-8")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it so
         if not isinstance(sys.exception(), OSError):
             super().handleError(record)
 
 
-def _opened(path: Path) -> int:
-    """A log to append to, which lies where it seems."""
-    require_inside(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return open_plain(path, os.O_WRONLY | os.O_APPEND)
-
-
-def divert_native_messages(path: Path | None) -> None:
+def divert_native_messages(log: int) -> None:
     """Send what native libraries print on standard error to a file; Python's own stays here.
-
-    Without a file nothing of it is kept.
 
     TensorFlow prints about graphics cards before any setting of its can keep it from that. Where
     the interpreter crashes, the place is shown here.
+
+    Args:
+        log: descriptor of the file, which is closed.
     """
-    screen, log = os.dup(2), os.open(os.devnull, os.O_WRONLY) if path is None else _opened(path)
+    screen = os.dup(2)
     os.dup2(log, 2)
     os.close(log)
     sys.stderr = os.fdopen(screen, "w", buffering=1, encoding="utf-8", errors="replace")
     faulthandler.enable(sys.stderr)
 
 
-def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -> None:
-    """Readable lines to standard error and, where a file is given, JSON lines to it."""
+def configure_logging(log: int | None = None, level: int = logging.INFO) -> None:
+    """Readable lines to standard error, and JSON lines to a file whose descriptor is given."""
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="%H:%M:%S" if log_file is None else "iso"),
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if log is None else "iso"),
         structlog.processors.format_exc_info,
     ]
     screen = logging.StreamHandler(_AboveTheBar(sys.stderr))
@@ -211,8 +201,8 @@ def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -
         )
     )
     handlers: list[logging.Handler] = [screen]
-    if log_file is not None:
-        lines = _LogFile(log_file, mode="a", encoding="utf-8")
+    if log is not None:
+        lines = _LogFile(os.fdopen(log, "a", encoding="utf-8"))
         lines.setFormatter(
             structlog.stdlib.ProcessorFormatter(
                 foreign_pre_chain=shared,

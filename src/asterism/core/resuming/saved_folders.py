@@ -12,11 +12,10 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -24,6 +23,7 @@ from typing import TypeVar
 from asterism.core.files import plain_files
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.limits import require_room
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
@@ -57,6 +57,13 @@ _WRONG = (
     IsADirectoryError,
     NotADirectoryError,
 )
+
+
+#: Rejections of the system that are about what lies there.
+_UNREADABLE = {
+    errno.EIO: "the disk cannot read it",
+    errno.ENAMETOOLONG: "its folders are nested too deeply",
+}
 
 
 class DamagedError(Exception):
@@ -139,9 +146,9 @@ def read(folder: Path, load: Callable[[Path], R]) -> R:
     except _WRONG as error:
         raise DamagedError(telling_line(str(error)) or type(error).__name__) from error
     except OSError as error:
-        if error.errno != errno.EIO:
+        if error.errno not in _UNREADABLE:
             raise
-        raise DamagedError("the disk cannot read it") from error
+        raise DamagedError(_UNREADABLE[error.errno]) from error
 
 
 def set_aside(folder: Path, reason: object) -> None:
@@ -192,11 +199,21 @@ def size(folder: Path) -> int:
     """Bytes of all files below a folder; links are counted and not followed."""
     total, waiting = 0, [folder]
     while waiting:
-        with suppress(FileNotFoundError), os.scandir(waiting.pop()) as entries:
+        # What lies too deep for a path is passed over.
+        with _unless(errno.ENOENT, errno.ENAMETOOLONG), os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 total += entry.stat(follow_symlinks=False).st_size
                 waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
     return total
+
+
+@contextmanager
+def _unless(*numbers: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise
 
 
 def _remove_in(parent: int, name: str) -> None:
@@ -205,7 +222,7 @@ def _remove_in(parent: int, name: str) -> None:
     except FileNotFoundError:
         pass
     except (IsADirectoryError, PermissionError):  # what systems answer for a folder
-        shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
+        remove_tree(name, parent)
 
 
 def _digests(folder: Path, known: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

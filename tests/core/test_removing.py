@@ -1,13 +1,26 @@
 """Removing folders that somebody else has filled: of any depth, and with links."""
 
 import os
+import subprocess
 
 import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.removing import remove_tree
 from asterism.core.resuming import saved_folders
-from deep_folders import deep_folder
+
+
+def deep_folder(path, levels=3000):
+    """A folder in a folder in a folder, deeper than a path can be, with a file at the end."""
+    path.mkdir(parents=True, exist_ok=True)
+    here = os.open(path, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
 
 
 @pytest.fixture
@@ -16,7 +29,10 @@ def victim(tmp_path):
     folder.mkdir()
     (folder / "file").write_text("of the user")
     yield folder
-    assert (folder / "file").read_text() == "of the user"
+    left = (folder / "file").read_text()
+    for path in tmp_path.iterdir():  # pytest could not remove what was left of a deep one
+        subprocess.run(["rm", "-rf", str(path)], check=True)
+    assert left == "of the user"
 
 
 def filled(folder, victim):

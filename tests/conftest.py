@@ -59,9 +59,10 @@ def shared_data(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def state_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Checkpoints of tests lie in the test's own folder."""
+    """Checkpoints of tests lie in the test's own folder, and so do programs."""
     folder = tmp_path / "state"
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(folder))
+    monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(tmp_path / "programs"))
     return folder
 
 

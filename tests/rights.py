@@ -1,9 +1,12 @@
-"""Folders that cannot be written, also for root, whom modes do not stop."""
+"""Folders that cannot be written, also for root, whom modes do not stop; and open ones."""
 
 import ctypes
 import os
+import shutil
 import subprocess
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +32,17 @@ def read_only(folder):
         yield folder
     finally:
         folder.chmod(0o755)
+
+
+@contextmanager
+def entered_by_others():
+    """A new folder that others may enter, unlike those of tests."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 @contextmanager

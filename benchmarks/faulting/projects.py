@@ -121,6 +121,7 @@ def environment(place: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": str(ROOT / "src"),
         "ASTERISM_STATE_ROOT": str(place / "state"),
+        "ASTERISM_PROGRAMS_ROOT": str(place / "programs"),
         "DVC_SITE_CACHE_DIR": str(place / "site"),
         "DVC_NO_ANALYTICS": "1",
         "TMPDIR": str(place / "tmp"),

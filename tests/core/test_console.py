@@ -56,9 +56,9 @@ def test_lines_and_bars_need_no_lock_between_processes():
 
 def test_what_a_line_quotes_of_a_file_does_not_command_the_terminal(tmp_path):
     program = (
-        "from pathlib import Path\n"
+        "import os\n"
         "from asterism.core.messages.console import configure_logging, get_logger\n"
-        f"configure_logging(Path({str(tmp_path / 'log')!r}))\n"
+        f"configure_logging(os.open({str(tmp_path / 'log')!r}, os.O_WRONLY | os.O_CREAT))\n"
         "get_logger('asterism.test').info('named \\x1b]0;title\\x07', name='\\x1b[2J', why='a\\nb')"
     )
     done = subprocess.run(

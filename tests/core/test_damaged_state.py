@@ -89,6 +89,7 @@ DAMAGES = {
     "no digests": lambda f: (f / saved_folders.DIGESTS).unlink(),
     "wrong digests": lambda f: (f / saved_folders.DIGESTS).write_text("nothing"),
     "a folder for a file": lambda f: [(f / "facts.json").unlink(), (f / "facts.json").mkdir()],
+    "a pipe": lambda f: [(f / "facts.json").unlink(), os.mkfifo(f / "facts.json")],
     "a link": with_a_link,
     "a unit that is a link": as_a_link,
     "a unit that is a file": as_a_file,
@@ -237,6 +238,6 @@ def test_a_link_in_the_place_of_a_lock_or_note_is_not_followed(state_root, tmp_p
         assert json.loads((tmp_path / "victim").read_text()) == {"token": "x"}
         assert len(units._run.token()) == 32
     else:
-        with pytest.raises(OSError, match="symbolic link"):
+        with pytest.raises(UserError, match="symbolic link"):
             gather([])
         assert not (tmp_path / "victim").exists()

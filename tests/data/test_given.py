@@ -106,6 +106,60 @@ def test_labels_come_from_a_file(tmp_path, told, labels, classes):
         read_inputs(tmp_path / "p", "images", Shaping(), path)
 
 
+def of_arrays(folder, dtype):
+    def make(labels):
+        path = folder / "a.npz"
+        given = {"inputs": np.zeros((len(labels), 1)), "labels": np.array(labels, dtype)}
+        np.savez(path, **given)
+        return read_inputs(path, "tensors", Shaping())
+
+    return make
+
+
+def of_a_file(folder, as_text):
+    def make(labels):
+        np.save(folder / "a.npy", np.zeros((len(labels), 1)))
+        told = [str(label) for label in labels] if as_text else labels
+        (folder / "labels.json").write_text(json.dumps(told))
+        return read_inputs(folder / "a.npy", "tensors", Shaping(), folder / "labels.json")
+
+    return make
+
+
+def of_folders(folder):
+    def make(labels):
+        for label in set(labels):
+            (folder / f"in/{label}").mkdir(parents=True)
+            (folder / f"in/{label}/file").write_bytes(b"x")
+        return read_inputs(folder / "in", "bytes", Shaping())
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "labels"),
+    [
+        (lambda f: of_arrays(f, np.uint64), [0, 2**63 + 1]),
+        (lambda f: of_arrays(f, np.int64), [0, -(2**63)]),
+        (lambda f: of_arrays(f, np.int32), range(150_000)),
+        (lambda f: of_a_file(f, as_text=False), [0, 10**30]),
+        (lambda f: of_a_file(f, as_text=False), [0, -(10**30)]),
+        (lambda f: of_a_file(f, as_text=False), list(range(150_000))),
+        (lambda f: of_a_file(f, as_text=True), [0, 10**30]),
+        (lambda f: of_a_file(f, as_text=True), [f"c{i}" for i in range(150_000)]),
+        (of_folders, [0, 10**30]),
+        (of_folders, ["1", "9" * 200]),
+    ],
+)
+@pytest.mark.parametrize("seconds", [30])
+def test_labels_are_counted_before_anything_is_done_by_class(tmp_path, make, labels, seconds):
+    """What a loop over classes takes grows with their square."""
+    began = time.monotonic()
+    with pytest.raises(UserError, match=r"(labels of more than 18 digits|150,000 classes)"):
+        make(tmp_path)(labels)
+    assert time.monotonic() - began < seconds
+
+
 def test_kinds_are_known_by_most_files(tmp_path):
     pictures(tmp_path)
     (tmp_path / "notes.txt").write_text("x")

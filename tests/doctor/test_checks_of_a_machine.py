@@ -321,7 +321,7 @@ def test_of_many_texts_five_are_shown():
 
 def test_everything_is_looked_at_in_order(monkeypatch):
     single = {software: ["python", "requirements", "pinned"], hardware: ["cores", "memory"]}
-    single[hardware].append("graphics")
+    single[hardware] += ["own_programs", "graphics"]
     several = {software: ["under_test", "programs"], hardware: ["disks"]}
     for module, names in single.items():
         for name in names:
@@ -332,7 +332,7 @@ def test_everything_is_looked_at_in_order(monkeypatch):
     monkeypatch.setattr(project, "project", lambda root: [root])
     assert examination.examine(Path("root")) == [
         "python", "requirements", "pinned", "under_test", "more", "programs", "more",
-        "cores", "memory", "disks", "more", "graphics", Path("root"),
+        "cores", "memory", "disks", "more", "own_programs", "graphics", Path("root"),
     ]  # fmt: skip
 
 

@@ -1,11 +1,13 @@
 """What the doctor says of software, machine and project, and how it says it."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections import namedtuple
 from importlib import metadata
+from pathlib import Path
 
 import psutil
 import pytest
@@ -18,6 +20,7 @@ from asterism.doctor.check import Check, as_json, as_text
 from asterism.project import new_project
 from asterism.sweep.pipeline import lock_folder
 from places import ROOT
+from rights import entered_by_others
 
 
 @pytest.fixture
@@ -205,6 +208,24 @@ def test_locks_that_are_held_or_left_are_told_apart(own):
         dvc, running = project.locks(own)
     assert "held by a DVC command" in dvc.found and "1 stages are running" in running.found
     assert [check.status for check in project.locks(own)] == ["ok"]
+
+
+@pytest.mark.parametrize("name", ["lock", "rwlock"])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_a_lock_that_is_no_file_is_told(own, name, make):
+    (own / ".dvc/tmp").mkdir(exist_ok=True)
+    make(own / ".dvc/tmp" / name)
+    (check,) = project.locks(own)
+    assert check.status == "error" and f"tmp/{name} is a" in check.found
+
+
+def test_a_folder_for_programs_that_others_can_write_to_is_told(monkeypatch):
+    with entered_by_others() as folder:
+        monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(folder))
+        assert hardware.own_programs().status == "ok"
+        folder.chmod(0o777)
+        check = hardware.own_programs()
+    assert check.status == "error" and "chmod go-w" in check.found
 
 
 def test_a_damaged_list_of_locks_is_told(own):

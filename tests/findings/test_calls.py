@@ -11,7 +11,7 @@ import pytest
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call, Family, Input
-from asterism.findings.calls.campaign import Shown, file_of, run_calls, totals
+from asterism.findings.calls.campaign import Shown, file_of, read_shown, run_calls, totals
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
 from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPPORTED, judge
 from asterism.findings.calls.program import FILLS, Program, array_text
@@ -187,7 +187,7 @@ def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
     assert [first.call.family for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
 
 
-def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(tmp_path):
+def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
     calls = {c.name: c for c in (Call("torch", n, f"{n}(x)", (floats(2),)) for n in "abc")}
 
     class Runners:
@@ -203,15 +203,36 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(tmp_path):
         return [s.call for _, s in run_calls(calls, ["torch:aot"], Runners(), folder, elsewhere)]
 
     names = list(calls)
-    first = tmp_path / "first"
+    first = state_root / "first"
     assert run({}, first) == names
     assert run({}, first) == []
     path = first / file_of("torch:aot")
     path.write_text("\n".join(path.read_text().split("\n")[:2]) + '\n{"call": "cut sho')
     known = totals(first, {})
     assert known["torch:aot"]["words"] == {AGREES: 2}
-    assert run(known, tmp_path / "other") == names[2:]
-    assert totals(tmp_path / "other", known)["torch:aot"]["words"] == {AGREES: 3}
+    assert run(known, state_root / "other") == names[2:]
+    assert totals(state_root / "other", known)["torch:aot"]["words"] == {AGREES: 3}
+
+
+@pytest.mark.parametrize("link", ["calls", "calls/torch-aot.jsonl"])
+def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path, link):
+    (tmp_path / "victim").mkdir()
+    victim = tmp_path / "victim" if link == "calls" else tmp_path / "victim/file"
+    (state_root / link).parent.mkdir(parents=True)
+    (state_root / link).symlink_to(victim)
+    calls = {"a": Call("torch", "a", "a(x)", (floats(2),))}
+    with pytest.raises(UserError, match="is a symbolic link"):
+        list(run_calls(calls, ["torch:aot"], None, state_root / "calls", {}))
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, "{}", "x", '{"call": 1}'])
+def test_a_strange_file_of_calls_is_named(state_root, line):
+    path = state_root / "calls" / file_of("torch:aot")
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{line}\n")
+    with pytest.raises(UserError, match=r"torch-aot\.jsonl"):
+        read_shown(path.parent, "torch:aot")
 
 
 @pytest.mark.parametrize(
@@ -263,13 +284,13 @@ def test_a_short_script_holds_the_call_and_what_is_expected():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_some_calls_of_each_framework_run(framework, tmp_path):
+def test_some_calls_of_each_framework_run(framework, state_root):
     from asterism.findings.calls.campaign import Runners
 
     calls = dict(list(calls_of(framework).items())[:3])
     first, *_, last = (n for n in WAYS if WAYS[n].framework == framework)
     with Runners(framework, Limits(300.0), PARAMS) as runners:
-        shown = [one for _, one in run_calls(calls, [first, last], runners, tmp_path, {})]
+        shown = [one for _, one in run_calls(calls, [first, last], runners, state_root, {})]
     assert len(shown) == 6
     assert json.dumps([asdict(one) for one in shown])
     assert any(one.word == AGREES for one in shown)

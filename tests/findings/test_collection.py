@@ -8,6 +8,7 @@ from small_findings import candidate, entry
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
+from asterism.findings.campaign import folder_of_pieces
 from asterism.findings.causes import same_place
 from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
 from asterism.findings.entry import Entry, place_of, read_entries
@@ -20,6 +21,7 @@ from asterism.findings.page import (
     write_pages,
 )
 from asterism.libraries.reporting.known_issues import KnownIssue
+from rights import entered_by_others
 
 FACTS = {
     "pieces": [
@@ -91,6 +93,36 @@ def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(t
     (left,) = candidates_of(tmp_path, outcome, known)
     assert left.entry.signature == "values differ | jax | one"
     assert outcome.limits == 2
+
+
+@pytest.mark.parametrize("place", ["", "one", "one/check.py"])
+@pytest.mark.parametrize("confirmed", [[1, 1, 1], [1, 0, 1]])
+def test_no_script_is_run_or_taken_that_others_can_write_to(place, confirmed):
+    with entered_by_others() as folder:
+        one = candidate(folder)
+        ran = folder / "ran"
+        (folder / "one/check.py").write_text(f"open({str(ran)!r}, 'w')\nraise SystemExit(1)\n")
+        value = {
+            "signature": one.entry.signature,
+            "folder": "one",
+            "limit": "",
+            "confirmed": confirmed,
+            "finding": one.finding.to_json(),
+        }
+        write_json(folder / "unique.json", [value])
+        (folder / place).chmod(0o777)
+        with pytest.raises(UserError, match="chmod go-w"):
+            candidates_of(folder, Collected(), {})
+        assert not ran.exists()
+
+
+def test_campaigns_lie_in_a_folder_of_the_users_own(tmp_path, monkeypatch):
+    assert folder_of_pieces(None) == tmp_path / "programs/campaign"
+    with entered_by_others() as folder:
+        assert folder_of_pieces(folder) == folder
+        folder.chmod(0o777)
+        with pytest.raises(UserError, match="chmod go-w"):
+            folder_of_pieces(folder)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ ASKS = "import os, sys\nsys.exit({'0.1': 1, '0.2': 0}.get(os.environ['VERSION_TH
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project with three versions of JAX and one of tf2onnx, all but the last JAX made."""
-    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf/environment").mkdir(parents=True)
     for name in ("jax@0.1", "jax@0.2", "jax@0.3", "tf2onnx@0.1"):
@@ -132,9 +131,8 @@ def test_the_command_notes_it_in_the_index(project):
 
 
 @pytest.mark.slow
-def test_real_versions_of_keras_say_what_the_index_says(tmp_path, monkeypatch):
+def test_real_versions_of_keras_say_what_the_index_says(monkeypatch):
     """Keras 3.12 lacks a bug that 3.14 has; both lie over the installed packages."""
-    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path))
     monkeypatch.chdir(ROOT)
     versions = ["keras@3.12", "keras@3.14"]
     for name in versions:

@@ -143,7 +143,6 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr(gathering, "progress", progress)
     monkeypatch.setattr(gathering, "import_keras", lambda _: None)
     monkeypatch.setattr(gathering, "open_worker_pool", lambda *_: nullcontext(pool))
-    monkeypatch.setattr(gathering, "state_root", lambda: tmp_path)
     piece = tmp_path / "pieces" / "piece-0000"
     (piece / TRIAGED).mkdir(parents=True)
     write_json(piece / TRIAGED / "unique.json", [])

@@ -1,6 +1,7 @@
 """One way to open every format: same probabilities, any batch, one-line errors."""
 
 import json
+import shutil
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -88,6 +89,58 @@ def test_a_keras_file_is_exported_once(files, tmp_path):
     again = open_classifier(paths[".keras"], UNIT)
     assert "run as its ONNX export" in again.notes[0]
     assert np.array_equal(first.predict(images(5)), again.predict(images(5)))
+
+
+def another_model(export):
+    graph = onnx.load(export / "model.onnx")
+    for tensor in graph.graph.initializer:
+        zeros = np.zeros_like(numpy_helper.to_array(tensor))
+        tensor.CopyFrom(numpy_helper.from_array(zeros, tensor.name))
+    onnx.save(graph, export / "model.onnx")
+
+
+def no_model(export):
+    (export / "model.onnx").unlink()
+
+
+def no_facts(export):
+    (export / "facts.json").write_text("{}")
+
+
+def other_facts(export):
+    (export / "facts.json").write_text('{"faithful": false}')
+
+
+def linked_model(export):
+    (export / "model.onnx").rename(export.parent.parent / "other.onnx")
+    (export / "model.onnx").symlink_to(export.parent.parent / "other.onnx")
+
+
+def a_file(export):
+    shutil.rmtree(export)
+    export.write_text("x")
+
+
+@pytest.mark.parametrize(
+    "damage", [another_model, no_model, no_facts, other_facts, linked_model, a_file]
+)
+def test_a_damaged_export_is_set_aside_and_made_again(files, state_root, damage):
+    expected = open_classifier(files[1][".keras"], UNIT).predict(images(5))
+    (export,) = [path for path in (state_root / "onnx").iterdir() if path.is_dir()]
+    damage(export)
+    again = open_classifier(files[1][".keras"], UNIT)
+    assert np.array_equal(again.predict(images(5)), expected)
+    assert "run as its ONNX export" in again.notes[0]
+    assert (state_root / f"onnx/{export.name}.damaged-0").exists()
+
+
+def test_no_export_is_written_through_a_link(files, state_root, tmp_path):
+    (tmp_path / "victim").mkdir()
+    state_root.mkdir()
+    (state_root / "onnx").symlink_to(tmp_path / "victim")
+    with pytest.raises(UserError, match="onnx is a symbolic link"):
+        open_classifier(files[1][".keras"], UNIT)
+    assert list((tmp_path / "victim").iterdir()) == []
 
 
 def test_two_who_open_a_keras_file_at_once_export_it_once(files, monkeypatch):

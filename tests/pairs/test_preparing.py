@@ -1,5 +1,7 @@
 """Making a pair ready, from a wheel with a small model to files that can be vetted."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +152,7 @@ def test_a_pair_is_made_once_and_made_anew_where_it_is_another(monkeypatch, make
         assert arrays["inputs"].max(axis=(1, 2, 3)).tolist() == [0, 1, 2, 3, 4]
         assert arrays["labels"].tolist() == [100, 101, 102, 103, 104]
     assert {path.name for path in inputs.parent.iterdir()} == {
-        "small.onnx", "small-compressed.onnx", "inputs.npz", "made.json"
+        "small.onnx", "small-compressed.onnx", "inputs.npz", "made.json", "digests.json"
     }  # fmt: skip
     assert (vet.domain.kind, vet.comparison.kind) == ("images", "tolerance")
     assert vet.comparison.options == {"absolute": 0.25, "relative": 0.5}
@@ -168,6 +170,39 @@ def test_a_pair_is_made_once_and_made_anew_where_it_is_another(monkeypatch, make
     assert (told(original), told(made), len(CALLS)) == ("d", "dbc[5, 6, 7]", 2)
     with np.load(inputs) as arrays:
         assert list(arrays) == ["inputs"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda made: (made / "small.onnx").write_bytes(b"another"),
+        lambda made: (made / "made.json").write_text("{}"),
+        lambda made: change_files(made, "../../../secret"),
+        lambda made: change_files(made, "/etc/passwd"),
+        lambda made: (made / "link").symlink_to("/dev/zero"),
+    ],
+)
+def test_a_made_pair_that_is_not_whole_is_made_again(monkeypatch, makers, state_root, damage):
+    put_wheel(monkeypatch, {"small/model.onnx": classifier()})
+    pair = pair_of(packaged("small/model.onnx", classifier()))
+    monkeypatch.setattr(
+        preparing, "vet_overrides", lambda request, conf: ([str(request.original)], [])
+    )
+    monkeypatch.setattr(preparing, "vet_params", lambda conf, overrides: None)
+    before = prepare("small", pair, ROOT / "conf")
+    damage(state_root / "pairs/made/small")
+    assert prepare("small", pair, ROOT / "conf") == before
+    assert len(CALLS) == 2
+
+
+def change_files(made, name):
+    facts = json.loads((made / "made.json").read_text())
+    facts["files"][0] = name
+    content = json.dumps(facts).encode()
+    (made / "made.json").write_bytes(content)
+    digests = json.loads((made / "digests.json").read_text())
+    digests["made.json"] = hashlib.sha256(content).hexdigest()
+    (made / "digests.json").write_text(json.dumps(digests))
 
 
 def test_what_a_pair_is_made_of_decides_whether_it_is_made_anew(monkeypatch, makers):

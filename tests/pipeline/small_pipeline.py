@@ -176,6 +176,7 @@ class Project:
         self.environment = ENVIRONMENT | {
             "NOTES": str(self.notes),
             "ASTERISM_STATE_ROOT": str(folder / "state"),
+            "ASTERISM_PROGRAMS_ROOT": str(folder / "programs"),
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
         }
 

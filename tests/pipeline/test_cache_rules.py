@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from copy import deepcopy
 
 import pytest
@@ -22,6 +23,14 @@ ENTRY = {
     "params": {"params.yaml": {"seed": 0, "pairs.a": {"original": "x"}}},
     "outs": [OUTPUT, {"path": "metrics/a.json", "hash": "md5", "md5": HASH, "isexec": True}],
 }
+
+
+def nested(depth):
+    """A list in a list in a list."""
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 def key_of(entry):
@@ -131,10 +140,25 @@ def test_ten_lines_of_references_take_no_time():
             for p in (".git/config", "a/.GIT/config", ".git", "a/HEAD", ".dvc/config")
         ),
         *([{"relpath": p, "md5": HASH}] for p in (".dvcignore", "a\x1b]0;x\x07", "a\n")),
+        *(  # what no system can write, or DVC fails at
+            [{"relpath": p, "md5": HASH}]
+            for p in ("a" * 1_000_000, "a/" * 500_000 + "b", "a/" * 1500 + "b", "ä" * 200, "\ud800")
+        ),
+        [{"relpath": nested(900), "md5": HASH}],
+        [{"relpath": "a", "md5": nested(900)}],
+        [{"relpath": "a", "md5": "x" * 1_000_000}],
+        [*({"relpath": f"a/{n}", "md5": HASH} for n in range(1_000_000)), {"relpath": "../x"}],
     ],
 )
 def test_a_list_that_leaves_its_folder_is_rejected(listed):
-    assert cache_rules.fault_in_list(listed) is not None
+    began = time.monotonic()
+    assert 0 < len(cache_rules.fault_in_list(listed)) < 1000
+    assert time.monotonic() - began < 30
+
+
+def test_a_path_as_long_as_systems_allow_is_taken():
+    for path in ("a" * 255, "/".join(["a" * 38] * 100)):
+        assert cache_rules.fault_in_list([{"relpath": path, "md5": HASH}]) is None
 
 
 @given(st.text("ab./\\\0 ~", max_size=12))
@@ -169,7 +193,7 @@ def test_only_entries_names_are_taken_from_a_remote(path, taken, capsys):
     assert (repr(path) in capsys.readouterr().err) is not taken
 
 
-def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
+def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys, monkeypatch):
     """Each guard, at the place where DVC itself calls: another version may have moved it."""
     from dvc.stage.cache import StageCache
     from dvc_data.hashfile import load
@@ -183,11 +207,16 @@ def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
     guard_dvc()
     store = get_odb(LocalFileSystem(), str(tmp_path))
     (tmp_path / HASH[:2]).mkdir()
-    listed = [{"relpath": "../x", "md5": HASH}]
-    (tmp_path / HASH[:2] / f"{HASH[2:]}.dir").write_text(json.dumps(listed))
-    with pytest.raises(ObjectFormatError, match="no file of the folder"):
-        load(store, HashInfo("md5", f"{HASH}.dir"))
-    assert "'../x'" in capsys.readouterr().err
+    monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "1")
+    for written, said in (
+        (json.dumps([{"relpath": "../x", "md5": HASH}]), "'../x', which is no file of the folder"),
+        ("[" * 200_000 + "]" * 200_000, "is nested too deeply"),
+        ("[" + " " * 1_000_000 + "]", "raise limits.text_mb"),
+    ):
+        (tmp_path / HASH[:2] / f"{HASH[2:]}.dir").write_text(written)
+        with pytest.raises(ObjectFormatError, match=said):
+            load(store, HashInfo("md5", f"{HASH}.dir"))
+        assert said in capsys.readouterr().err
     with pytest.raises(ObjectFormatError, match="no object's hash"):
         store.check("..//../x")
     for name in ("_load_cache", "transfer"):

@@ -45,7 +45,7 @@ class TestPoint:
 
     @pytest.fixture
     def supervise(self, sweep, tmp_path, monkeypatch):
-        """Run a script as the point's process; how it went. The script's third word is where."""
+        """Run a script as the point's process; how it went. The script's fourth word is where."""
         here, log = tmp_path / "here", tmp_path / "log.txt"
         (here / ANSWER).parent.mkdir(parents=True)
         sweep.folder.mkdir(parents=True)
@@ -88,7 +88,7 @@ class TestPoint:
         self, supervise, tmp_path, answered, answer
     ):
         write_json(tmp_path / "answer", vars(answered))
-        assert supervise(f'cp {tmp_path}/answer "$3/{ANSWER}"') == (answer or answered)
+        assert supervise(f'cp {tmp_path}/answer "$4/{ANSWER}"') == (answer or answered)
 
     def test_it_is_started_apart_with_its_log_its_lock_and_this_source(
         self, supervise, tmp_path, monkeypatch

@@ -299,6 +299,23 @@ class TestRunning:
         assert "Sweep s" in (sweep.folder / "index.html").read_text()
         assert "./s/index.html" in (sweep.folder.parent / "index.html").read_text()
 
+    @pytest.mark.parametrize(
+        "link", ["sweeps", "sweeps/s", "sweeps/s/points", "sweeps/s/hydra/multirun.yaml"]
+    )
+    def test_nothing_is_written_through_a_link(self, sweep, monkeypatch, link):
+        elsewhere = sweep.project / "elsewhere"
+        for name in ("table.csv", "index.html", "s/table.csv", "points/0000/log.txt"):
+            (elsewhere / name).parent.mkdir(parents=True, exist_ok=True)
+            (elsewhere / name).write_text("of the user")
+        (sweep.project / link).parent.mkdir(parents=True, exist_ok=True)
+        (sweep.project / link).symlink_to(elsewhere)
+        monkeypatch.setattr(app, "launch", lambda *_: "")
+        before = sorted(elsewhere.rglob("*"))
+        with pytest.raises(UserError, match=f"{link} is a symbolic link"):
+            app.run(sweep, points_of(1), [], BASIC)
+        assert sorted(elsewhere.rglob("*")) == before
+        assert {p.read_text() for p in before if p.is_file()} == {"of the user"}
+
     def test_one_that_runs_already_is_left_alone(self, sweep, monkeypatch):
         with held(sweep.lock), pytest.raises(UserError, match="s is running already"):
             self.run(monkeypatch, sweep, points_of(1), lambda *_: pytest.fail("launched"))

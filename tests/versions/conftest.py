@@ -14,7 +14,6 @@ def project(tmp_path, monkeypatch):
     """A folder with parameters and one environment, which is not made; the folder of work."""
     shutil.copy(ROOT / "params.yaml", tmp_path)
     write_definition(tmp_path)
-    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

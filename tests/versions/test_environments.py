@@ -22,6 +22,7 @@ from asterism.libraries.adapters.environments import environment, interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.versions import making
 from real_environments import make_or_skip
+from rights import entered_by_others
 
 ROOT = Path(__file__).parents[2]
 OVER = """\
@@ -151,6 +152,45 @@ print(len([LIBRARIES[n] for n in LIBRARIES]), len([CONVERTERS[n] for n in CONVER
     assert libraries >= 10 and converters >= 3
 
 
+def in_the_saved_state(folder):
+    """A program in every place below ``state.root`` that names of environments lead to."""
+    made = environment("onnxruntime@0.1").folder
+    link = Path(interpreter_of("onnxruntime@0.1").source) if made.exists() else made
+    for name in (f"{made.name}/bin/python", f"{link.name}/asterism/__init__.py"):
+        path = folder / "state/environments" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("planted")
+        path.chmod(0o755)
+
+
+def test_no_program_below_the_saved_state_is_run(project):
+    in_the_saved_state(project)
+    with pytest.raises(UserError, match=r"`asterism environments onnxruntime@0\.1 --make`"):
+        interpreter_of("onnxruntime@0.1")
+    install(project)
+    in_the_saved_state(project)
+    found = interpreter_of("onnxruntime@0.1")
+    for path in (found.executable, found.source):
+        assert Path(path).is_relative_to(project / "programs")
+
+
+@pytest.mark.parametrize("place", ["", "environments", "environments/{name}/bin"])
+def test_an_environment_that_others_can_write_to_is_neither_run_nor_made(
+    project, monkeypatch, place
+):
+    with entered_by_others() as folder:
+        monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(folder))
+        install(project)
+        made = environment("onnxruntime@0.1")
+        assert interpreter_of("onnxruntime@0.1").executable == str(made.python)
+        (folder / place.format(name=made.folder.name)).chmod(0o777)
+        with pytest.raises(UserError, match=r"chmod go-w .*programs\.root"):
+            interpreter_of("onnxruntime@0.1")
+        if place in ("", "environments"):
+            with pytest.raises(UserError, match=r"chmod go-w .*programs\.root"):
+                making.make(made, print)
+
+
 def test_removing_frees_the_space_and_can_be_repeated(old_runtime):
     said = []
     assert environment("onnxruntime@0.1").is_made
@@ -158,7 +198,7 @@ def test_removing_frees_the_space_and_can_be_repeated(old_runtime):
     assert not environment("onnxruntime@0.1").is_made
     making.remove(environment("onnxruntime@0.1"), said.append)
     assert said[1] == "onnxruntime@0.1 is not made"
-    assert list((old_runtime / "state/environments").iterdir()) == []
+    assert list((old_runtime / "programs/environments").iterdir()) == []
 
 
 def test_what_is_made_is_not_made_again(old_runtime):

@@ -83,7 +83,7 @@ def test_scripts_are_programs_and_the_converters_writes_what_the_stage_writes(tm
 def pool(tmp_path_factory):
     """Workers of both libraries, one in an environment made as a user makes it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASTERISM_STATE_ROOT", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("ASTERISM_PROGRAMS_ROOT", str(tmp_path_factory.mktemp("programs")))
         patch.chdir(ROOT)
         make_or_skip(NAME)
         with WorkerPool(BACKENDS, Limits(240.0, 3000)) as started:

@@ -35,10 +35,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A state root with the environment, made as a user makes it."""
-    folder = tmp_path_factory.mktemp("state")
+    """A folder of programs with the environment, made as a user makes it."""
+    folder = tmp_path_factory.mktemp("programs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASTERISM_STATE_ROOT", str(folder))
+        patch.setenv("ASTERISM_PROGRAMS_ROOT", str(folder))
         patch.chdir(ROOT)
         make_or_skip(OLD)
     return folder
@@ -46,7 +46,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def state(made, monkeypatch):
-    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(made))
+    monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(made))
     monkeypatch.chdir(ROOT)
 
 

@@ -214,6 +214,18 @@ def test_all_inputs_are_taken_where_no_fewer_are_wanted(limit):
     assert drawn(given, limit, 0) is given
 
 
+@pytest.mark.parametrize("label", [3, -1, 10**15])
+def test_a_label_that_no_model_can_answer_is_named(pair, tmp_path, label):
+    labels = np.zeros(len(ITEMS), np.int64)
+    labels[4] = label
+    np.savez(tmp_path / "inputs.npz", inputs=ITEMS, labels=labels)
+    with (
+        pytest.raises(UserError, match=f"the label {label}, and the models tell 3 classes apart"),
+        open_vetted(pair(comparison=TOP_LABEL), 0),
+    ):
+        pass
+
+
 def test_drawn_inputs_keep_their_labels_names_and_order():
     given = GivenInputs("tensors", ITEMS, np.arange(30), ("b", "c"), tuple(range(30)), ("a note",))
     found = drawn(given, 12, 0)

@@ -1,5 +1,6 @@
 """Agreement and verdict: counted as a person would, and decided by the ends of intervals."""
 
+import time
 from collections import Counter
 from dataclasses import replace
 from math import log
@@ -102,6 +103,14 @@ def test_agreement_is_what_is_counted_one_by_one(labelled):
         assert quantile["median"] == pytest.approx(np.median(values), abs=1e-5)
         assert quantile["largest"] == pytest.approx(max(values), abs=1e-5)
     assert Agreement.from_json(found.to_json()) == found
+
+
+def test_what_agreement_takes_does_not_grow_with_the_square_of_the_labels():
+    count = 150_000
+    rows, zeros = np.full((count, 2), 0.5, np.float32), np.zeros(count, np.float32)
+    began = time.monotonic()
+    found = measure_agreement(rows, rows, zeros > 0, zeros, np.arange(count), True, 0.9)
+    assert len(found.classes) == count and time.monotonic() - began < 30
 
 
 def test_outputs_that_are_no_scores_have_no_classes():

@@ -67,7 +67,8 @@ def findings(
 def collect_findings(
     folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
     pieces: Annotated[
-        Path | None, typer.Option(help="Of `asterism campaign`; default: campaign/ in state.root.")
+        Path | None,
+        typer.Option(help="Of `asterism campaign`; default: campaign/ in programs.root."),
     ] = None,
     operators: Annotated[
         list[str] | None,
@@ -180,7 +181,7 @@ def campaign(
         str, typer.Option(help="Of conf/experiment: backends, inputs and budgets.")
     ] = "library_campaign",
     folder: Annotated[
-        Path | None, typer.Option(help="Of the pieces; default: campaign/ below state.root.")
+        Path | None, typer.Option(help="Of the pieces; default: campaign/ below programs.root.")
     ] = None,
     collection: Annotated[
         Path, typer.Option(help="What it holds is passed over, and what ran for it not run again.")
@@ -193,8 +194,7 @@ def campaign(
     Started several times, side by side, it shares the models out.
     Then `asterism collect-findings` takes what was found.
     """
-    from asterism.core.settings.machine import state_root
-    from asterism.findings.campaign import run_pieces
+    from asterism.findings.campaign import folder_of_pieces, run_pieces
     from asterism.findings.collecting import collected, unique_of
     from asterism.findings.entry import read_entries
     from asterism.findings.gathering import facts_of, settings_of
@@ -205,7 +205,7 @@ def campaign(
     settings = settings_of(experiment)
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
-    target = folder or state_root() / "campaign"
+    target = folder_of_pieces(folder)
     elsewhere = facts_of(collection)["pieces"]
     known = unique_of(collected(collection, read_entries(collection)))
     shown = run_pieces(models, size, settings, target, elsewhere, known)
@@ -238,7 +238,7 @@ def call_functions(
     the command goes on where it was ended. Then `asterism collect-findings --calls torch` takes
     what was found.
     """
-    from asterism.core.settings.machine import state_root
+    from asterism.core.resuming import saved_folders
     from asterism.core.workers.worker import Limits
     from asterism.findings.calls.campaign import CALLS, Runners, run_calls
     from asterism.findings.calls.distinct import FINDINGS
@@ -253,7 +253,7 @@ def call_functions(
     elsewhere = facts_of(collection).get("calls", {})
     with Runners(framework, limits, settings.judge) as runners:
         calls = calls_of(framework, table or [])
-        shown = run_calls(calls, names, runners, state_root() / CALLS, elsewhere)
+        shown = run_calls(calls, names, runners, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):
             if one.word in FINDINGS:
                 say(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}")

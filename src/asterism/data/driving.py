@@ -133,8 +133,8 @@ def _read_log(path: Path, params: DrivingParams) -> tuple[list[str], list[float]
             raise UserError(f"{path}: row {number} names no image")
         names.append(row[params.image_column])
         angles.append(_number(row[params.angle_column]))
-        if not math.isfinite(angles[-1]):
-            raise UserError(f"{path}: row {number} has no number as its angle")
+        if not abs(angles[-1]) <= np.finfo(np.float32).max:
+            raise UserError(f"{path}: row {number} has no number as its angle, or one too large")
     if len(rows) < 2:
         raise UserError(f"{path} needs at least two rows")
     return names, angles

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.data.classes import require_few
 from asterism.data.dataset import Dataset
 
 
@@ -27,7 +28,8 @@ def labelled(
         path: where they come from, for messages.
 
     Raises:
-        UserError: labels of the wrong form or out of range, or a class without a training input.
+        UserError: labels of the wrong form or out of range, too many classes, or a class without a
+            training input.
     """
     train_labels, test_labels = (
         _labels(array, len(own), path, key)
@@ -42,6 +44,7 @@ def labelled(
             f"{'image' if kind == 'images' else 'input'} has the label "
             f"{absent[0]}; number the classes from 0 without gaps"
         )
+    require_few(classes, str(path))
     if classes < 2:
         raise UserError(f"{path}: train_labels hold one class only; at least two are needed")
     if int(test_labels.max()) >= classes:

@@ -23,6 +23,7 @@ def examine(root: Path) -> list[Check]:
         hardware.cores(),
         hardware.memory(),
         *hardware.disks(),
+        hardware.own_programs(),
         hardware.graphics(),
         *project.project(root),
     ]

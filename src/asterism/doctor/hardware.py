@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from asterism.core.files.own_folders import require_own
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.doctor.check import Check, Status
@@ -72,6 +73,17 @@ def disks() -> list[Check]:
     for name, folder in places.items():
         checks.append(_disk(name, folder))
     return checks
+
+
+def own_programs() -> Check:
+    """Whether nobody else can write to what Asterism runs, beside what is installed."""
+    try:
+        folder = machine.programs_root()
+        if folder.exists():
+            require_own(folder)
+    except UserError as error:
+        return Check("programs.root", "error", str(error))
+    return Check("programs.root", "ok", str(folder))
 
 
 def _disk(name: str, folder: Path) -> Check:

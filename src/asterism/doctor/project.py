@@ -10,7 +10,11 @@ from asterism.core.files.locks import is_held
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.doctor.check import Check
-from asterism.dvc_hydra.left_locks import locks_of_dvc, temporary_experiments
+from asterism.dvc_hydra.left_locks import (
+    locks_of_dvc,
+    require_usable,
+    temporary_experiments,
+)
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import check_code
 from asterism.sweep.pipeline import lock_folder
@@ -86,6 +90,10 @@ def remote(root: Path) -> Check:
 
 def locks(root: Path) -> list[Check]:
     """Locks of DVC, git and this project, and workspaces that killed commands left."""
+    try:
+        require_usable(root)
+    except UserError as error:
+        return [Check("lock of DVC", "error", str(error), "every run needs it")]
     checks = []
     for lock in locks_of_dvc(root):
         if lock.in_use:

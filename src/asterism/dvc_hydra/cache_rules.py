@@ -8,8 +8,8 @@ pipeline; :mod:`asterism.dvc_hydra.guard` applies them.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
+from reprlib import Repr
 from typing import Any
 
 import yaml
@@ -37,6 +37,17 @@ _OBJECT_NAME = re.compile(r"[0-9A-Za-z]+(\.dir)?")
 #: No files' names, and those by which git and DVC take a folder for a repository, whose settings
 #: may name programs.
 _SETTINGS = {"", ".", "..", ".git", ".dvc", ".dvcignore"}
+
+#: Control characters would reach the terminal of whoever is told of the file, and halves of
+#: surrogate pairs are in no file's name.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+#: Parts of a path, and bytes of one of them and of all, beyond which DVC or the system fails.
+_MOST_PARTS, _LONGEST_PART, _LONGEST_PATH = 100, 255, 4000
+
+#: What a message quotes of a value of any size and depth.
+_quoted = Repr()
+_quoted.maxstring = _quoted.maxother = 200
 
 #: Git takes a folder with this file for a repository too.
 _BARE = "head"
@@ -115,12 +126,12 @@ def fault_in_list(listed: Any) -> str | None:
         if not isinstance(item, Mapping):
             return "it is no list of files"
         path, digest = item.get("relpath"), item.get("md5")
-        if not isinstance(path, str) or not all(_is_plain(part) for part in path.split("/")):
-            return f"it names {path!r}, which is no file of the folder"
+        if not isinstance(path, str) or not _is_plain_path(path):
+            return f"it names {_quoted.repr(path)}, which is no file of the folder"
         if path.split("/")[-1].casefold() == _BARE:
-            return f"it names {path!r}, by which git takes a folder for a repository"
+            return f"it names {_quoted.repr(path)}, by which git takes a folder for a repository"
         if not isinstance(digest, str) or not _FILE.fullmatch(digest):
-            return f"its file {path!r} has no hash, but {digest!r}"
+            return f"its file {_quoted.repr(path)} has no hash, but {_quoted.repr(digest)}"
     return None
 
 
@@ -129,10 +140,16 @@ def is_object_name(name: str) -> bool:
     return _OBJECT_NAME.fullmatch(name) is not None
 
 
-def _is_plain(part: str) -> bool:
-    """Whether a part of a path names a file or a folder that no tool takes for its settings.
+def _is_plain_path(path: str) -> bool:
+    """Whether every system can have a file of that path, and each of its parts is plain."""
+    if len(path) > _LONGEST_PATH or _UNPRINTABLE.search(path):
+        return False
+    parts = path.split("/")
+    longest = max(len(part.encode()) for part in parts)
+    fits = len(parts) <= _MOST_PARTS and longest <= _LONGEST_PART
+    return fits and len(path.encode()) <= _LONGEST_PATH and all(map(_is_plain, parts))
 
-    Control characters would reach the terminal of whoever is told of the file.
-    """
-    settings = part.casefold() in _SETTINGS
-    return not settings and not any(unicodedata.category(letter) == "Cc" for letter in part)
+
+def _is_plain(part: str) -> bool:
+    """Whether a part of a path names a file or a folder that no tool takes for its settings."""
+    return part.casefold() not in _SETTINGS and not _UNPRINTABLE.search(part)

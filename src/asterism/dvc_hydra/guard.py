@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.limits import require_room
+from asterism.core.files.own_folders import own_folder
+from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
+from asterism.core.settings import machine
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.stage import Stage
 
@@ -29,6 +33,7 @@ def guard_dvc() -> None:
     _guard_paths()
     _guard_transfers()
     _guard_revisions()
+    _guard_memory()
 
 
 def clean(repository: Any) -> None:
@@ -46,7 +51,7 @@ def require_results(root: Path, stages: Iterable[Stage]) -> None:
     """Reject stages with outputs outside the results' folders: DVC deletes outputs before a run.
 
     Raises:
-        UserError: it names the stage and the path.
+        UserError: it names the stage and the path, or a link on the way to one.
     """
     for stage in stages:
         for output in stage.outputs:
@@ -56,6 +61,7 @@ def require_results(root: Path, stages: Iterable[Stage]) -> None:
                     f"dvc.yaml: stage {stage.name} writes {path!r}, but stages write only "
                     f"below {', '.join(cache_rules.RESULTS)}"
                 )
+            require_no_link(root, (root / path).parent)
 
 
 def _guard_entries() -> None:
@@ -88,15 +94,29 @@ def _guard_lists() -> None:
     from dvc_objects.errors import ObjectFormatError
 
     tree: Any = Tree
-    own = tree.from_list.__func__
+    own, own_load = tree.from_list.__func__, tree.load.__func__
+
+    def load(cls: Any, odb: Any, hash_info: Any, hash_name: str | None = None) -> Any:
+        obj = odb.get(hash_info.value)
+        try:
+            require_room(obj.fs.size(obj.path) or 0, "limits.text_mb", f"{obj.path} has a size")
+            return own_load(cls, odb, hash_info, hash_name)
+        except UserError as error:
+            reason = str(error)
+        except RecursionError:
+            reason = f"{obj.path} is nested too deeply"
+        raise _rejected(reason)
 
     def from_list(cls: Any, listed: Any, hash_name: str | None = None) -> Any:
         if reason := cache_rules.fault_in_list(listed):
-            _say(f"a list of a folder's files is not used: {reason}")
-            raise ObjectFormatError(reason)  # as of a damaged one: the stage runs
+            raise _rejected(reason)
         return own(cls, listed, hash_name=hash_name)
 
-    tree.from_list = classmethod(from_list)
+    def _rejected(reason: str) -> Exception:
+        _say(f"a list of a folder's files is not used: {reason}")
+        return ObjectFormatError(reason)  # as of a damaged one: the stage runs
+
+    tree.from_list, tree.load = classmethod(from_list), classmethod(load)
 
 
 def _guard_paths() -> None:
@@ -158,6 +178,23 @@ def _guard_revisions() -> None:
 
     Repo._reset = keep_config
     read_all.from_repo = classmethod(from_repo)
+
+
+def _guard_memory() -> None:
+    """What DVC remembers of a workspace lies in a folder of the user's own.
+
+    By default it lies in a folder of the machine that DVC lets everybody write to, in files from
+    which it unpickles.
+    """
+    from dvc import dirs
+
+    module: Any = dirs
+    find = module.site_cache_dir
+
+    def site_cache_dir(configured: str | None = None) -> str:
+        return str(find(configured or str(own_folder(machine.programs_root() / "dvc"))))
+
+    module.site_cache_dir = site_cache_dir
 
 
 def _leads_elsewhere(stage: Any) -> bool:

@@ -9,9 +9,14 @@ import psutil
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.locks import is_held
+from asterism.core.files.plain_files import require_no_link, require_plain_file
 from asterism.core.messages.errors import UserError
 
 _TEMPORARY = Path(".dvc/tmp")
+
+
+#: Files that DVC opens in a way that fails, waits or writes elsewhere where they are no files.
+_FILES = ("lock", "rwlock", "rwlock.lock", "btime")
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,17 @@ class LeftLock:
     path: Path
     in_use: bool
     holder: str
+
+
+def require_usable(project: Path) -> None:
+    """Reject a workspace where something else lies in the place of DVC's locks.
+
+    Raises:
+        UserError: it names it.
+    """
+    require_no_link(project, project / _TEMPORARY)
+    for name in _FILES:
+        require_plain_file(project / _TEMPORARY / name)
 
 
 def locks_of_dvc(project: Path) -> list[LeftLock]:

@@ -14,6 +14,7 @@ from asterism.dvc_hydra import guard, lockfile
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.dvc_hydra.errors import errors_of_dvc
+from asterism.dvc_hydra.left_locks import require_usable
 from asterism.dvc_hydra.stage import Stage
 
 #: The file that defines the pipeline.
@@ -153,6 +154,7 @@ def open_repository(root: Path) -> Iterator[Repository]:
     from dvc.repo import Repo
 
     guard.guard_dvc()
+    require_usable(root)
     with chdir(root):
         try:
             opened = Repo(str(root), _wait_for_lock=True)

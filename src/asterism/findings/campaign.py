@@ -20,9 +20,11 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.locks import held_now
+from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import ALONE
+from asterism.core.settings import machine
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
@@ -54,6 +56,15 @@ class Settings(ParameterSection):
     execute: ExecuteParams
     judge: JudgeParams
     triage: TriageParams
+
+
+def folder_of_pieces(given: Path | None) -> Path:
+    """The folder that the user has named, or one below ``programs.root``: pieces hold scripts.
+
+    Raises:
+        UserError: others can write to it.
+    """
+    return own_folder(given or machine.programs_root() / "campaign")
 
 
 def run_pieces(

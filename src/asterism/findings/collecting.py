@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing
+from asterism.core.files.own_folders import require_own
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
 from asterism.findings.checking import check_status
@@ -78,11 +79,13 @@ def candidates_of(
         known: issues and limits of today by a part of the signature: triage may have known fewer.
 
     Raises:
-        UserError: the folder holds no list of findings, or a damaged one.
+        UserError: the folder holds no list of findings or a damaged one, or others can write to a
+            script.
     """
     found = []
     for value in read_json(triaged / UNIQUE):
         folder = triaged / value["folder"]
+        require_own(folder / CHECK)
         issue = issue_of(known, value["signature"], Finding.from_json(value["finding"]))
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1

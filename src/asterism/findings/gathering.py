@@ -15,13 +15,19 @@ from asterism.core.files.records import read_record
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
-from asterism.core.settings.machine import state_root
+from asterism.core.resuming import saved_folders
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.campaign import CALLS, Runners, totals
 from asterism.findings.calls.candidates import write_call_candidates
 from asterism.findings.calls.judging import HANGS
-from asterism.findings.campaign import TRIAGED, Settings, finished, pieces_of
+from asterism.findings.campaign import (
+    TRIAGED,
+    Settings,
+    finished,
+    folder_of_pieces,
+    pieces_of,
+)
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
@@ -62,7 +68,7 @@ def gather(
 
     Args:
         collection: its folder.
-        pieces: of a campaign; None for those below ``state.root``.
+        pieces: of a campaign; None for those below ``programs.root``.
         comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
         frameworks: whose calls are looked through.
         only: parts of signatures, one of which a finding of a call must have; none for all.
@@ -85,7 +91,7 @@ def gather(
             found, models = _of_operators(given, settings, Path(scratch), noted)
             candidates += found
             compared += models
-        folder = pieces or state_root() / "campaign"
+        folder = folder_of_pieces(pieces)
         for piece in progress(finished(folder), label="reading", unit="piece"):
             candidates += candidates_of(piece / TRIAGED, outcome, issues)
         fresh = [c for c in candidates if c.entry.signature not in noted]
@@ -114,7 +120,7 @@ def gather(
     note_phases(collection)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
-    facts["calls"] = totals(state_root() / CALLS, facts.get("calls", {}))
+    facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))
     facts["pieces"] = pieces_of(folder, facts["pieces"])
     if any("names" in piece for piece in facts["pieces"]):
         facts["coverage"] = _coverage(facts["pieces"], settings.seed)
@@ -177,7 +183,7 @@ def _of_calls(
     """New confirmed findings of a framework's calls, as each is confirmed."""
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     with Runners(framework, limits, settings.judge) as runners:
-        parts, folder = _documented(settings), state_root() / CALLS
+        parts, folder = _documented(settings), saved_folders.place(CALLS)
         made = write_call_candidates(folder, framework, runners, noted, parts, scratch, only)
         for found in made:
             if found is None:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from asterism.config import Params, compose
-from asterism.core.files.artifacts import read_json, replacing, write_arrays, write_json
+from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.core.messages.errors import concerning
 from asterism.core.parameters.construction import options_of
 from asterism.core.parameters.params import validate
 from asterism.core.randomness.random_streams import stream
-from asterism.core.settings import machine
+from asterism.core.resuming import saved_folders
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.feeding import Feed
@@ -37,6 +37,8 @@ from asterism.vetting.params import VetParams
 _LIBRARIES = ("numpy", "onnx", "onnxruntime", "pillow", "tensorflow")
 #: Of all that is drawn for inputs.
 _SEED = 0
+#: What made files are made by, and their names.
+_MADE = "made.json"
 
 
 @dataclass(frozen=True)
@@ -66,17 +68,33 @@ def prepare(name: str, pair: RealPair, conf: Path) -> PreparedPair:
         UserError: a wheel, a package of Debian or a library is missing, or a file is not the one
             that the registry knows.
     """
-    folder = machine.state_root() / "pairs" / "made" / name
-    facts, key = folder / "made.json", _key(pair)
+    folder, key = saved_folders.place("pairs", "made", name), _key(pair)
+
+    def make(temporary: Path) -> None:
+        made = _make(name, pair, conf, temporary)
+        write_json(temporary / _MADE, {"key": key, "files": made})
+
     with concerning(f"pair {name}"):
-        if not facts.exists() or read_json(facts).get("key") != key:
-            with replacing(folder) as temporary:
-                temporary.mkdir()
-                made = _make(name, pair, conf, temporary)
-                write_json(temporary / facts.name, {"key": key, "files": made})
-        files = [folder / file for file in read_json(facts)["files"]]
+        if not folder.exists() or _made_by(key, folder) is None:
+            saved_folders.write(folder, make)
+        files = _made_by(key, folder)
+        assert files is not None
         overrides, said = vet_overrides(_request(pair, files), conf)
     return PreparedPair(tuple(overrides), tuple(said), vet_params(conf, overrides))
+
+
+def _made_by(key: str, folder: Path) -> list[Path] | None:
+    """The files of a folder that is whole, if they were made by this key."""
+
+    def read(folder: Path) -> list[Path] | None:
+        facts = read_json(folder / _MADE)
+        names = map(saved_folders.checked_name, facts["files"])
+        return [folder / name for name in names] if facts["key"] == key else None
+
+    try:
+        return saved_folders.read(folder, read)
+    except saved_folders.DamagedError:  # it can be made again
+        return None
 
 
 def vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:

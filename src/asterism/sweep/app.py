@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.locks import held_now
+from asterism.core.files.plain_files import require_no_link, require_no_links_in
 from asterism.core.files.records import read_record
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError, naming
@@ -151,9 +152,11 @@ def run(
         0 when every point finished, 1 when one failed, 130 when the sweep was interrupted.
 
     Raises:
-        UserError: a sweep of this name is running, no point began, or
-            see :func:`~asterism.sweep.launch.groups`.
+        UserError: a sweep of this name is running, a link leads out of its folder, no point
+            began, or see :func:`~asterism.sweep.launch.groups`.
     """
+    require_no_link(sweep.project, sweep.folder)
+    require_no_links_in(sweep.folder)
     try:
         with held_now(sweep.lock):
             return _run(sweep, points, overrides, launcher)
@@ -180,7 +183,7 @@ def _run(
             f"{ending}, then try again"
         )
     sweep.stop.unlink(missing_ok=True)
-    shutil.rmtree(sweep.folder / "points", ignore_errors=True)
+    remove_tree(sweep.folder / "points")
     write_points(sweep, points)
     on_slurm = launcher_name(launcher) == "slurm"
     interrupted = False

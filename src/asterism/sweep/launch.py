@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from asterism.core.files.removing import remove_tree
 from asterism.dvc_hydra.composition import store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
 from asterism.sweep import resources, worker, workspace
@@ -54,7 +54,7 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
         )
         return worker.plan_of_points(here, [point.composition for point in points])
     finally:
-        shutil.rmtree(here, ignore_errors=True)
+        remove_tree(here)
 
 
 def groups(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -> list[Group]:

@@ -18,6 +18,7 @@ from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.report.page import SWEEPS
@@ -150,7 +151,7 @@ class Sweep:
 
 def write_points(sweep: Sweep, points: Sequence[Point]) -> None:
     """Leave composed points where the launcher's processes find them by their numbers."""
-    shutil.rmtree(sweep.point_file(0).parent, ignore_errors=True)
+    remove_tree(sweep.point_file(0).parent)
     for point in points:
         write_json(sweep.point_file(point.number), asdict(point))
 
@@ -209,7 +210,7 @@ def _in_workspace(
             _keep(here, folder, sweep.kept)
             return answer, read_metrics(here / "metrics") if answer.status == "finished" else {}
         finally:
-            shutil.rmtree(here, ignore_errors=True)
+            remove_tree(here)
 
 
 def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> Answer:
@@ -235,7 +236,7 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> Answer:
 
     It holds the point's lock along: where a launcher kills this process, the sweep waits for it.
     """
-    command = [sys.executable, "-m", "asterism.sweep.worker", str(here)]
+    command = [sys.executable, "-P", "-m", "asterism.sweep.worker", str(here)]
     source = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
     with log.open("wb") as stream:
@@ -277,7 +278,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _keep(here: Path, folder: Path, kept: Sequence[str]) -> None:
     """What stays of a point's workspace: its logs, report, vetted pair, and what is to be kept."""
-    shutil.rmtree(folder / KEPT, ignore_errors=True)
+    remove_tree(folder / KEPT)
     found = (path for pattern in kept for path in sorted(here.glob(pattern)))
     for path in filter(Path.is_file, found):
         target = folder / KEPT / path.relative_to(here)

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from asterism.core.files.plain_files import require_no_link
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.local_settings import use_cache
 
@@ -94,9 +96,10 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
         cache: the project's DVC cache.
 
     Raises:
-        UserError: git rejects.
+        UserError: git rejects, or a link leads out of the project.
     """
-    shutil.rmtree(target, ignore_errors=True)
+    require_no_link(root, target)
+    remove_tree(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
     git(target, "checkout", "--quiet", "--detach", revision)

@@ -17,10 +17,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from asterism.core.files.locks import held
+from asterism.core.files.own_folders import own_folder
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.libraries.adapters.environments import Environment, installed_packages
+from asterism.libraries.adapters.environments import (
+    Environment,
+    folder_of_all,
+    installed_packages,
+)
 
 #: What an environment's Python says of itself.
 _VERSION = "import json, sys; print(json.dumps(sys.version_info[:2]))"
@@ -37,8 +42,10 @@ def make(wanted: Environment, say: Callable[[str], None]) -> None:
         say: told what it costs, before and after.
 
     Raises:
-        UserError: its Python is not on this machine, or a package cannot be installed.
+        UserError: its Python is not on this machine, a package cannot be installed, or others can
+            write to where it would lie.
     """
+    own_folder(folder_of_all())
     folder = wanted.folder
     with held(folder.with_name(f"{folder.name}.lock")):
         if wanted.is_made:
@@ -50,10 +57,12 @@ def make(wanted: Environment, say: Callable[[str], None]) -> None:
         downloads.mkdir(exist_ok=True)
         with scratch_beside(folder) as scratch:
             made = scratch / folder.name
-            _run([python, "-m", "venv", str(made)], f"no environment could be made by {python}")
+            _run(
+                [python, "-I", "-m", "venv", str(made)], f"no environment could be made by {python}"
+            )
             pinned = scratch / "requirements.txt"
             pinned.write_text("\n".join(wanted.definition.requirements) + "\n", encoding="utf-8")
-            pip = [str(made / "bin/python"), "-m", "pip", "--disable-pip-version-check", "-q"]
+            pip = [str(made / "bin/python"), "-I", "-m", "pip", "--disable-pip-version-check", "-q"]
             failed = f"the packages of {wanted.name} cannot be installed"
             _run([*pip, "download", "--no-deps", "-d", str(downloads), "-r", str(pinned)], failed)
             offline = ["--no-deps", "--no-index", "--find-links", str(downloads)]
@@ -126,7 +135,13 @@ def _run(command: list[str], failed: str) -> None:
     # What is set for this process' Python and for its packages does not hold for another one.
     given = {n: v for n, v in os.environ.items() if n not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=given, check=False
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=given,
+        umask=0o077,  # what is run is nobody else's to change
+        check=False,
     )
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]

@@ -123,7 +123,9 @@ def _directions(
 def _by_class(
     deviates: NDArray[np.bool_], classes: NDArray[np.int64], confidence: float
 ) -> dict[int, Share]:
+    labels, places, counts = np.unique(classes, return_inverse=True, return_counts=True)
+    deviating = np.bincount(places[deviates], minlength=len(labels))
     return {
-        int(label): share_of(int(deviates[classes == label].sum()), int(n), confidence)
-        for label, n in zip(*np.unique(classes, return_counts=True), strict=True)
+        int(label): share_of(int(some), int(n), confidence)
+        for label, some, n in zip(labels, deviating, counts, strict=True)
     }

@@ -19,6 +19,7 @@ from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import GivenInputs, read_inputs
 from asterism.dflare.comparisons import ChosenComparison, build_comparison
 from asterism.dflare.comparisons.embeddings import Embedding
+from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import ChosenDomain, build_domain
 from asterism.dflare.pair import Answers, Pair
 from asterism.models.signatures.reading import read_signature
@@ -120,12 +121,25 @@ def _paired(
         )
     shape = next(iter(f.shapes.values())) if len(f.shapes) == 1 else (f.classes,)
     comparison = build_comparison(params.comparison, shape)
+    _require_labels(inputs, comparison, f.classes)
     pair = Pair(f, g)
     answers = pair.ask(inputs.items)
     if isinstance(comparison, Embedding):
         comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
     return Vetted(params, inputs, f, pair, comparison, notes, shape, answers)
+
+
+def _require_labels(inputs: GivenInputs, comparison: ChosenComparison, classes: int) -> None:
+    """Reject labels that the models cannot answer."""
+    if inputs.labels is None or not isinstance(comparison, TopLabel):
+        return
+    for label in (int(inputs.labels.min()), int(inputs.labels.max())):
+        if not 0 <= label < classes:
+            raise UserError(
+                f"the inputs have the label {label}, and the models tell {classes} classes apart: "
+                f"number the labels from 0 to {classes - 1}"
+            )
 
 
 def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:

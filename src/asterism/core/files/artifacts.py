@@ -31,6 +31,7 @@ from asterism.core.files.limits import (
     require_size,
 )
 from asterism.core.files.os_errors import writing_to
+from asterism.core.files.plain_files import require_inside
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
 
@@ -54,7 +55,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Works for a file and for a directory: the block creates either at the path it is given. What
     was written is flushed to the disk before it is moved, and its new name after that.
+
+    Raises:
+        UserError: a link on the way leads out of the project.
     """
+    require_inside(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_beside(path) as scratch:
         temporary = scratch / path.name

@@ -30,9 +30,9 @@ def flush(path: Path) -> None:
 
 
 def flush_names(folder: Path) -> None:
-    """Flush a folder's own list of names."""
+    """Flush the list of names of a folder, or of the one that a link names."""
     try:
-        _sync(folder)
+        _sync(folder.resolve())
     except OSError as error:
         if error.errno not in _CANNOT:
             raise

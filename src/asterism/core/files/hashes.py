@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from pathlib import Path
 
 from asterism.core.messages.errors import reading
@@ -21,7 +22,10 @@ def digest_of(path: Path) -> str:
         UserError: it cannot be read.
     """
     with reading(str(path)):
-        if not path.is_dir():
+        mode = path.stat().st_mode
+        if not stat.S_ISDIR(mode):
+            if not stat.S_ISREG(mode):  # to open a pipe would wait for its other end
+                raise OSError("it is no plain file")
             with path.open("rb") as content:
                 return hashlib.file_digest(content, "sha256").hexdigest()
         whole = hashlib.sha256()

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from asterism.core.files.plain_files import open_plain
+
 
 @contextmanager
 def held(path: Path) -> Iterator[int]:
@@ -20,6 +22,9 @@ def held(path: Path) -> Iterator[int]:
 
     Yields:
         Its descriptor: a process to which it is passed holds the lock too, until it ends.
+
+    Raises:
+        UserError: something else than a file lies there, here and in the functions below.
     """
     with _locked(path, fcntl.LOCK_EX) as descriptor:
         yield descriptor
@@ -56,12 +61,11 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def _locked(path: Path, how: int) -> Iterator[int]:
-    # Over NFS a shared lock needs a descriptor that reads, and an exclusive one that writes.
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            descriptor = os.open(path, flags, 0o666)
+            # Over NFS a shared lock needs a descriptor that reads, an exclusive one that writes.
+            descriptor = open_plain(path, os.O_RDWR)
         except FileNotFoundError:
             continue  # its folder was removed at this moment
         try:

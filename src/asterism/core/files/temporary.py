@@ -9,11 +9,12 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from asterism.core.files.removing import remove_tree
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def scratch_beside(path: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         os.close(lock)
 
 
@@ -54,7 +55,7 @@ def _remove_left(path: Path) -> None:
             lock = _open(folder)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder)
             finally:
                 os.close(lock)
 

@@ -161,7 +161,7 @@ class _AboveTheBar:
         self._stream.flush()
 
 
-class _LogFile(logging.FileHandler):
+class _LogFile(logging.StreamHandler[TextIO]):
     """A log without the lines for which the disk has no room: whoever writes results says so."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it so
@@ -169,26 +169,28 @@ class _LogFile(logging.FileHandler):
             super().handleError(record)
 
 
-def divert_native_messages(path: Path) -> None:
+def divert_native_messages(log: int) -> None:
     """Send what native libraries print to a file; what goes through Python stays here.
 
     TensorFlow prints about graphics cards before any setting of its can keep it from that. Where
     the interpreter crashes, the place is shown here.
+
+    Args:
+        log: descriptor of the file, which is closed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        for name, descriptor in (("stdout", 1), ("stderr", 2)):
-            screen = os.fdopen(os.dup(descriptor), "w", buffering=1, encoding="utf-8")
-            setattr(sys, name, EscapedStream(screen))
-            os.dup2(file.fileno(), descriptor)
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        screen = os.fdopen(os.dup(descriptor), "w", buffering=1, encoding="utf-8")
+        setattr(sys, name, EscapedStream(screen))
+        os.dup2(log, descriptor)
+    os.close(log)
     faulthandler.enable(sys.stderr)
 
 
-def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -> None:
-    """Readable lines to standard error and, where a file is given, JSON lines to it."""
+def configure_logging(log: int | None = None, level: int = logging.INFO) -> None:
+    """Readable lines to standard error, and JSON lines to a file whose descriptor is given."""
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="%H:%M:%S" if log_file is None else "iso"),
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if log is None else "iso"),
         structlog.processors.format_exc_info,
     ]
     screen = logging.StreamHandler(_AboveTheBar(sys.stderr))
@@ -204,9 +206,8 @@ def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -
         )
     )
     handlers: list[logging.Handler] = [screen]
-    if log_file is not None:
-        log_file.parent.mkdir(parents=True, exist_ok=True)
-        lines = _LogFile(log_file, mode="a", encoding="utf-8")
+    if log is not None:
+        lines = _LogFile(os.fdopen(log, "a", encoding="utf-8"))
         lines.setFormatter(
             structlog.stdlib.ProcessorFormatter(
                 foreign_pre_chain=shared,

@@ -16,6 +16,7 @@ from typing import Any
 from asterism.core.files.limits import read_within
 from asterism.core.files.locks import held
 from asterism.core.files.os_errors import writing_to
+from asterism.core.files.plain_files import open_plain
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 
@@ -76,8 +77,8 @@ class Journal:
 
     def _write(self, lines: list[bytes]) -> None:
         """Append lines, in the place of one that a kill has cut off."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        with writing_to(self._path), os.fdopen(os.open(self._path, flags, 0o666), "r+b") as file:
+        opened = open_plain(self._path, os.O_RDWR | os.O_APPEND)
+        with writing_to(self._path), os.fdopen(opened, "r+b") as file:
             if end := file.seek(0, os.SEEK_END):
                 file.seek(end - 1)
                 if file.read(1) != b"\n":

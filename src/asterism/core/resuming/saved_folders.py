@@ -12,17 +12,18 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
+from asterism.core.files import plain_files
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.limits import require_room
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
@@ -58,6 +59,13 @@ _WRONG = (
 )
 
 
+#: Rejections of the system that are about what lies there.
+_UNREADABLE = {
+    errno.EIO: "the disk cannot read it",
+    errno.ENAMETOOLONG: "its folders are nested too deeply",
+}
+
+
 class DamagedError(Exception):
     """A folder of saved state does not hold what was written."""
 
@@ -73,6 +81,17 @@ def checked_name(name: str) -> str:
             f"{name!r} cannot name a folder of saved state: use letters, digits, '_', '-' and '.'"
         )
     return name
+
+
+def place(*names: str) -> Path:
+    """Where something lies below the state's root, by the names of folders and of it.
+
+    Raises:
+        UserError: a link leads out of the state's root.
+    """
+    path = machine.state_root().joinpath(*names)
+    require_no_link(path)
+    return path
 
 
 def write(
@@ -127,9 +146,9 @@ def read(folder: Path, load: Callable[[Path], R]) -> R:
     except _WRONG as error:
         raise DamagedError(telling_line(str(error)) or type(error).__name__) from error
     except OSError as error:
-        if error.errno != errno.EIO:
+        if error.errno not in _UNREADABLE:
             raise
-        raise DamagedError("the disk cannot read it") from error
+        raise DamagedError(_UNREADABLE[error.errno]) from error
 
 
 def set_aside(folder: Path, reason: object) -> None:
@@ -152,11 +171,7 @@ def require_no_link(folder: Path) -> None:
     Raises:
         UserError: it names the link.
     """
-    place = machine.state_root()
-    for name in folder.relative_to(place).parts:
-        place /= name
-        if place.is_symlink():
-            raise UserError(f"{place} is a symbolic link, which nothing here follows: remove it")
+    plain_files.require_no_link(machine.state_root(), folder)
 
 
 def remove(path: Path) -> None:
@@ -184,11 +199,21 @@ def size(folder: Path) -> int:
     """Bytes of all files below a folder; links are counted and not followed."""
     total, waiting = 0, [folder]
     while waiting:
-        with suppress(FileNotFoundError), os.scandir(waiting.pop()) as entries:
+        # What lies too deep for a path is passed over.
+        with _unless(errno.ENOENT, errno.ENAMETOOLONG), os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 total += entry.stat(follow_symlinks=False).st_size
                 waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
     return total
+
+
+@contextmanager
+def _unless(*numbers: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise
 
 
 def _remove_in(parent: int, name: str) -> None:
@@ -197,7 +222,7 @@ def _remove_in(parent: int, name: str) -> None:
     except FileNotFoundError:
         pass
     except (IsADirectoryError, PermissionError):  # what systems answer for a folder
-        shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
+        remove_tree(name, parent)
 
 
 def _digests(folder: Path, known: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

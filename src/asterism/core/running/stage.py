@@ -20,6 +20,7 @@ from types import ModuleType
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.plain_files import open_log
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.extras import missing_extra
@@ -95,8 +96,8 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
 
 def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None:
     """Run the stage's script under its log, and note what it took."""
-    divert_native_messages(Path("logs") / f"{label}.native.log")
-    configure_logging(Path("logs") / f"{label}.jsonl")
+    divert_native_messages(open_log(Path("logs") / f"{label}.native.log"))
+    configure_logging(open_log(Path("logs") / f"{label}.jsonl"))
     started = time.perf_counter()
     footprint = Footprint()
     script = load_script(folder, name)
@@ -115,7 +116,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
 
 def _explain(folder: Path, name: str) -> None:
     """What the stage does, the variants that it has at present, and its parameters."""
-    divert_native_messages(Path(os.devnull))
+    divert_native_messages(os.open(os.devnull, os.O_WRONLY))
     script = load_script(folder, name)
     say(*(inspect.getdoc(script) or "").splitlines())
     with suppress(UserError):  # parameters that are wrong hide no help

@@ -39,7 +39,7 @@ _LIMITS_MB: dict[Limit, int] = {
     "limits.process_mb": 4000,
 }
 
-_KEYS = ("data.root", "state.root", "state.days", *_LIMITS_MB)
+_KEYS = ("data.root", "state.root", "state.days", "programs.root", *_LIMITS_MB)
 
 #: Days that a run of a long stage may lie unused below ``state.root``, where nothing else is set.
 _STATE_DAYS = 14.0
@@ -53,6 +53,11 @@ def data_root() -> Path:
 def state_root() -> Path:
     """Folder of checkpoints, outside every workspace so that they outlive it."""
     return _directory("state.root", _cache_folder)
+
+
+def programs_root() -> Path:
+    """Folder of what is run, of this user alone; see :mod:`asterism.core.files.own_folders`."""
+    return _directory("programs.root", _data_folder)
 
 
 def state_days() -> float:
@@ -103,7 +108,12 @@ def setting_behind(path: Path) -> str | None:
     Raises:
         UserError: ``machine.yaml`` is wrong.
     """
-    for key, root in (("data.root", data_root()), ("state.root", state_root())):
+    places = {
+        "data.root": data_root(),
+        "state.root": state_root(),
+        "programs.root": programs_root(),
+    }
+    for key, root in places.items():
         if path.is_relative_to(root) or root.is_relative_to(path):
             return key
     return None
@@ -152,6 +162,12 @@ def _cache_folder() -> Path:
     import platformdirs  # workers in an environment of their own have only NumPy
 
     return Path(platformdirs.user_cache_dir("asterism"))
+
+
+def _data_folder() -> Path:
+    import platformdirs  # as above
+
+    return Path(platformdirs.user_data_dir("asterism"))
 
 
 def _setting(key: str, project: Path) -> str | None:

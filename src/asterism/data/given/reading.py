@@ -17,6 +17,7 @@ from asterism.core.files.artifacts import read_array, read_arrays
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming, reading
+from asterism.data.classes import as_labels, numbered
 from asterism.data.given.kind import INPUT_KINDS, Shaping
 
 #: Names of the arrays of an .npz file: inputs and labels.
@@ -151,7 +152,7 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
             origins.append(file)
     with naming(path):
         array, changed = reader.stack(items, shaping)
-    found, classes = _labels(names, class_folders(path, origins), labels)
+    found, classes = _labels(path, names, class_folders(path, origins), labels)
     return GivenInputs(kind, array, found, classes, tuple(names), (*notes, *changed))
 
 
@@ -170,13 +171,13 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
     if own is not None and labels is None:
         if own.shape != (len(items),) or not np.issubdtype(own.dtype, np.integer):
             raise UserError(f"{path}: labels have to be integers, one for each input")
-        return GivenInputs(kind, items, own.astype(np.int64), (), tuple(names), ())
-    found, classes = _labels(names, [], labels)
+        return GivenInputs(kind, items, as_labels(own, str(path)), (), tuple(names), ())
+    found, classes = _labels(path, names, [], labels)
     return GivenInputs(kind, items, found, classes, tuple(names), ())
 
 
 def _labels(
-    names: Sequence[str], folders: Sequence[str], path: Path | None
+    inputs: Path, names: Sequence[str], folders: Sequence[str], path: Path | None
 ) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """Labels and names of classes: from the file, else from the folders."""
     if path is not None:
@@ -186,16 +187,7 @@ def _labels(
         if not isinstance(given, list) or len(given) != len(names) or None in given:
             raise UserError(f"{path} has no label for each of the {len(names)} inputs")
         if all(isinstance(label, int) for label in given):
-            with reading(f"the labels {path}"):  # which may have any number of digits
-                return np.array(given, np.int64), ()
-        return _numbered([json.dumps(x) if not isinstance(x, str) else x for x in given])
-    return _numbered(folders) if folders else (None, ())
-
-
-def _numbered(names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Names as numbers: those that are numbers stay what they are, others count in their order."""
-    if all(name.isdecimal() and len(name) <= _DIGITS for name in names):
-        return np.array([int(name) for name in names], np.int64), ()
-    classes = sorted(set(names))
-    places = {name: place for place, name in enumerate(classes)}
-    return np.array([places[name] for name in names], np.int64), tuple(classes)
+            return as_labels(given, str(path)), ()
+        named = [json.dumps(x) if not isinstance(x, str) else x for x in given]
+        return numbered(named, str(path))
+    return numbered(folders, str(inputs)) if folders else (None, ())

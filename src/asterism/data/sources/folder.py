@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
+from asterism.data.classes import numbered, places_of
 from asterism.data.dataset import SOURCES, Dataset, reads_a_file
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import GivenInputs, files_of, kind_of, read_inputs
@@ -61,7 +62,8 @@ def _labels(given: GivenInputs, path: Path) -> NDArray[np.int64]:
     if len(names) != 1 or not all("/" in name for name in given.names):
         raise UserError(f"{path} has files outside of its classes: put each into a subfolder")
     (only,) = names
-    return np.full(len(given.names), int(only) if only.isdecimal() else 0, np.int64)
+    labels, _ = numbered([only] * len(given.names), str(path))
+    return labels
 
 
 def _renumbered(
@@ -69,8 +71,8 @@ def _renumbered(
 ) -> NDArray[np.int64]:
     """Labels of the tests, numbered as those for training."""
     names = test.classes or (test.names[0].partition("/")[0],)
-    unknown = [name for name in names if name not in train.classes]
+    known = set(train.classes)
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise UserError(f"{path}: test has the class {unknown[0]!r}, and train has not")
-    places = np.array([train.classes.index(name) for name in names], np.int64)
-    return places[labels]
+    return places_of(names, train.classes)[labels]

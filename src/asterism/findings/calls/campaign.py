@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.limits import parse_json, read_within
+from asterism.core.files.plain_files import open_plain
 from asterism.core.files.records import record_from
+from asterism.core.messages.errors import naming
+from asterism.core.resuming import saved_folders
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import INVALID, judge
@@ -108,12 +113,12 @@ def run_calls(
         folder: of the files.
         elsewhere: what :func:`totals` gave, perhaps on another machine.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     done = {
         name: {mark_of(shown.call) for shown in read_shown(folder, name)}
         | set(elsewhere.get(name, {}).get("calls", "").split())
         for name in names
     }
+    folder.mkdir(parents=True, exist_ok=True)
     for call in calls.values():
         wanted = [name for name in names if mark_of(call.name) not in done[name]]
         plains: dict[str, tuple[Ran, Ran, Ran]] = {}
@@ -123,8 +128,9 @@ def run_calls(
             if way.expected not in plains:
                 plains[way.expected] = runners.plain(program)
             shown = _show(program, plains[way.expected], runners, began)
-            with (folder / file_of(name)).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(shown)) + "\n")
+            opened = open_plain(folder / file_of(name), os.O_WRONLY | os.O_APPEND)
+            with os.fdopen(opened, "ab") as file:
+                file.write(json.dumps(asdict(shown)).encode() + b"\n")
             yield name, shown
 
 
@@ -160,10 +166,12 @@ def file_of(way: str) -> str:
 def read_shown(folder: Path, way: str) -> list[Shown]:
     """What a way has shown; a last line that was cut short counts for nothing."""
     path = folder / file_of(way)
+    saved_folders.require_no_link(path)
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [record_from(Shown, json.loads(line)) for line in lines]
+    with naming(path):
+        lines = read_within(path, "limits.text_mb").split(b"\n")[:-1]
+        return [record_from(Shown, parse_json(line, "a line")) for line in lines]
 
 
 def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, began: float) -> Shown:

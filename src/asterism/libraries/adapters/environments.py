@@ -13,11 +13,11 @@ import re
 import sysconfig
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import asterism
+from asterism.core.files.own_folders import own_folder, require_own
 from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError, naming
 from asterism.core.settings import machine
@@ -71,7 +71,7 @@ class Environment:
         below = [str(installed_packages())] if self.definition.over_installed else []
         facts = json.dumps([self.definition.python, *self.definition.requirements, *below])
         digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
-        return machine.state_root() / "environments" / f"{self.name}-{digest}"
+        return folder_of_all() / f"{self.name}-{digest}"
 
     @property
     def python(self) -> Path:
@@ -109,14 +109,20 @@ class Environment:
         Nothing else that is installed here is found, unless the environment lies over it.
 
         Raises:
-            UserError: it is not made.
+            UserError: it is not made, or others can write to it.
         """
         if not self.is_made:
             raise UserError(
                 f"the environment {self.name} is not made: run "
                 f"`asterism environments {self.name} --make` ({self.cost})"
             )
+        require_own(self.python.parent)
         return Interpreter(str(self.python), str(_source_alone()))
+
+
+def folder_of_all() -> Path:
+    """Where environments lie."""
+    return machine.programs_root() / "environments"
 
 
 def names(folder: Path = FOLDER) -> list[str]:
@@ -180,7 +186,6 @@ def installed_packages() -> Path:
     return Path(sysconfig.get_path("purelib"))
 
 
-@cache
 def _source_alone() -> Path:
     """A folder that holds a link to the package and nothing else.
 
@@ -188,9 +193,7 @@ def _source_alone() -> Path:
     """
     package = Path(asterism.__file__).resolve().parent
     digest = hashlib.sha256(str(package).encode()).hexdigest()[:12]
-    link = machine.state_root() / "environments" / f"source-{digest}" / "asterism"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        with suppress(FileExistsError):  # another process was faster
-            link.symlink_to(package, target_is_directory=True)
+    link = own_folder(folder_of_all() / f"source-{digest}") / "asterism"
+    with suppress(FileExistsError):  # another process or command was faster
+        link.symlink_to(package, target_is_directory=True)
     return link.parent

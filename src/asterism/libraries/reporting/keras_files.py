@@ -38,7 +38,7 @@ def write_keras_files(folders: Sequence[Path], weights: Path) -> None:
     if not folders:
         return
     with tempfile.TemporaryDirectory() as made:  # where a process that dies leaves half a file
-        command = [sys.executable, "-m", "asterism.libraries.reporting.keras_files"]
+        command = [sys.executable, "-P", "-m", "asterism.libraries.reporting.keras_files"]
         command += map(str, (weights, made, *folders))
         environment = {**os.environ, **variables("numpy"), "TMPDIR": made}
         status = run_alone(command, _SECONDS * len(folders), env=environment)

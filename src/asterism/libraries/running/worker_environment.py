@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from asterism.core.files.own_folders import own_folder
 from asterism.core.settings import machine
 from asterism.core.workers.starting import OWN_INTERPRETER, ForkServer, Interpreter
 from asterism.libraries.running.messages import steady
@@ -39,7 +40,9 @@ def import_for_workers(backend: str) -> str:
 def variables(backend: str | None, interpreter: Interpreter = OWN_INTERPRETER) -> dict[str, str]:
     """One thread for every numeric library, this checkout's source, and the Keras backend.
 
-    A Python of other packages gets this machine's limits too: it has nothing to read them with.
+    What PyTorch compiles is run, and would lie among temporary files under a name that others can
+    take first. A Python of other packages gets this machine's limits too: it has nothing to read
+    them with.
     """
     limits: tuple[machine.Limit, ...] = ("limits.text_mb", "limits.array_mb")
     elsewhere = {
@@ -54,6 +57,7 @@ def variables(backend: str | None, interpreter: Interpreter = OWN_INTERPRETER) -
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
         "PYTHONHASHSEED": "0",
+        "TORCHINDUCTOR_CACHE_DIR": str(own_folder(machine.programs_root() / "torchinductor")),
         "PYTHONPATH": os.pathsep.join(
             [interpreter.source, os.environ.get("PYTHONPATH", "")]
         ).rstrip(os.pathsep),

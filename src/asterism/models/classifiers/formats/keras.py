@@ -23,7 +23,7 @@ from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.locks import held
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import telling_line
-from asterism.core.settings import machine
+from asterism.core.resuming import saved_folders
 from asterism.models.classifiers.formats import FORMATS, Batch, Format, Runtime
 from asterism.models.classifiers.formats.layout import Layout, require_vector
 from asterism.models.classifiers.formats.onnx import OnnxRuntime
@@ -102,12 +102,22 @@ def faithful_export(path: Path) -> Path | None:
         UserError: the file cannot be read, or is no classifier of images.
     """
     export = _export_folder(path)
-    facts = export / "facts.json"
     with held(export.with_suffix(".lock")):
-        if not facts.is_file():
-            _export(load_keras(path), path, export)
-        faithful = bool(read_json(facts)["faithful"])
+        if export.exists():
+            try:
+                faithful = saved_folders.read(export, _is_faithful)
+            except saved_folders.DamagedError as error:
+                saved_folders.set_aside(export, error)
+        if not export.exists():
+            model = load_keras(path)
+            saved_folders.write(export, lambda folder: _export(model, path, folder))
+            faithful = _is_faithful(export)
     return export / "model.onnx" if faithful else None
+
+
+def _is_faithful(export: Path) -> bool:
+    faithful: bool = read_json(export / "facts.json")["faithful"]
+    return faithful
 
 
 def _export_folder(path: Path) -> Path:
@@ -116,7 +126,7 @@ def _export_folder(path: Path) -> Path:
     digest.update(Path(__file__).read_bytes())
     for package in ("keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime"):
         digest.update(f"\0{package} {version(package)}".encode())
-    return machine.state_root() / "onnx" / digest.hexdigest()[:40]
+    return saved_folders.place("onnx", digest.hexdigest()[:40])
 
 
 def _export(model: keras.Model, path: Path, folder: Path) -> None:
@@ -126,20 +136,18 @@ def _export(model: keras.Model, path: Path, folder: Path) -> None:
         OSError, MemoryError: disk or memory did not suffice, which says nothing about the model.
     """
     native = KerasRuntime(model, path)
-    with replacing(folder) as temporary:
-        temporary.mkdir()
-        target = temporary / "model.onnx"
-        faithful = False
-        try:
-            save_onnx(model, target)
-            faithful = _agree(native, OnnxRuntime(target))
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:  # whatever the exporter meets in a foreign model
-            said = str(error).replace(str(target), target.name)  # what matters comes after it
-            reason = telling_line(said) or type(error).__name__
-            log.info("not exported to ONNX", model=model.name, reason=reason)
-        write_json(temporary / "facts.json", {"faithful": faithful})
+    target = folder / "model.onnx"
+    faithful = False
+    try:
+        save_onnx(model, target)
+        faithful = _agree(native, OnnxRuntime(target))
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # whatever the exporter meets in a foreign model
+        said = str(error).replace(str(target), target.name)  # what matters comes after it
+        reason = telling_line(said) or type(error).__name__
+        log.info("not exported to ONNX", model=model.name, reason=reason)
+    write_json(folder / "facts.json", {"faithful": faithful})
 
 
 def save_onnx(model: keras.Model, path: Path) -> None:

@@ -14,8 +14,6 @@ from typing import Any
 
 import yaml
 
-from asterism.dvc_hydra.run_cache import key_of
-
 #: The folders that stages write to. Outputs lie nowhere else.
 RESULTS = ("artifacts", "metrics", "plots", "report")
 
@@ -65,6 +63,13 @@ def fault_in_text(content: bytes) -> str | None:
     except (yaml.YAMLError, UnicodeError):
         return "it is not YAML"
     return None
+
+
+def key_of(facts: Mapping[str, Any]) -> str:
+    """What the run-cache files a stage under: command, dependencies, names of outputs."""
+    from dvc.stage.cache import _get_cache_hash
+
+    return str(_get_cache_hash(dict(facts), key=True))
 
 
 def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:

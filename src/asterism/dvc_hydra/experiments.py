@@ -33,15 +33,22 @@ def push_by_dvc() -> int:
     return int(main(["push", "--run-cache"]))
 
 
-def pull_by_dvc(origin: str | None) -> int:
+def fetch_by_dvc(origin: str | None) -> int:
     """DVC's own command, in this process, whose checks hold; its exit status.
 
     Args:
         origin: a git remote, to fetch its experiments with their results; None to fetch the
-            results that ``dvc.lock`` names.
+            results that ``dvc.lock`` names. They come into the cache, and not into the workspace.
     """
     from dvc.cli import main
 
-    results = ["pull", "--run-cache"]
+    results = ["fetch", "--run-cache"]
     experiments = ["exp", "pull", "--run-cache", "--all-commits", "--", str(origin)]
     return int(main(results if origin is None else experiments))
+
+
+def check_out_by_dvc() -> int:
+    """DVC's own command, in this process: results come from the cache; its exit status."""
+    from dvc.cli import main
+
+    return int(main(["checkout"]))

@@ -115,10 +115,14 @@ class Repository:
         Raises:
             UserError: the cache does not have them.
         """
-        added = [stage.addressing for stage in self._opened.index.stages if not stage.cmd]
+        added = [stage for stage in self.stages().values() if not stage.command]
+        for stage in added:
+            stage.require_objects()
         with errors_of_dvc("data under `dvc add` is not in the cache"):
             if added:
-                self._opened.checkout(added)
+                self._opened.checkout([stage.name for stage in added])
+        for stage in added:
+            stage.require_copies()
 
     def enter(self, stages: Sequence[Stage]) -> None:
         """Write stages that :meth:`.Stage.restore` has restored into ``dvc.lock``, all at once."""
@@ -135,8 +139,31 @@ class Repository:
             self._opened.drop_data_index()
 
     def clean_cache(self) -> None:
-        """Remove and name what the rules reject in its cache, see :func:`.guard.clean`."""
+        """Remove and name what the rules reject in its cache, see :func:`.guard.clean`.
+
+        Raises:
+            UserError: objects are not what their names say.
+        """
         guard.clean(self._opened)
+
+    def require_objects(self) -> None:
+        """Reject objects of all stages that are not what their names say.
+
+        Raises:
+            UserError: it names those of the first such stage.
+        """
+        for stage in self.stages().values():
+            stage.require_objects()
+
+    def require_copies(self) -> None:
+        """Reject what has just been checked out of objects that have changed meanwhile.
+
+        Raises:
+            UserError: it names the output.
+        """
+        for stage in self.stages().values():
+            if stage.found.outs_cached():
+                stage.require_copies()
 
 
 @contextmanager

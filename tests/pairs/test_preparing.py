@@ -1,5 +1,6 @@
 """Making a pair ready, from a wheel with a small model to files that can be vetted."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,15 @@ def test_a_pair_is_made_once_and_made_anew_where_it_is_another(monkeypatch, make
 
     monkeypatch.setattr(preparing, "vet_params", lambda conf, overrides: vet)
     assert prepare("small", pair, ROOT / "conf") == ready
+    note = inputs.parent / "made.json"
+    kept = note.read_text()
+    for away in ("../small/small.onnx", str(original), "link.onnx"):
+        note.write_text(kept.replace('"small.onnx"', json.dumps(away)))
+        (inputs.parent / "link.onnx").unlink(missing_ok=True)
+        (inputs.parent / "link.onnx").symlink_to("/etc/passwd")
+        with pytest.raises(UserError, match=r"made\.json names"):
+            prepare("small", pair, ROOT / "conf")
+    note.write_text(kept)
     assert len(CALLS) == 1
     other = pair_of(file, [step("marked", "d")], compressed, labelled=False)
     prepare("small", other, ROOT / "conf")

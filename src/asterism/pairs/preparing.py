@@ -17,7 +17,8 @@ import numpy as np
 
 from asterism.config import Params, compose
 from asterism.core.files.artifacts import read_json, replacing, write_arrays, write_json
-from asterism.core.messages.errors import concerning
+from asterism.core.files.user_files import inside
+from asterism.core.messages.errors import concerning, reading
 from asterism.core.parameters.construction import options_of
 from asterism.core.parameters.params import validate
 from asterism.core.randomness.random_streams import stream
@@ -74,7 +75,8 @@ def prepare(name: str, pair: RealPair, conf: Path) -> PreparedPair:
                 temporary.mkdir()
                 made = _make(name, pair, conf, temporary)
                 write_json(temporary / facts.name, {"key": key, "files": made})
-        files = [folder / file for file in read_json(facts)["files"]]
+        with reading(str(facts)):
+            files = [inside(folder, str(file), str(facts)) for file in read_json(facts)["files"]]
         overrides, said = vet_overrides(_request(pair, files), conf)
     return PreparedPair(tuple(overrides), tuple(said), vet_params(conf, overrides))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError, reading
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def pack(path: Path, target: Path) -> None:
     outside = [tensor for tensor in _of_type(model, path, "TensorProto") if _is_outside(tensor)]
     places = {entry.value for t in outside for entry in t.external_data if entry.key == "location"}
     with reading(f"the data of {path}"):
-        size = sum((path.parent / place).stat().st_size for place in places)
+        files = [inside(path.parent, place, str(path)) for place in sorted(places)]
+        size = sum(file.stat().st_size for file in files)
         require_room(size, "limits.model_mb", f"{path} has data in other files")
         onnx.load_external_data_for_model(model, str(path.parent))
         for tensor in outside:

@@ -14,6 +14,7 @@ from asterism.dvc_hydra import guard, lockfile
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.dvc_hydra.errors import errors_of_dvc
+from asterism.dvc_hydra.private_notes import private_notes
 from asterism.dvc_hydra.stage import Stage
 
 #: The file that defines the pipeline.
@@ -180,7 +181,7 @@ def open_repository(root: Path) -> Iterator[Repository]:
     from dvc.repo import Repo
 
     guard.guard_dvc()
-    with chdir(root):
+    with private_notes(root), chdir(root):
         try:
             opened = Repo(str(root), _wait_for_lock=True)
         except NotDvcRepoError as error:

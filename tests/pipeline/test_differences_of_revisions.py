@@ -228,6 +228,19 @@ def test_an_object_that_is_not_its_hash_is_no_result_of_a_commit(committed, tmp_
         Revision(committed).metrics, committed.below("plots")
 
 
+@pytest.mark.parametrize("path", ["plots/../../mine.csv", "/etc/x.csv", "plots//x.csv"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_strangers_commit_names_no_file_of_the_workspace(committed, monkeypatch, path, listed):
+    """Both sides of a comparison are asked for what one of them names."""
+    if listed:
+        monkeypatch.setattr(committed, "_listed", lambda digest: [(path, md5(TABLE).hexdigest())])
+    else:
+        digests = {path: md5(TABLE).hexdigest()}
+        monkeypatch.setattr(committed, "digests", lambda: digests)
+    with pytest.raises(UserError, match="there has a result"):
+        committed.below("plots")
+
+
 def test_a_text_of_a_commit_has_a_largest_size(committed, monkeypatch):
     asked = []
     monkeypatch.setattr(revision, "require_room", lambda *words: asked.append(words))

@@ -105,7 +105,12 @@ def _fault_in_output(output: Mapping[str, Any]) -> str | None:
 def is_result(path: str) -> bool:
     """Whether a path from a project's root names something that a stage may write."""
     parts = path.split("/")
-    return len(parts) > 1 and parts[0] in RESULTS and all(_is_plain(part) for part in parts)
+    return len(parts) > 1 and parts[0] in RESULTS and is_plain_path(path)
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether a path leads neither out of the folder that it begins in nor to a tool's settings."""
+    return all(_is_plain(part) for part in path.split("/"))
 
 
 def fault_in_list(listed: Any) -> str | None:
@@ -120,7 +125,7 @@ def fault_in_list(listed: Any) -> str | None:
         if not isinstance(item, Mapping):
             return "it is no list of files"
         path, digest = item.get("relpath"), item.get("md5")
-        if not isinstance(path, str) or not all(_is_plain(part) for part in path.split("/")):
+        if not isinstance(path, str) or not is_plain_path(path):
             return f"it names {path!r}, which is no file of the folder"
         if path.split("/")[-1].casefold() == _BARE:
             return f"it names {path!r}, by which git takes a folder for a repository"

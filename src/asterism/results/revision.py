@@ -11,6 +11,7 @@ from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.dvc_hydra.cache_objects import cached
+from asterism.dvc_hydra.cache_rules import is_plain_path
 from asterism.dvc_hydra.lockfile import LOCK_FILE, outputs_in
 from asterism.dvc_hydra.repository import open_repository
 from asterism.results.experiments import experiments
@@ -113,6 +114,9 @@ class Committed:
                 files |= {f"{path}/{name}": inner for name, inner in self._listed(digest)}
             else:
                 files[path] = digest
+        for path in files:
+            if not is_plain_path(path):
+                raise UserError(f"{self.name} has a result {path!a}, which no stage writes")
         return files
 
     def _listed(self, digest: str) -> Iterator[tuple[str, str]]:

@@ -1,11 +1,13 @@
 """What is compared between two states, with files that are made up."""
 
 import json
+from hashlib import md5
 
 import polars as pl
 import pytest
 
 from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra.cache_files import object_path
 from asterism.results import differences, revision, runs
 from asterism.results.differences import CERTIFICATE, FINDINGS, Change, Finding, find_differences
 from asterism.results.experiments import Experiment
@@ -165,15 +167,18 @@ def test_parameters_and_metrics_are_named_by_their_keys():
         state("here", {"metrics/x.json": b"{"}).json("metrics/x.json")
 
 
-LOCK = """schema: '2.0'
+TABLE = b"n\n1\n"
+METRICS = encoded({"x": 1})
+LISTED = encoded([{"relpath": f"{n}.csv", "md5": md5(TABLE).hexdigest()} for n in "ba"])
+LOCK = f"""schema: '2.0'
 stages:
   a:
     cmd: x
     outs:
     - path: metrics/a.json
-      md5: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa01
+      md5: {md5(METRICS).hexdigest()}
     - path: plots
-      md5: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa02.dir
+      md5: {md5(LISTED).hexdigest()}.dir
     - path: plots.csv
       md5: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa03"""
 
@@ -193,12 +198,8 @@ def committed(monkeypatch, tmp_path):
         return texts[words[0].removeprefix("0a1b:")]
 
     monkeypatch.setattr(revision, "git", git)
-    for number, content in {
-        "01": encoded({"x": 1}),
-        "02.dir": encoded([{"relpath": f"{n}.csv", "md5": f"{'a' * 30}04"} for n in "ba"]),
-        "04": b"n\n1\n",
-    }.items():
-        path = tmp_path / "cache/files/md5/aa" / f"{'a' * 28}{number}"
+    for content, kind in ((METRICS, ""), (LISTED, ".dir"), (TABLE, "")):
+        path = object_path(tmp_path / "cache", md5(content).hexdigest() + kind)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return revision.Committed(tmp_path, "there", "0a1b", tmp_path / "cache")
@@ -208,15 +209,36 @@ def test_a_commits_results_are_read_from_the_cache(committed):
     assert (committed.name, committed.commit) == ("there", "0a1b")
     assert committed.text("params.yaml") == "seed: 3" and committed.text("none") is None
     assert committed.below("plots") == ["plots/a.csv", "plots/b.csv"]
-    assert committed.result("plots/a.csv") == b"n\n1\n"
+    assert committed.result("plots/a.csv") == TABLE
     assert committed.result("plots.csv") is None and committed.result("none") is None
-    assert len(committed.digests()) == 3 and committed.digests()["plots"].endswith("2.dir")
+    assert len(committed.digests()) == 3 and committed.digests()["plots"].endswith(".dir")
     assert Revision(committed).metrics == {"a:x": 1}
 
 
 def test_a_folder_whose_list_is_not_in_the_cache_is_empty(committed, tmp_path):
-    (tmp_path / f"cache/files/md5/aa/{'a' * 28}02.dir").unlink()
+    object_path(tmp_path / "cache", committed.digests()["plots"]).unlink()
     assert committed.below("plots") == []
+
+
+@pytest.mark.parametrize("content", [METRICS, LISTED])
+def test_an_object_that_is_not_its_hash_is_no_result_of_a_commit(committed, tmp_path, content):
+    (path,) = (tmp_path / "cache/files/md5").glob(f"*/{md5(content).hexdigest()[2:]}*")
+    path.write_bytes(content.replace(b"1", b"2").replace(b"a.csv", b"z.csv"))
+    with pytest.raises(UserError, match=path.name):
+        Revision(committed).metrics, committed.below("plots")
+
+
+@pytest.mark.parametrize("path", ["plots/../../mine.csv", "/etc/x.csv", "plots//x.csv"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_strangers_commit_names_no_file_of_the_workspace(committed, monkeypatch, path, listed):
+    """Both sides of a comparison are asked for what one of them names."""
+    if listed:
+        monkeypatch.setattr(committed, "_listed", lambda digest: [(path, md5(TABLE).hexdigest())])
+    else:
+        digests = {path: md5(TABLE).hexdigest()}
+        monkeypatch.setattr(committed, "digests", lambda: digests)
+    with pytest.raises(UserError, match="there has a result"):
+        committed.below("plots")
 
 
 def test_a_text_of_a_commit_has_a_largest_size(committed, monkeypatch):

@@ -1,5 +1,6 @@
 """What is removed from a cache, and DVC's repository as the package opens it, in this process."""
 
+import hashlib
 import json
 import logging
 import shutil
@@ -85,11 +86,17 @@ def put_entry(root, entry, key=None, value=VALUE):
     return path
 
 
-def put_list(root, listed, start="aa"):
-    path = root / ".dvc/cache/files/md5" / start / f"{'b' * 30}.dir"
+def put_object(root, content, kind=""):
+    digest = hashlib.md5(content.encode()).hexdigest() + kind
+    path = root / ".dvc/cache/files/md5" / digest[:2] / digest[2:]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(listed if isinstance(listed, str) else json.dumps(listed))
+    path.write_text(content)
     return path
+
+
+def put_list(root, listed):
+    content = listed if isinstance(listed, str) else json.dumps(listed)
+    return put_object(root, content, ".dir")
 
 
 def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
@@ -99,11 +106,9 @@ def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
     odd = put_entry(root, "a: *b\n", key="ce" + "0" * 62)
     beside = put_entry(root, "[" * 60, key=key_of(ENTRY), value="cd" * 32)
     listed = put_list(root, [{"relpath": "a/b", "md5": HASH}])
-    escaping = put_list(root, [{"relpath": "../b", "md5": HASH}], "ab")
-    broken = put_list(root, "{", "ac")
-    plain = root / ".dvc/cache/files/md5/ad" / ("c" * 30)
-    plain.parent.mkdir()
-    plain.write_text("../content")
+    escaping = put_list(root, [{"relpath": "../b", "md5": HASH}])
+    broken = put_list(root, "{")
+    plain = put_object(root, "../content")
     with open_repository(root) as repository:
         repository.clean_cache()
     assert all(path.is_file() for path in (good, half, listed, plain))
@@ -121,14 +126,14 @@ def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
 def test_what_a_pull_has_brought_is_cleaned_also_when_it_failed(root, monkeypatch, failing):
     brought = []
 
-    def pull_by_dvc(origin):
+    def fetch_by_dvc(origin):
         brought.append(put_entry(root, ENTRY, key="cd" + "0" * 62))
         brought.append(put_list(root, [{"relpath": "../b", "md5": HASH}]))
         if failing:
             raise UserError("the server is gone")
         return 7
 
-    monkeypatch.setattr(sharing, "pull_by_dvc", pull_by_dvc)
+    monkeypatch.setattr(sharing, "fetch_by_dvc", fetch_by_dvc)
     if failing:
         with pytest.raises(UserError, match="the server is gone"):
             sharing.pull(root, None)
@@ -154,8 +159,8 @@ def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys)
 def test_cleaning_an_empty_cache_does_nothing():
     nothing = Path("/nonexistent/cache")
     entries = SimpleNamespace(cache_dir=str(nothing))
-    store = SimpleNamespace(local=SimpleNamespace(path=str(nothing)))
-    clean(SimpleNamespace(stage_cache=entries, cache=store))
+    store = SimpleNamespace(local=SimpleNamespace(path=str(nothing)), local_cache_dir=str(nothing))
+    clean(SimpleNamespace(stage_cache=entries, cache=store, root_dir="/nonexistent"))
 
 
 def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):
@@ -260,7 +265,7 @@ def test_what_comes_from_elsewhere_is_known(is_import, protocols, leads):
 @pytest.mark.parametrize(
     ("origin", "words"),
     [
-        (None, ["pull", "--run-cache"]),
+        (None, ["fetch", "--run-cache"]),
         ("origin", ["exp", "pull", "--run-cache", "--all-commits", "--", "origin"]),
         ("--odd", ["exp", "pull", "--run-cache", "--all-commits", "--", "--odd"]),
     ],
@@ -268,7 +273,7 @@ def test_what_comes_from_elsewhere_is_known(is_import, protocols, leads):
 def test_dvc_itself_is_asked_to_pull(monkeypatch, origin, words, status):
     asked = []
     monkeypatch.setattr("dvc.cli.main", lambda words: (asked.append(words), status)[1])
-    assert experiments.pull_by_dvc(origin) == status
+    assert experiments.fetch_by_dvc(origin) == status
     assert asked == [words]
 
 

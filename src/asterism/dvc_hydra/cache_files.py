@@ -45,17 +45,14 @@ def require_plain(cache: Path) -> None:
     remove_left(cache)
 
 
-def cached(cache: Path, digest: str) -> Path | None:
-    """The file with this content in a cache; None where it is not there, or is no plain file.
+def is_digest(text: str) -> bool:
+    """Whether a text is the MD5 of a file, or with ``.dir`` that of the list of a folder's."""
+    return _DIGEST.fullmatch(text) is not None
 
-    Args:
-        cache: its folder.
-        digest: MD5 as ``dvc.lock`` has it, with ``.dir`` for the list of a folder's files.
-    """
-    if not _DIGEST.fullmatch(digest):
-        return None
-    path = cache / "files/md5" / digest[:2] / digest[2:]
-    return path if path.is_file() and not path.is_symlink() else None
+
+def object_path(cache: Path, digest: str) -> Path:
+    """Where a cache has, or would have, what has this hash."""
+    return cache / "files/md5" / digest[:2] / digest[2:]
 
 
 def remove_left(folder: Path) -> None:

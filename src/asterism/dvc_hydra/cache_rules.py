@@ -14,8 +14,6 @@ from typing import Any
 
 import yaml
 
-from asterism.dvc_hydra.run_cache import key_of
-
 #: The folders that stages write to. Outputs lie nowhere else.
 RESULTS = ("artifacts", "metrics", "plots", "report")
 
@@ -78,6 +76,13 @@ def fault_in_text(content: bytes) -> str | None:
     return None
 
 
+def key_of(facts: Mapping[str, Any]) -> str:
+    """What the run-cache files a stage under: command, dependencies, names of outputs."""
+    from dvc.stage.cache import _get_cache_hash
+
+    return str(_get_cache_hash(dict(facts), key=True))
+
+
 def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
     """Why an entry of the run-cache cannot be used; None if it can.
 
@@ -111,7 +116,12 @@ def _fault_in_output(output: Mapping[str, Any]) -> str | None:
 def is_result(path: str) -> bool:
     """Whether a path from a project's root names something that a stage may write."""
     parts = path.split("/")
-    return len(parts) > 1 and parts[0] in RESULTS and all(_is_plain(part) for part in parts)
+    return len(parts) > 1 and parts[0] in RESULTS and is_plain_path(path)
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether a path leads neither out of the folder that it begins in nor to a tool's settings."""
+    return all(_is_plain(part) for part in path.split("/"))
 
 
 def fault_in_list(listed: Any) -> str | None:
@@ -126,7 +136,7 @@ def fault_in_list(listed: Any) -> str | None:
         if not isinstance(item, Mapping):
             return "it is no list of files"
         path, digest = item.get("relpath"), item.get("md5")
-        if not isinstance(path, str) or not _is_plain_path(path):
+        if not isinstance(path, str) or not is_plain_path(path):
             return f"it names {_quoted.repr(path)}, which is no file of the folder"
         if path.split("/")[-1].casefold() == _BARE:
             return f"it names {_quoted.repr(path)}, by which git takes a folder for a repository"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from asterism.dvc_hydra.private_notes import private_notes
 
 #: Experiments among the references of git; DVC keeps others of its own beside them.
 _REFERENCE = re.compile(r"refs/exps/([0-9a-f]{2})/([0-9a-f]{38})/(.+)")
@@ -28,20 +31,28 @@ def experiment_of(reference: str) -> tuple[str, str] | None:
 
 def push_by_dvc() -> int:
     """DVC's own command, in this process; its exit status."""
-    from dvc.cli import main
-
-    return int(main(["push", "--run-cache"]))
+    return _dvc("push", "--run-cache")
 
 
-def pull_by_dvc(origin: str | None) -> int:
+def fetch_by_dvc(origin: str | None) -> int:
     """DVC's own command, in this process, whose checks hold; its exit status.
 
     Args:
         origin: a git remote, to fetch its experiments with their results; None to fetch the
-            results that ``dvc.lock`` names.
+            results that ``dvc.lock`` names. They come into the cache, and not into the workspace.
     """
+    if origin is None:
+        return _dvc("fetch", "--run-cache")
+    return _dvc("exp", "pull", "--run-cache", "--all-commits", "--", origin)
+
+
+def check_out_by_dvc() -> int:
+    """DVC's own command, in this process: results come from the cache; its exit status."""
+    return _dvc("checkout")
+
+
+def _dvc(*words: str) -> int:
     from dvc.cli import main
 
-    results = ["pull", "--run-cache"]
-    experiments = ["exp", "pull", "--run-cache", "--all-commits", "--", str(origin)]
-    return int(main(results if origin is None else experiments))
+    with private_notes(Path.cwd()):
+        return int(main(list(words)))

@@ -22,6 +22,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.core.settings import machine
 from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra.cache_objects import objects_in
 from asterism.dvc_hydra.stage import Stage
 
 
@@ -37,14 +38,20 @@ def guard_dvc() -> None:
 
 
 def clean(repository: Any) -> None:
-    """Remove and name the entries and lists in a repository's cache that the rules reject."""
+    """Remove and name the entries and lists in a repository's cache that the rules reject.
+
+    Raises:
+        UserError: it names the objects that are not what their names say.
+    """
     entries = repository.stage_cache
-    for path in sorted(Path(entries.cache_dir).glob("*/*/*")):
-        if path.suffix != ".tmp":  # which DVC is writing
-            entries._load_cache(path.parent.name, path.name)
     for path in sorted(Path(repository.cache.local.path).glob("*/*.dir")):
         if reason := _fault_in_list_file(path):
             _remove(path, reason)
+    for path in sorted(Path(entries.cache_dir).glob("*/*/*")):
+        if path.suffix != ".tmp":  # which DVC is writing
+            with suppress(UserError):  # about one object; all are named below
+                entries._load_cache(path.parent.name, path.name)
+    objects_in(repository).require_all()
 
 
 def require_results(root: Path, stages: Iterable[Stage]) -> None:
@@ -82,6 +89,8 @@ def _guard_entries() -> None:
             except (ValueError, TypeError, AttributeError, RecursionError) as error:
                 reason = f"DVC cannot read it ({error})"
             if reason is None:
+                if entry is not None:
+                    objects_in(self.repo).require(out["md5"] for out in entry.get("outs", []))
                 return entry
         _remove(path, reason)
         return None

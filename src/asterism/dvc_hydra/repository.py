@@ -15,6 +15,7 @@ from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.dvc_hydra.errors import errors_of_dvc
 from asterism.dvc_hydra.left_locks import require_usable
+from asterism.dvc_hydra.private_notes import private_notes
 from asterism.dvc_hydra.stage import Stage
 
 #: The file that defines the pipeline.
@@ -116,10 +117,14 @@ class Repository:
         Raises:
             UserError: the cache does not have them.
         """
-        added = [stage.addressing for stage in self._opened.index.stages if not stage.cmd]
+        added = [stage for stage in self.stages().values() if not stage.command]
+        for stage in added:
+            stage.require_objects()
         with errors_of_dvc("data under `dvc add` is not in the cache"):
             if added:
-                self._opened.checkout(added)
+                self._opened.checkout([stage.name for stage in added])
+        for stage in added:
+            stage.require_copies()
 
     def enter(self, stages: Sequence[Stage]) -> None:
         """Write stages that :meth:`.Stage.restore` has restored into ``dvc.lock``, all at once."""
@@ -136,8 +141,31 @@ class Repository:
             self._opened.drop_data_index()
 
     def clean_cache(self) -> None:
-        """Remove and name what the rules reject in its cache, see :func:`.guard.clean`."""
+        """Remove and name what the rules reject in its cache, see :func:`.guard.clean`.
+
+        Raises:
+            UserError: objects are not what their names say.
+        """
         guard.clean(self._opened)
+
+    def require_objects(self) -> None:
+        """Reject objects of all stages that are not what their names say.
+
+        Raises:
+            UserError: it names those of the first such stage.
+        """
+        for stage in self.stages().values():
+            stage.require_objects()
+
+    def require_copies(self) -> None:
+        """Reject what has just been checked out of objects that have changed meanwhile.
+
+        Raises:
+            UserError: it names the output.
+        """
+        for stage in self.stages().values():
+            if stage.found.outs_cached():
+                stage.require_copies()
 
 
 @contextmanager
@@ -155,7 +183,7 @@ def open_repository(root: Path) -> Iterator[Repository]:
 
     guard.guard_dvc()
     require_usable(root)
-    with chdir(root):
+    with private_notes(root), chdir(root):
         try:
             opened = Repo(str(root), _wait_for_lock=True)
         except NotDvcRepoError as error:

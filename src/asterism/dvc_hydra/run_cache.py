@@ -6,11 +6,12 @@ hashes are remembered, and those of outputs are taken from the entry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from asterism.dvc_hydra import lockfile
+from asterism.dvc_hydra.cache_objects import objects_in
+from asterism.dvc_hydra.cache_rules import key_of
 from asterism.dvc_hydra.hashes import Hashes
 
 
@@ -20,13 +21,14 @@ def restore(stage: Any, hashes: Hashes) -> bool:
     The run-cache names them, or else ``dvc.lock``, where that is of the same dependencies.
 
     Raises:
-        UserError: a dependency is not there.
+        UserError: a dependency is not there, or an object is not what its name says.
     """
     for dep in stage.deps:
         hashes.save(dep)
     entry = _entry(stage) or _locked(stage)
     if entry is None:
         return False
+    objects_in(stage.repo).require(out["md5"] for out in entry.get("outs", []))
     found = stage.repo.stage_cache._create_stage(entry, wdir=stage.wdir)
     if not found.outs_cached():
         return False
@@ -50,13 +52,6 @@ def facts_of(stage: Any) -> dict[str, Any]:
     from dvc.stage.serialize import to_single_stage_lockfile
 
     return dict(to_single_stage_lockfile(stage))
-
-
-def key_of(facts: Mapping[str, Any]) -> str:
-    """What the run-cache files a stage under: command, dependencies, names of outputs."""
-    from dvc.stage.cache import _get_cache_hash
-
-    return str(_get_cache_hash(dict(facts), key=True))
 
 
 def _entry(stage: Any) -> dict[str, Any] | None:

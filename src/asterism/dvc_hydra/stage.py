@@ -10,6 +10,7 @@ from typing import Any
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.announcements import Announcements
+from asterism.dvc_hydra.cache_objects import hashes_of_outputs, objects_in
 from asterism.dvc_hydra.hashes import Hashes
 
 
@@ -83,8 +84,29 @@ class Stage:
         return [[str(dep), dep.hash_info.value] for dep in outer]
 
     def changed(self) -> bool:
-        """Whether ``dvc.lock`` or the workspace differ from it."""
+        """Whether ``dvc.lock`` or the workspace differ from it.
+
+        Raises:
+            UserError: an object of the cache is not what its name says.
+        """
+        self.require_objects()
         return bool(self.found.changed())
+
+    def require_objects(self) -> None:
+        """Reject its outputs' objects in the cache that are not what their names say.
+
+        Raises:
+            UserError: it names the objects.
+        """
+        objects_in(self.found.repo).require(hashes_of_outputs(self.found).values())
+
+    def require_copies(self) -> None:
+        """Reject outputs that were checked out of objects that have changed meanwhile.
+
+        Raises:
+            UserError: it names the output.
+        """
+        objects_in(self.found.repo).require_copies(hashes_of_outputs(self.found))
 
     def lock(self) -> AbstractContextManager[Any]:
         """Keep other DVC processes out of the workspace, except while the command runs."""
@@ -93,7 +115,10 @@ class Stage:
 
     def restore(self, hashes: Hashes) -> bool:
         """Check out what the cache has of it, see :func:`~asterism.dvc_hydra.run_cache.restore`."""
-        return run_cache.restore(self.found, hashes)
+        restored = run_cache.restore(self.found, hashes)
+        if restored:
+            self.require_copies()
+        return restored
 
     def bring_up_to_date(self, hashes: Hashes | None, before: Sequence[Callable[[], None]]) -> bool:
         """As ``dvc repro --single-item``, within :meth:`lock`; its upstream stages are so already.
@@ -108,14 +133,17 @@ class Stage:
 
         Raises:
             CommandFailedError: the command failed.
-            UserError: DVC could not run it.
+            UserError: DVC could not run it, or see :meth:`require_objects`.
         """
         from dvc.exceptions import CacheLinkError, DvcException
         from dvc.stage.exceptions import StageCmdFailedError
 
+        if hashes is None:
+            self.require_objects()
         try:
             with lockfile.written_here(), Announcements(*before) as said:
                 if self._renew(hashes) if hashes is not None else self.found.reproduce():
+                    (self.require_objects if said.ran else self.require_copies)()
                     self.found.dump(update_pipeline=False)
         except StageCmdFailedError as error:  # DVC keeps the status in the message only
             raise CommandFailedError(int(str(error).rpartition(" ")[2])) from None

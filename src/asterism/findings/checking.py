@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import DEVNULL
 
-from asterism.core.files.records import read_record
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.findings.entry import FACTS, Entry
+from asterism.findings.entry import Entry, read_entry
 from asterism.libraries.adapters.backends import product_of
 from asterism.libraries.adapters.environments import environment, names
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
@@ -127,7 +126,7 @@ def note_elsewhere(
     """
     for entry in entries:
         said = elsewhere(collection, entry, environments, seconds)
-        today = read_record(Entry, collection / entry.name / FACTS)
+        today = read_entry(collection, entry.name)
         kept = {name: word for name, word in today.elsewhere.items() if name not in environments}
         noted = replace(today, elsewhere=kept | said)
         if noted != today:

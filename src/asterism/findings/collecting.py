@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing
+from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
+from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
 from asterism.findings.checking import check_status
@@ -84,7 +85,7 @@ def candidates_of(
     """
     found = []
     for value in read_json(triaged / UNIQUE):
-        folder = triaged / value["folder"]
+        folder = inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
         require_own(folder / CHECK)
         issue = issue_of(known, value["signature"], Finding.from_json(value["finding"]))
         if value["limit"] or (issue is not None and issue.limit):
@@ -241,7 +242,7 @@ def _copy(candidate: Candidate, collection: Path) -> None:
     with replacing(collection / candidate.entry.name) as folder:
         folder.mkdir(parents=True)
         for name in _KEPT:
-            source = candidate.folder / name
-            if source.exists() and source.stat().st_size <= _LARGEST:
-                shutil.copyfile(source, folder / name)
+            source = inside(candidate.folder, name, str(candidate.folder))
+            if source.is_file() and source.stat().st_size <= _LARGEST:
+                (folder / name).write_bytes(read_within(source, "limits.text_mb"))
         candidate.entry.write(folder)

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.folders import files_in
 from asterism.core.files.records import ShortText, read_record
+from asterism.core.files.user_files import inside
+from asterism.core.messages.errors import UserError
 from asterism.findings.calls.judging import ACCEPTS
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.judging.finding import ODD_REFERENCE
@@ -113,9 +116,23 @@ def read_entries(collection: Path) -> list[Entry]:
     """All findings of a collection, by name.
 
     Raises:
-        UserError: a folder's facts are damaged.
+        UserError: a folder's facts are damaged or those of another one, or a link leads elsewhere.
     """
-    return [read_record(Entry, path) for path in sorted(collection.glob(f"*/{FACTS}"))]
+    return [read_entry(collection, path.parent.name) for path in sorted(collection.glob(f"*/{FACTS}"))]
+
+
+def read_entry(collection: Path, name: str) -> Entry:
+    """One finding of a collection, which has the name of its folder, and its files there.
+
+    Raises:
+        UserError: it is not.
+    """
+    folder = inside(collection, name, str(collection))
+    files_in(folder)
+    entry = read_record(Entry, folder / FACTS)
+    if entry.name != name:
+        raise UserError(f"{folder / FACTS} names {entry.name!r}: its folder is called {name!r}")
+    return entry
 
 
 #: Parameters whose words name a function that many layers apply.

@@ -11,7 +11,6 @@ from typing import Any
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.records import read_record
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
@@ -31,8 +30,7 @@ from asterism.findings.campaign import (
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
-from asterism.findings.entry import FACTS as ENTRY
-from asterism.findings.entry import Entry, names_place, read_entries
+from asterism.findings.entry import Entry, names_place, read_entries, read_entry
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
 from asterism.findings.phase import phase_of
@@ -113,7 +111,7 @@ def gather(
                 for candidate in made:
                     known = collected(collection, read_entries(collection))
                     collect([candidate], known, collection, judge, outcome)
-    added = [read_record(Entry, collection / name / ENTRY) for name in outcome.new]
+    added = [read_entry(collection, name) for name in outcome.new]
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted

@@ -10,6 +10,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.records import record_from
+from asterism.core.files.user_files import inside
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
@@ -53,7 +54,7 @@ def read_verdicts(collection: Path) -> dict[str, Verdict]:
     if not isinstance(document, dict):
         raise UserError(f"{path} must map names of folders to verdicts")
     for name in document:
-        if not (collection / str(name)).is_dir():
+        if not inside(collection, str(name), str(path)).is_dir():
             raise UserError(f"{path}: there is no finding {str(name)!r}")
     return {str(name): record_from(Verdict, value) for name, value in document.items()}
 

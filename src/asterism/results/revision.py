@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.dvc_hydra.cache_files import cached
+from asterism.dvc_hydra.cache_objects import cached
+from asterism.dvc_hydra.cache_rules import is_plain_path
 from asterism.dvc_hydra.lockfile import LOCK_FILE, outputs_in
 from asterism.dvc_hydra.repository import open_repository
 from asterism.results.experiments import experiments
@@ -93,8 +94,7 @@ class Committed:
     def result(self, path: str) -> bytes | None:
         """See :class:`Files`."""
         digest = self._files.get(path)
-        file = cached(self._cache, digest) if digest is not None else None
-        return None if file is None else read_within(file, "limits.text_mb")
+        return None if digest is None else cached(self._cache, digest)
 
     def below(self, folder: str) -> list[str]:
         """See :class:`Files`."""
@@ -114,15 +114,19 @@ class Committed:
                 files |= {f"{path}/{name}": inner for name, inner in self._listed(digest)}
             else:
                 files[path] = digest
+        for path in files:
+            if not is_plain_path(path):
+                raise UserError(f"{self.name} has a result {path!a}, which no stage writes")
         return files
 
     def _listed(self, digest: str) -> Iterator[tuple[str, str]]:
         """Name and hash of each file in a folder, where the cache has its list."""
-        file = cached(self._cache, digest)
-        if file is None:
+        content = cached(self._cache, digest)
+        if content is None:
             return
-        with reading(f"the list {file}"):
-            for entry in parse_json(read_within(file, "limits.text_mb"), str(file)):
+        source = f"the list {digest} in the cache"
+        with reading(source):
+            for entry in parse_json(content, source):
                 yield str(entry["relpath"]), str(entry["md5"])
 
 

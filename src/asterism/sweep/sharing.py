@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from asterism.dvc_hydra.cache_files import remove_left
-from asterism.dvc_hydra.experiments import pull_by_dvc, push_by_dvc
+from asterism.dvc_hydra.experiments import check_out_by_dvc, fetch_by_dvc, push_by_dvc
 from asterism.dvc_hydra.repository import open_checked_repository
 
 
@@ -20,6 +20,7 @@ def push(root: Path) -> int:
     """
     with open_checked_repository(root) as repository:
         repository.forget_listed()
+        repository.require_objects()
         folder = repository.remote_folder
     if folder is not None:
         remove_left(folder)
@@ -29,19 +30,33 @@ def push(root: Path) -> int:
 def pull(root: Path, origin: str | None) -> int:
     """Get results and the run-cache from the remote; the exit status of DVC's command.
 
+    It is DVC's ``pull`` in its two halves, with the check between them.
+
     Args:
         root: the workspace, which is the current directory.
-        origin: see :func:`~asterism.dvc_hydra.experiments.pull_by_dvc`.
+        origin: see :func:`~asterism.dvc_hydra.experiments.fetch_by_dvc`.
+
+    Raises:
+        UserError: the cache holds what the checks reject.
     """
     with open_checked_repository(root) as repository:
         repository.forget_listed()
     try:
-        return pull_by_dvc(origin)
+        status = fetch_by_dvc(origin)
     finally:
         clean_cache(root)
+    if origin is None and status == 0:
+        status = check_out_by_dvc()
+        with open_checked_repository(root) as repository:
+            repository.require_copies()
+    return status
 
 
 def clean_cache(root: Path) -> None:
-    """Remove from a workspace's cache what the rules reject."""
+    """Remove from a workspace's cache what the rules reject.
+
+    Raises:
+        UserError: it holds links, or objects that are not what their names say.
+    """
     with open_checked_repository(root) as repository:
         repository.clean_cache()

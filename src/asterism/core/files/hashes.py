@@ -6,6 +6,7 @@ import hashlib
 import stat
 from pathlib import Path
 
+from asterism.core.files.folders import files_in
 from asterism.core.messages.errors import reading
 
 
@@ -19,7 +20,7 @@ def digest_of(path: Path) -> str:
         64 hexadecimal digits. A file's is that of ``sha256sum``.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: it cannot be read, or a link leads out of the folder.
     """
     with reading(str(path)):
         mode = path.stat().st_mode
@@ -29,6 +30,6 @@ def digest_of(path: Path) -> str:
             with path.open("rb") as content:
                 return hashlib.file_digest(content, "sha256").hexdigest()
         whole = hashlib.sha256()
-        for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        for file in files_in(path):
             whole.update(f"{file.relative_to(path).as_posix()}\0{digest_of(file)}\0".encode())
         return whole.hexdigest()

@@ -66,7 +66,7 @@ def state_days() -> float:
     Raises:
         UserError: the setting is no positive number.
     """
-    value = _setting("state.days", _project(Path.cwd()))
+    value = _setting("state.days", project_of(Path.cwd()))
     try:
         days = _STATE_DAYS if value is None else float(value)
     except ValueError:
@@ -82,7 +82,7 @@ def limit(key: Limit) -> int:
     Raises:
         UserError: the setting is no whole number of MB from 1.
     """
-    value = _setting(key, _project(Path.cwd()))
+    value = _setting(key, project_of(Path.cwd()))
     if value is None:
         return _LIMITS_MB[key] * MB
     if not re.fullmatch(r"[1-9][0-9]{0,11}", value):
@@ -153,7 +153,7 @@ def peak_memory_mb() -> int:
 
 def _directory(key: str, default: Callable[[], Path]) -> Path:
     """The folder that a key names; a relative one lies in the project."""
-    project = _project(Path.cwd())
+    project = project_of(Path.cwd())
     value = _setting(key, project)
     return project / (Path(value).expanduser() if value else default())
 
@@ -180,7 +180,7 @@ def variable(key: str) -> str:
     return "ASTERISM_" + key.upper().replace(".", "_")
 
 
-def _project(folder: Path) -> Path:
+def project_of(folder: Path) -> Path:
     """The project's root, for its own folder and for a workspace below its ``.dvc``."""
     inside = [parent.parent for parent in folder.parents if parent.name == ".dvc"]
     return inside[-1] if inside else folder

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import read_array, read_arrays
+from asterism.core.files.folders import files_in
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming, reading
@@ -53,13 +54,14 @@ def files_of(path: Path) -> list[Path]:
     """The file, or all files of a folder and of its subfolders, in the order of their names.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or a link leads out of the folder.
     """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise UserError(f"there is no file or folder {path}")
-    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+    with reading(str(path)):
+        files = [file for file in files_in(path) if not file.name.startswith(".")]
     if not files:
         raise UserError(f"the folder {path} holds no files")
     return files

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from asterism.core.files.folders import files_in
 from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.input_sizes import Shapes
@@ -46,7 +47,7 @@ def user_models(params: ReduceParams) -> list[UserModel]:
     given = Path(params.user_model)
     paths = [given]
     if given.is_dir():
-        paths = sorted(p for p in given.iterdir() if p.suffix in _SUFFIXES and p.is_file())
+        paths = [path for path in files_in(given, below=False) if path.suffix in _SUFFIXES]
         if not paths:
             raise UserError(
                 f"reduce.user_model is the folder {given}, which holds no model "

@@ -96,7 +96,8 @@ def pack(path: Path, target: Path) -> None:
     outside = [tensor for tensor in _tensors(model, path) if _is_outside(tensor)]
     places = {entry.value for t in outside for entry in t.external_data if entry.key == "location"}
     with reading(f"the data of {path}"):
-        size = sum(inside(path.parent, place, str(path)).stat().st_size for place in places)
+        files = [inside(path.parent, place, str(path)) for place in sorted(places)]
+        size = sum(file.stat().st_size for file in files)
         require_room(size, "limits.model_mb", f"{path} has data in other files")
         onnx.load_external_data_for_model(model, str(path.parent))
         for tensor in outside:

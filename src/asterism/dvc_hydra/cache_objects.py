@@ -1,0 +1,248 @@
+"""Objects of DVC's cache that are taken as results: each has the hash that is its name.
+
+DVC takes a file that nobody may write to for one that it has hashed, and whoever shares the cache
+can make such files. Here each is hashed once, and remembered by what the file system says of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.limits import parse_json, read_within
+from asterism.core.messages.errors import UserError, reading
+from asterism.core.settings.machine import project_of
+from asterism.dvc_hydra.cache_files import is_digest, object_path
+from asterism.dvc_hydra.cache_rules import fault_in_list
+
+#: Nanoseconds in which two changes may get the same time, on the coarsest file systems.
+_TICK = 2_000_000_000
+
+#: Most objects that a message names.
+_MOST_NAMED = 20
+
+
+@cache
+def objects_of(root: Path, folder: Path) -> Objects:
+    """The objects of a workspace's cache, which this process and others of the project hash once.
+
+    Args:
+        root: the workspace.
+        folder: of its cache.
+    """
+    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
+    return Objects(folder, project_of(root) / f".dvc/tmp/asterism/objects/{name}.json")
+
+
+def objects_in(repository: Any) -> Objects:
+    """The objects in a repository's cache."""
+    return objects_of(Path(repository.root_dir), Path(repository.cache.local_cache_dir))
+
+
+def hashes_of_outputs(stage: Any) -> dict[Path, str]:
+    """Hash of each output that has one, by its path.
+
+    Raises:
+        UserError: it is of an older version of DVC.
+    """
+    found = {}
+    for out in stage.outs:
+        if out.hash_info:
+            if out.hash_info.name != "md5":
+                raise UserError(
+                    f"{stage.addressing}: the hash of {out} is of an older DVC, and cannot be "
+                    "checked: run `dvc cache migrate --dvc-files`"
+                )
+            found[Path(out.fs_path)] = str(out.hash_info.value)
+    return found
+
+
+def cached(cache: Path, digest: str) -> bytes | None:
+    """A text of a cache; None where it is not there, or is no plain file.
+
+    Args:
+        cache: its folder.
+        digest: MD5 as ``dvc.lock`` has it, with ``.dir`` for the list of a folder's files.
+
+    Raises:
+        UserError: it is not what its name says, or too large.
+    """
+    path = object_path(cache, digest)
+    if not is_digest(digest) or path.is_symlink() or not path.is_file():
+        return None
+    content = read_within(path, "limits.text_mb")
+    if hashlib.md5(content, usedforsecurity=False).hexdigest() != digest.removesuffix(".dir"):
+        raise _rejection([path])
+    return content
+
+
+class Objects:
+    """The objects of a cache; see :func:`objects_of`.
+
+    Args:
+        folder: of the cache.
+        memory: a file for what has been hashed; whoever writes to the cache cannot write to it.
+    """
+
+    def __init__(self, folder: Path, memory: Path) -> None:
+        self._folder, self._memory = folder, memory
+        self._known = _remembered(memory)
+        self._new: dict[str, str] = {}
+
+    def require(self, digests: Iterable[str]) -> None:
+        """Reject objects that are not what their names say, with those that a list of files names.
+
+        Args:
+            digests: MD5 as ``dvc.lock`` has it, with ``.dir`` for the list of a folder's files.
+                What is not in the cache is no fault: DVC says so where it needs it.
+
+        Raises:
+            UserError: it names the objects.
+        """
+        try:
+            faulty = dict.fromkeys(one for digest in digests for one in self._faulty(digest))
+        finally:
+            self._save()
+        if faulty:
+            raise _rejection([object_path(self._folder, one) for one in faulty])
+
+    def require_all(self) -> None:
+        """As :meth:`require`, of all objects in the cache."""
+        found = [path.parent.name + path.name for path in self._folder.glob("files/md5/??/*")]
+        self.require(name for name in found if is_digest(name))
+
+    def require_copies(self, outputs: Mapping[Path, str]) -> None:
+        """Reject what was checked out of objects that have changed since they were hashed.
+
+        Links into the cache change what the file system says of an object, so that its copy is
+        hashed instead. A copy that is rejected is removed: DVC would take it for the result.
+
+        Args:
+            outputs: hash of each file and folder that was checked out.
+
+        Raises:
+            UserError: it names the output, or the objects.
+        """
+        for path, digest in outputs.items():
+            objects = (digest, *self._members(digest).values())
+            if all(map(self._is_known, objects)) or self._is_copied(path, digest):
+                continue
+            _remove(path)
+            raise UserError(
+                f"{os.path.relpath(path)} is removed: what the cache held of it was replaced in "
+                "the moment in which it was taken; the same command again"
+            )
+        self.require(outputs.values())
+
+    def _faulty(self, digest: str) -> list[str]:
+        if not is_digest(digest):
+            raise UserError(f"{digest!a} is no hash of an object in DVC's cache")
+        if not self._is_whole(digest):
+            return [digest]
+        return [one for one in self._members(digest).values() if not self._is_whole(one)]
+
+    def _is_whole(self, digest: str) -> bool:
+        """Whether an object has its hash, or is not there."""
+        if self._is_known(digest):
+            return True
+        begun, path = time.time_ns(), object_path(self._folder, digest)
+        with reading(f"the cache's {path}"):
+            try:
+                content, status = _hash(path)
+            except FileNotFoundError:
+                return True
+        if content != digest.removesuffix(".dir"):
+            return False
+        self._known[digest] = _told(status)
+        if status.st_ctime_ns < begun - _TICK:
+            self._new[digest] = _told(status)
+        return True
+
+    def _is_known(self, digest: str) -> bool:
+        """Whether an object has been hashed, and has not changed since."""
+        try:
+            status = object_path(self._folder, digest).lstat()
+        except FileNotFoundError:
+            return False
+        return self._known.get(digest) == _told(status)
+
+    def _is_copied(self, path: Path, digest: str) -> bool:
+        """Whether a file or a folder in the workspace has the content that a hash stands for."""
+        members = self._members(digest) if digest.endswith(".dir") else {".": digest}
+        found = [p for p in path.rglob("*") if not p.is_dir()] if path.is_dir() else [path]
+        has = {p.relative_to(path).as_posix(): _hash(Path(os.path.realpath(p)))[0] for p in found}
+        return has == members
+
+    def _members(self, digest: str) -> dict[str, str]:
+        """Hash of each file in a list; none of a list that is not there, or that no rule allows."""
+        path = object_path(self._folder, digest)
+        if not digest.endswith(".dir") or not path.is_file():
+            return {}
+        with suppress(UserError), reading(str(path)):
+            listed = parse_json(read_within(path, "limits.text_mb"), str(path))
+            if fault_in_list(listed) is None:
+                return {item["relpath"]: item["md5"] for item in listed}
+        return {}  # :mod:`asterism.dvc_hydra.guard` rejects it
+
+    def _save(self) -> None:
+        """Keep what has been hashed; another process that does so meanwhile hashes again."""
+        if self._new:
+            with suppress(UserError, OSError):  # no room: the next command hashes again
+                write_json(self._memory, _remembered(self._memory) | self._new)
+            self._new = {}
+
+
+def _rejection(objects: Sequence[Path]) -> UserError:
+    named = ", ".join(repr(os.path.relpath(path)) for path in objects[:_MOST_NAMED])
+    others = f" and {len(objects) - _MOST_NAMED} more" if len(objects) > _MOST_NAMED else ""
+    return UserError(
+        f"the cache is not used: {named}{others} has another content than the name says; remove "
+        "it, then `asterism repro` computes or `asterism pull` fetches it again"
+    )
+
+
+def _hash(path: Path) -> tuple[str, os.stat_result]:
+    """MD5 of a file, and what the file system said of it before; of anything else an empty text.
+
+    Raises:
+        OSError: it is not there, or cannot be read.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # which waits for no pipe's other end
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        return "", status
+    with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+        status = os.fstat(file.fileno())
+        is_plain = stat.S_ISREG(status.st_mode)
+        return hashlib.file_digest(file, "md5").hexdigest() if is_plain else "", status
+
+
+def _told(status: os.stat_result) -> str:
+    """What changes when a file does. Who may write a file can set all but the last time."""
+    facts = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return " ".join(map(str, facts))
+
+
+def _remembered(memory: Path) -> dict[str, str]:
+    """What earlier commands have hashed; nothing where the file cannot be read."""
+    with suppress(UserError):
+        known = read_json(memory)
+        if isinstance(known, dict):
+            return known
+    return {}
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,103 @@
+"""A stranger's findings: what they name lies in their own folders, or they are not read."""
+
+import json
+import shutil
+
+import pytest
+from small_findings import candidate
+
+from asterism.core.files.artifacts import write_json
+from asterism.core.messages.errors import UserError
+from asterism.findings.checking import check_all, note_elsewhere
+from asterism.findings.collecting import Collected, candidates_of, collect
+from asterism.findings.entry import read_entries
+from asterism.findings.page import read_verdicts, write_pages
+
+FACTS = {"pieces": [], "coverage": {}, "counts": {}, "operators": {"models": 0}}
+OUT = ["..", "../mine", "../../mine", "{root}/mine", "link", "link/x", ".", "x/../../mine"]
+
+
+@pytest.fixture
+def collection(tmp_path):
+    """A collection of one finding, beside a folder of the user's with files of the same names."""
+    made = candidate(tmp_path / "findings")
+    made.entry.write(made.folder)
+    mine = tmp_path / "mine"
+    shutil.copytree(made.folder, mine)
+    (mine / "check.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\n")
+    (made.folder.parent / "link").symlink_to(mine)
+    return made.folder.parent
+
+
+def content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def entries_out(collection):
+    for entry in read_entries(collection):
+        list(check_all(collection, [entry]))
+        list(note_elsewhere(collection, [entry], []))
+        write_pages(collection, [entry], {}, FACTS)
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_the_name_in_a_findings_facts_leads_nowhere(collection, tmp_path, name):
+    (collection / "link").unlink()
+    facts = collection / "one/finding.json"
+    name = name.format(root=tmp_path)
+    facts.write_text(json.dumps(json.loads(facts.read_text()) | {"name": name}))
+    before = content(tmp_path / "mine")
+    with pytest.raises(UserError, match=r"one/finding\.json"):
+        entries_out(collection)
+    assert not (tmp_path / "owned").exists() and content(tmp_path / "mine") == before
+
+
+@pytest.mark.parametrize("link", ["two", "one/report.md", "one/check.py", "one/finding.json"])
+def test_a_link_in_a_collection_is_not_followed(collection, tmp_path, link):
+    (collection / "link").unlink()
+    if link != "two":
+        (collection / link).unlink()
+    (collection / link).symlink_to(tmp_path / "mine" / "/".join(link.split("/")[1:]))
+    before = content(tmp_path / "mine")
+    with pytest.raises(UserError, match=link.rpartition("/")[2]):
+        entries_out(collection)
+    assert not (tmp_path / "owned").exists() and content(tmp_path / "mine") == before
+
+
+@pytest.mark.parametrize("name", OUT[1:-2])
+def test_a_verdict_is_of_a_finding_of_the_collection(collection, tmp_path, name):
+    name = name.format(root=tmp_path)
+    verdicts = {name: {"false_alarm": False, "reason": "so"}}
+    (collection / "verdicts.yaml").write_text(json.dumps(verdicts))
+    with pytest.raises(UserError, match=r"verdicts\.yaml"):
+        read_verdicts(collection)
+
+
+@pytest.mark.parametrize("name", OUT[:-2] + ["x/../../mine"])
+def test_a_list_of_findings_runs_no_script_of_another_folder(collection, tmp_path, name):
+    one = candidate(tmp_path, "given")
+    value = {
+        "signature": "values differ | jax | one",
+        "folder": name.format(root=tmp_path),
+        "limit": "",
+        "known": "",
+        "confirmed": [0],
+        "finding": one.finding.to_json(),
+        "graph": one.graph.to_json(),
+        "layer": "",
+        "models": [0],
+        "minimality": "minimal",
+    }
+    write_json(collection / "unique.json", [value])
+    with pytest.raises(UserError, match=r"unique\.json"):
+        candidates_of(collection, Collected(), {})
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_file_behind_a_link_is_not_collected(tmp_path):
+    (tmp_path / "secret").write_text("of nobody else")
+    found = candidate(tmp_path / "pieces")
+    (found.folder / "model.json").symlink_to(tmp_path / "secret")
+    with pytest.raises(UserError, match=r"model\.json"):
+        collect([found], [], tmp_path / "findings", lambda one, other: True, Collected())
+    assert not (tmp_path / "findings/one").exists()

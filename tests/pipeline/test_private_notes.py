@@ -1,0 +1,108 @@
+"""DVC's notes, which it unpickles, lie where nobody else can write."""
+
+import os
+import pickle
+import shutil
+import sqlite3
+from contextlib import chdir
+
+import pytest
+
+from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra import experiments, private_notes
+from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.repository import open_repository
+
+PIPELINE = "stages: {one: {cmd: echo 1 > artifacts/one, outs: [artifacts/one]}}"
+
+
+class Pickled:
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.mark}",)
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """The folders of temporary files, where everybody may write: DVC's own place, and this one."""
+    monkeypatch.delenv(private_notes.VARIABLE, raising=False)
+    monkeypatch.setattr(private_notes, "_PLACE", tmp_path / "var", raising=False)
+    (tmp_path / "var").mkdir()
+    own = tmp_path / "everybodys"
+    monkeypatch.setattr(
+        "dvc.dirs.site_cache_dir",
+        lambda chosen=None: os.environ.get(private_notes.VARIABLE) or chosen or str(own),
+    )
+    return own
+
+
+@pytest.fixture
+def root(tmp_path, places):
+    """A project with a result in its cache, and DVC's notes of it where it keeps them itself."""
+    from dvc.repo import Repo
+
+    root = tmp_path / "project"
+    root.mkdir()
+    with chdir(root):
+        with Repo.init(str(root), no_scm=True) as repo:
+            (root / "dvc.yaml").write_text(PIPELINE)
+            (root / "artifacts").mkdir()
+        with Repo(str(root)) as repo:
+            repo.reproduce()
+            repo.checkout()
+        yield root
+
+
+def take(root):
+    shutil.rmtree(root / "artifacts")
+    with open_repository(root) as repository:
+        stage = repository.stages()["one"]
+        with stage.lock():
+            assert stage.restore(Hashes())
+
+
+@pytest.mark.parametrize("run", [take, lambda _: experiments._dvc("checkout")], ids=["take", "dvc"])
+def test_what_others_write_into_dvcs_own_place_is_not_unpickled(root, places, tmp_path, run):
+    mark = tmp_path / "owned"
+    spoilt = sqlite3.Binary(pickle.dumps(Pickled(mark)))
+    for base in places.rglob("cache.db"):
+        column = "key=?, raw=0" if "links" in base.parts else "value=?, mode=4"
+        with sqlite3.connect(base) as database:
+            database.execute(f"update Cache set {column}", (spoilt,))
+    run(root)
+    assert not mark.exists()
+    assert private_notes.VARIABLE not in os.environ
+    assert (tmp_path / f"var/asterism-{os.geteuid()}").stat().st_mode & 0o777 == 0o700
+
+
+def open_to_all(folder):
+    folder.mkdir()
+    folder.chmod(0o777)
+
+
+def a_link(folder):
+    folder.with_name("elsewhere").mkdir()
+    folder.symlink_to("elsewhere")
+
+
+def a_file(folder):
+    folder.touch()
+
+
+@pytest.mark.parametrize("there", [open_to_all, a_link, a_file])
+def test_a_folder_that_somebody_else_has_made_is_rejected(root, tmp_path, there):
+    there(tmp_path / f"var/asterism-{os.geteuid()}")
+    with pytest.raises(UserError, match="DVC_SITE_CACHE_DIR"):
+        take(root)
+
+
+def test_what_the_user_has_chosen_stays(root, tmp_path, monkeypatch):
+    with (root / ".dvc/config.local").open("a") as settings:
+        settings.write(f"[core]\n    site_cache_dir = {tmp_path / 'chosen'}\n")
+    take(root)
+    monkeypatch.setenv(private_notes.VARIABLE, str(tmp_path / "said"))
+    take(root)
+    assert list((tmp_path / "chosen").glob("repo/*")) and list((tmp_path / "said").glob("repo/*"))
+    assert not list((tmp_path / "var").iterdir())

@@ -1,0 +1,177 @@
+"""Objects of a stranger's cache that are not what their names say: never taken for a result."""
+
+import json
+import os
+import shutil
+import time
+
+import pytest
+from sharing import add_remote, call, clone, make, set_remote
+from small_pipeline import asterism
+from test_strangers_cache import change_entry, put_object
+from test_strangers_links import cache, object_of
+from workspace import commit
+
+LIE = '{"k": 666, "square": 443556}'
+
+
+def rewrite(path, content):
+    """As somebody does who has the right to, and makes DVC believe that it has hashed the file."""
+    path.chmod(0o644)
+    path.write_text(content)
+    path.chmod(0o444)
+    return path
+
+
+def another_content(project):
+    return rewrite(object_of(project, "left"), LIE)
+
+
+def another_content_after_a_check(project):
+    """Size and times stay, so that the file looks as when it was hashed."""
+    path = object_of(project, "left")
+    time.sleep(2.1)  # until then no file is believed to be as it was
+    call(project, *asterism("check"))
+    before = path.stat()
+    rewrite(path, path.read_text().replace("1", "2").replace("4", "5").replace("9", "8"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    return path
+
+
+def a_folder_in_its_place(project):
+    path = object_of(project, "left")
+    path.unlink()
+    path.mkdir()
+    (path / "left.json").write_text(LIE)
+    path.chmod(0o444)
+    return path
+
+
+def folder_instead(project):
+    """Let the cached result be a folder; its list, and its file."""
+    digest = put_object(cache(project), b"of the stage")
+    listed = put_object(
+        cache(project), json.dumps([{"md5": digest, "relpath": "a"}]).encode(), ".dir"
+    )
+    change_entry(cache(project), "left", lambda entry: entry["outs"][0].update(md5=listed))
+    return [cache(project) / "files/md5" / one[:2] / one[2:] for one in (listed, digest)]
+
+
+def a_file_of_a_folder(project):
+    return rewrite(folder_instead(project)[1], LIE)
+
+
+def a_list_of_a_folder(project):
+    listed = folder_instead(project)[0]
+    return rewrite(listed, listed.read_text().replace('"a"', '"b"'))
+
+
+POISONS = [
+    another_content,
+    another_content_after_a_check,
+    a_folder_in_its_place,
+    a_file_of_a_folder,
+    a_list_of_a_folder,
+]
+COMMANDS = {
+    "check": asterism("check"),
+    "repro": asterism("repro"),
+    "side by side": asterism("repro", "--jobs", "2"),
+    "one stage": asterism("repro", "left"),
+    "sweep": asterism("sweep", "--name", "s"),
+    "dry sweep": asterism("sweep", "--name", "s", "--dry-run"),
+    "pull": asterism("pull"),
+    "push": asterism("push"),
+    "show": asterism("diff", "HEAD", "workspace"),
+}
+LOCKED = pytest.mark.parametrize("locked", [True, False], ids=["dvc.lock", "run-cache"])
+
+
+def without_results(project, locked):
+    """The project with nothing of a run but the cache, and ``dvc.lock`` where that is wanted."""
+    for name in ("artifacts", "metrics", "report"):
+        shutil.rmtree(project.root / name)
+    if not locked:
+        (project.root / "dvc.lock").unlink()
+        commit(project.root, "no results")
+    project.ran()
+
+
+def require_rejected(project, command, poisoned):
+    """The command says one line of the object, takes nothing of it, and leaves ``dvc.lock``."""
+    lock = project.root / "dvc.lock"
+    before = lock.read_bytes() if lock.exists() else b""
+    status, output = call(project, "timeout", "100", *command, check=False)
+    output += "".join(log.read_text() for log in project.root.glob("sweeps/s/points/*/log.txt"))
+    assert status != 0, output
+    assert str(poisoned.relative_to(cache(project))) in output
+    assert "Traceback" not in output
+    after = lock.read_bytes() if lock.exists() else b""
+    assert "left" not in project.ran()
+    assert after == before or b"  left:" not in after, "what was sound may stand there"
+    assert not (project.root / "metrics/left.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("poison", POISONS)
+def test_no_run_takes_a_poisoned_object(project, poison):
+    poisoned = poison(project)
+    without_results(project, locked=False)
+    require_rejected(project, COMMANDS["repro"], poisoned)
+
+
+@pytest.mark.slow
+@LOCKED
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_takes_one(project, command, locked, tmp_path):
+    if not locked and command in ("pull", "push", "show"):
+        pytest.skip("it takes only what dvc.lock names")
+    add_remote(project, tmp_path / "store")
+    poisoned = another_content(project)
+    without_results(project, locked)
+    require_rejected(project, COMMANDS[command], poisoned)
+
+
+@pytest.mark.slow
+def test_the_remedy_in_the_message_works(project):
+    poisoned = another_content(project)
+    without_results(project, locked=True)
+    assert call(project, *asterism("repro"), check=False)[0] != 0
+    poisoned.unlink()
+    call(project, *asterism("repro"))
+    assert project.ran() == ["left"]
+    assert json.loads((project.root / "metrics/left.json").read_text())["k"] != 666
+    assert call(project, "git", "status", "--porcelain") == ""
+
+
+@pytest.mark.slow
+def test_a_remote_that_is_not_verified_brings_none(project, tmp_path):
+    store = tmp_path / "store"
+    add_remote(project, store)
+    set_remote(project, project.root, verify="false")
+    call(project, *make("push"))
+    commit(project.root, "no verification")
+    here = object_of(project, "left").relative_to(cache(project))
+    rewrite(store / here, LIE)
+    other = clone(project, tmp_path)
+    status, output = call(project, *make("pull"), folder=other, check=False)
+    assert status != 0 and str(here) in output
+    assert not (other / "metrics").exists()
+    assert call(project, "git", "status", "--porcelain", folder=other) == ""
+
+
+@pytest.mark.slow
+def test_what_was_computed_is_not_exchanged_for_what_lay_in_its_place(project):
+    """A link to the cache takes the place of a result that has just been written."""
+    call(project, "dvc", "config", "cache.type", "symlink")
+    commit(project.root, "links")
+    poisoned = another_content(project)
+    for entry in cache(project).glob("runs/*/*/*"):
+        entry.unlink()
+        entry.parent.rmdir()
+    without_results(project, locked=False)
+    status, output = call(project, *asterism("repro"), check=False)
+    assert status != 0 and poisoned.name in output
+    lock = project.root / "dvc.lock"
+    assert not lock.exists() or "  left:" not in lock.read_text()

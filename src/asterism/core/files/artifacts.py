@@ -27,6 +27,7 @@ from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.files.os_errors import writing_to
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
+from asterism.core.settings.plain_files import open_plain
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def map_array(path: Path) -> NDArray[Any]:
     """
     require_file(path, ".npy file")
     with reading(f"the array {path}"):
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             _declared_size(file)
         array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
         return array

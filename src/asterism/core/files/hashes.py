@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from asterism.core.messages.errors import reading
+from asterism.core.settings.plain_files import open_plain
 
 
 def digest_of(path: Path) -> str:
@@ -18,11 +19,11 @@ def digest_of(path: Path) -> str:
         64 hexadecimal digits. A file's is that of ``sha256sum``.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: it cannot be read, or is neither a plain file nor a folder.
     """
     with reading(str(path)):
         if not path.is_dir():
-            with path.open("rb") as content:
+            with open_plain(path) as content:
                 return hashlib.file_digest(content, "sha256").hexdigest()
         whole = hashlib.sha256()
         for file in sorted(p for p in path.rglob("*") if p.is_file()):

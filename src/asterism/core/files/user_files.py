@@ -48,6 +48,14 @@ def no_file(instead: str) -> AfterValidator:
     return AfterValidator(require)
 
 
+def lies_in(folder: Path, path: Path) -> bool:
+    """Whether a path leads into a folder, also after its links are followed."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a circle of links, or a name that no file has
+        return False
+
+
 def inside(folder: Path, name: str, source: str) -> Path:
     """The path of a file that another file names, which must lie in the folder or below it.
 
@@ -64,12 +72,7 @@ def inside(folder: Path, name: str, source: str) -> Path:
     """
     absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute()
     path = folder / name
-    try:
-        resolved = path.resolve()
-        led_out = not resolved.is_relative_to(folder.resolve())
-    except (OSError, ValueError, RuntimeError):  # a circle of links, or a name that no file has
-        led_out = True
-    if absolute or ".." in PurePosixPath(name).parts or led_out:
+    if absolute or ".." in PurePosixPath(name).parts or not lies_in(folder, path):
         raise UserError(
             f"{source} names {name!r}, which is not in {folder}: put the file there, and write its "
             "path relative to that folder"

@@ -25,7 +25,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_shortened(printable(" ".join(message.split())), _LONGEST))
+        super().__init__(shortened(printable(" ".join(message.split())), _LONGEST))
 
 
 def printable(text: str) -> str:
@@ -104,10 +104,10 @@ def telling_line(said: str, limit: int = 200) -> str:
     _, quoted, text = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):")
     lines = [line for line in text.splitlines() if line and not (quoted and line[0].isspace())]
     line = next((told for told in map(str.strip, lines) if told and not _ANNOUNCED.match(told)), "")
-    return _shortened(line, limit)
+    return shortened(line, limit)
 
 
-def _shortened(line: str, limit: int) -> str:
+def shortened(line: str, limit: int) -> str:
     """The line, or its beginning and its end where it is longer."""
     if len(line) <= limit:
         return line

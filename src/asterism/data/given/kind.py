@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from asterism.core.files.limits import require_room
 from asterism.core.parameters.registry import Registry
 
 Sizes = tuple[int | None, ...]
@@ -62,5 +63,11 @@ INPUT_KINDS: Registry[type[InputKind]] = Registry("kind of inputs", "asterism.da
 
 
 def fitted_length(lengths: Sequence[int], wanted: int | None, shaping: Shaping) -> int:
-    """How long all items are made: what the model takes, what was asked for, or the longest."""
-    return wanted or shaping.length or max(lengths)
+    """How long all items are made: what the model takes, what was asked for, or the longest.
+
+    Raises:
+        UserError: all items together would take more memory than an array may.
+    """
+    length = wanted or shaping.length or max(lengths)
+    require_room(len(lengths) * length * 4, "limits.array_mb", "the inputs take arrays")
+    return length

@@ -12,9 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from asterism import __version__
-from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.extras import missing_extra
 
 #: Groups of commands in ``asterism --help``.
 BEGIN = "Begin"
@@ -114,18 +112,3 @@ def show_page(page: Path, show: bool | None) -> None:
     print(f"page: {place}")
     if sys.stdout.isatty() if show is None else show:
         webbrowser.open(place.as_uri())
-
-
-def main() -> None:
-    """Entry point: what a user can mend in one line, exit status 1."""
-    try:
-        with rejections_told():
-            app(prog_name="asterism")
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except ModuleNotFoundError as error:
-        if (missing := missing_extra(error)) is None:
-            raise
-        print(f"error: {missing}", file=sys.stderr)
-        sys.exit(1)

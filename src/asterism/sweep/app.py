@@ -15,7 +15,7 @@ from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError, naming
-from asterism.core.running.supervision import INTERRUPTED
+from asterism.core.workers.interrupts import INTERRUPTED, take_interrupt
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
@@ -189,6 +189,7 @@ def _run(
         while sweep.running() or (on_slurm and slurm.is_queued(job_name(sweep))):
             time.sleep(1)  # points that the launcher has left alone because another was lost
     except KeyboardInterrupt:
+        take_interrupt()
         interrupted = True
         sweep.stop.touch()
         if on_slurm:

@@ -22,7 +22,7 @@ from asterism.core.files.locks import held
 from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.tidying import tidy
-from asterism.core.running.supervision import INTERRUPTED
+from asterism.core.workers.interrupts import INTERRUPTED
 from asterism.dvc_hydra import lockfile
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.repository import Repository, open_repository

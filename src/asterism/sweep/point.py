@@ -19,7 +19,7 @@ from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
-from asterism.core.running.supervision import INTERRUPTED
+from asterism.core.workers.interrupts import INTERRUPTED, take_interrupt
 from asterism.report.page import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import lock_folder
@@ -254,6 +254,7 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> Answer:
                     raise KeyboardInterrupt
                 time.sleep(0.1)
         except KeyboardInterrupt:
+            take_interrupt()
             _stop(process)
             return Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
     answer = worker.read_answer(here)

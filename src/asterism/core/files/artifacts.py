@@ -28,6 +28,7 @@ from asterism.core.files.os_errors import writing_to
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.plain_files import open_plain
+from asterism.core.workers.interrupts import require_uninterrupted
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 yield temporary
                 if not is_inside:
                     flush(temporary)
+                require_uninterrupted()
                 if temporary.is_dir() and path.is_dir():
                     path.replace(scratch / "former")  # at once: no half of it can be left there
                 temporary.replace(path)

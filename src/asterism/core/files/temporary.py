@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from asterism.core.workers.interrupts import uninterrupted
+
 
 @contextmanager
 def scratch_beside(path: Path) -> Iterator[Path]:
@@ -24,12 +26,16 @@ def scratch_beside(path: Path) -> Iterator[Path]:
     without locks of folders they stay.
     """
     _remove_left(path)
-    folder, lock = _make(path)
+    made = None
     try:
-        yield folder
+        with uninterrupted():
+            made = _make(path)
+        yield made[0]
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        if made is not None:
+            with uninterrupted():
+                shutil.rmtree(made[0], ignore_errors=True)
+                os.close(made[1])
 
 
 def _make(path: Path) -> tuple[Path, int]:

@@ -30,8 +30,8 @@ from asterism.core.resuming.stage_units import is_shard
 from asterism.core.resuming.tidying import tidy
 from asterism.core.resuming.work_units import ShardEnded
 from asterism.core.running.footprint import Footprint, processor_seconds
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.settings.machine import peak_memory_mb
+from asterism.core.workers.interrupts import INTERRUPTED
 
 log = get_logger(__name__)
 

@@ -24,10 +24,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from asterism.core.workers.interrupts import INTERRUPTED
 from asterism.core.workers.processes import adopt_orphans, end_all_below, killed_with_parent
-
-#: How a stage ends that was interrupted: 128 + SIGINT.
-INTERRUPTED = 130
 
 #: Seconds between two looks at the parent.
 _LOOK_SECONDS = 0.1

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from asterism.cli import program
+from asterism.cli import commands, program
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.messages.extras import EXTRAS, STAGES, missing_extra
 from asterism.core.running.stage import main
@@ -111,10 +111,10 @@ def test_a_command_without_its_extra_ends_with_one_line(monkeypatch, capsys, nam
     monkeypatch.setattr(program, "app", fail)
     if name is None:
         with pytest.raises(ModuleNotFoundError):
-            program.main()
+            commands.run()
         return
     with pytest.raises(SystemExit) as end:
-        program.main()
+        commands.run()
     assert end.value.code == 1
     assert capsys.readouterr().err.startswith("error: openvino is not installed: run `pip")
 

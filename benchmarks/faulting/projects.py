@@ -282,6 +282,8 @@ def _remove(path: Path) -> None:
 
 def outputs(project: Path, stages: Sequence[str]) -> list[str]:
     """Paths that stages write, by ``dvc.lock``."""
+    if not stages:
+        return []
     lock = yaml.safe_load((project / "dvc.lock").read_text(encoding="utf-8"))["stages"]
     return [out["path"] for name in stages for out in lock[name]["outs"]]
 

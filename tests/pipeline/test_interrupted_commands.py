@@ -168,24 +168,37 @@ def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
 
 
 CLEARS = """
-import os, signal
-from asterism.core.workers.interrupts import run_command, take_interrupt, uninterrupted
+import os, signal, tempfile, time
+from asterism.core.workers.interrupts import run_command, uninterrupted
 from pathlib import Path
 
-def command():
-    with uninterrupted():
+def interrupted(function):
+    def once(*given, **named):
         os.kill(os.getpid(), signal.SIGTERM)
-        Path("cleared").touch()
+        return function(*given, **named)
+    return once
+
+def command():
+    {block}
+    time.sleep(5)
     Path("kept").touch()
 
 run_command(command)
 """
 
 
-def test_a_block_that_clears_up_is_not_ended_half_way(tmp_path):
-    status, _ = run(tmp_path, CLEARS)
+@pytest.mark.parametrize(
+    ("block", "left"),
+    [
+        ("with uninterrupted(): interrupted(Path('cleared').touch)()", ["cleared"]),
+        ("os.rmdir = interrupted(os.rmdir)\n    with tempfile.TemporaryDirectory(): pass", []),
+        ("os.mkdir = interrupted(os.mkdir)\n    with tempfile.TemporaryDirectory(): pass", []),
+    ],
+)
+def test_what_clears_up_is_not_ended_half_way(tmp_path, block, left):
+    status, _ = run(tmp_path, CLEARS.format(block=block))
     assert status == INTERRUPTED
-    assert [path.name for path in tmp_path.iterdir()] == ["cleared"]
+    assert [path.name for path in tmp_path.iterdir()] == left
 
 
 def test_a_run_under_nohup_goes_on_when_the_terminal_is_closed(tmp_path):

@@ -42,11 +42,12 @@ class _Interrupt:
     postponements = 0
 
 
-def interrupt(_number: int, _frame: FrameType | None) -> None:
+def interrupt(_number: int, frame: FrameType | None) -> None:
     """The handler of the signals: note it, and raise KeyboardInterrupt until it is taken."""
     _Interrupt.is_noted = True
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
-    if not (_Interrupt.is_taken or _Interrupt.postponements or _is_under_way()):
+    is_due = not (_Interrupt.is_taken or _Interrupt.postponements or _is_under_way())
+    if is_due and not _makes_or_removes_temporary_files(frame):
         raise KeyboardInterrupt
 
 
@@ -56,6 +57,16 @@ def _is_under_way() -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
+
+
+def _makes_or_removes_temporary_files(frame: FrameType | None) -> bool:
+    """Whether the interrupted code would leave a temporary folder that nobody removes."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "rmtree" or code.co_filename.endswith(f"{os.sep}tempfile.py"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def take_interrupt() -> None:

@@ -18,9 +18,9 @@ from asterism import __version__, config, project
 from asterism import budget as budgets
 from asterism.cli import commands
 from asterism.cli.program import GROUPS
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
-from asterism.core.workers.interrupts import INTERRUPTED
 from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
 from asterism.pairs.entry import pair_names

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from asterism.core.workers.interrupts import INTERRUPTED
+from asterism.core.files.interrupts import INTERRUPTED
 from marked import Marked
 
 MAIN = "from asterism.cli import main; main()"
@@ -110,7 +110,7 @@ import os, signal, sys, time
 from pathlib import Path
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
-from asterism.core.workers.interrupts import run_command
+from asterism.core.files.interrupts import run_command
 
 def come():
     os.kill(os.getpid(), signal.{number})
@@ -169,7 +169,7 @@ def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
 
 CLEARS = """
 import os, signal, tempfile, time
-from asterism.core.workers.interrupts import run_command, uninterrupted
+from asterism.core.files.interrupts import run_command, uninterrupted
 from pathlib import Path
 
 def interrupted(function):
@@ -205,7 +205,7 @@ def test_a_run_under_nohup_goes_on_when_the_terminal_is_closed(tmp_path):
     program = """
 import os, signal
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-from asterism.core.workers.interrupts import run_command
+from asterism.core.files.interrupts import run_command
 run_command(lambda: os.kill(os.getpid(), signal.SIGHUP))
 """
     assert run(tmp_path, program) == (0, "")

@@ -92,7 +92,7 @@ def _changed(value):
     return value + 1 if type(value) in (int, float) else value
 
 
-def refused(repeat, *given, **named):
+def rejections(repeat, *given, **named):
     """What is said of a certificate that does not hold: one line at least, each of them short."""
     try:
         lines = repeat(*given, **named).differences
@@ -145,7 +145,7 @@ def forgeries(value, put, place=""):
 def test_no_key_of_a_forged_certificate_holds(check, told, part):
     tried = [*forgeries(told, lambda whole: whole)][part::20]
     assert len(tried) > 50
-    assert [place for place, forged in tried if not refused(check, forged)] == []
+    assert [place for place, forged in tried if not rejections(check, forged)] == []
 
 
 @pytest.mark.parametrize("word", ["ship", "ship with the repair", "not enough inputs to say"])

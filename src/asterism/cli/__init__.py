@@ -1,6 +1,6 @@
 """The ``asterism`` command."""
 
-from asterism.core.workers.interrupts import run_command
+from asterism.core.files.interrupts import run_command
 
 
 def main() -> None:

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import held_now
 from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError, naming
-from asterism.core.workers.interrupts import INTERRUPTED, take_interrupt
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points

@@ -13,7 +13,7 @@ from types import FrameType
 
 import psutil
 
-from asterism.core.workers.interrupts import INTERRUPTED, interrupt
+from asterism.core.files.interrupts import INTERRUPTED, interrupt
 
 #: Seconds after which a process that has lost its run is told once more.
 _AGAIN_SECONDS = 0.5

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
-from asterism.core.workers.interrupts import INTERRUPTED, take_interrupt
 from asterism.report.page import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import lock_folder

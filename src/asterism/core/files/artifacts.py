@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.flushing import flush, flush_names
+from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.files.os_errors import writing_to
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.plain_files import open_plain
-from asterism.core.workers.interrupts import require_uninterrupted
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:

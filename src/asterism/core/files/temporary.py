@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from asterism.core.workers.interrupts import uninterrupted
+from asterism.core.files.interrupts import uninterrupted
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.messages.errors import UserError, printable
@@ -31,7 +32,6 @@ from asterism.core.resuming.tidying import tidy
 from asterism.core.resuming.work_units import ShardEnded
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
-from asterism.core.workers.interrupts import INTERRUPTED
 
 log = get_logger(__name__)
 

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.workers.interrupts import INTERRUPTED
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.workers.processes import adopt_orphans, end_all_below, killed_with_parent
 
 #: Seconds between two looks at the parent.

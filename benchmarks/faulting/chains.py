@@ -43,7 +43,7 @@ def chained(end: End, earliest: float = 0.0) -> Disturbance:
         landed = 0
         while landed < len(numbers):
             trial.renew()
-            chain = []
+            chain: list[Outcome] = []
             for _ in range(min(CHAIN, len(numbers) - landed)):
                 run, moment = trial.start(), _later(trial.draw(reference, rng), earliest)
                 if not trial.wait_until(run, moment):

@@ -48,6 +48,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Works for a file and for a directory: the block creates either at the path it is given. What
     was written is flushed to the disk before it is moved, and its new name after that.
+
+    Raises:
+        KeyboardInterrupt: the command was interrupted meanwhile, and the block went on.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_beside(path) as scratch:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 
-def open_plain(path: Path) -> BinaryIO:
+def open_plain(path: Path) -> BufferedReader:
     """A plain file, or a link to one, opened to read its bytes.
 
     To open a pipe would wait for its other end. A device may act when it is opened, and never end

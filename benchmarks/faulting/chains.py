@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import psutil
 
+from asterism.core.files.interrupts import INTERRUPTED
 from faulting.processes import Run, is_stage
 from faulting.trial import GRACE_SECONDS, Disturbance, Moment, Outcome, Reference, Trial
 
@@ -21,9 +22,6 @@ END_SECONDS = 60.0
 
 #: Seconds in which Python itself starts, which takes no signal then.
 START_SECONDS = 0.3
-
-#: Statuses of a command that was interrupted, or had ended in that moment.
-_STATUSES = (130, 0)
 
 #: Ends a run whose moment has come; how it did that, and what is wrong at once. The number counts.
 End = Callable[[Trial, Run, random.Random, int], Outcome]
@@ -106,7 +104,7 @@ def interrupt(trial: Trial, run: Run, rng: random.Random, number: int) -> Outcom
     if status is None:
         outcome.problems.append(f"it did not end in {END_SECONDS:.0f} s")
     elif before is None and trial.target.is_asterism:
-        outcome.problems += _untold(status, run.output, (*_STATUSES, *trial.target.statuses))
+        outcome.problems += _untold(status, run.output, (INTERRUPTED, *trial.target.statuses))
     return outcome
 
 
@@ -117,5 +115,6 @@ def _untold(status: int, output: str, statuses: tuple[int, ...]) -> Iterator[str
         yield f"it ended with status {status}: {lines[-1][:200]}"
     if "Traceback" in output or "Exception ignored" in output:
         yield f"it shows a traceback: {lines[-1][:200]}"
-    elif status == _STATUSES[0] and sum("interrupted" in line for line in lines) != 1:
-        yield f"it does not say so in one line: {lines[-1][:200]}"
+    errors = [line for line in lines if line.startswith("error: ")]
+    if status == INTERRUPTED and errors != ["error: interrupted; the same command goes on"]:
+        yield f"it does not say so in one line: {errors[-1:]}"

@@ -95,6 +95,10 @@ SWALLOWED = {
                 come()
         Callback()
     """,
+    "noted by DVC's lock": """
+        with interrupt_postponed():
+            os.kill(os.getpid(), signal.SIGINT)
+    """,
     "twice": """
         for _ in range(2):
             try:
@@ -111,6 +115,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
 from asterism.core.files.interrupts import run_command
+from asterism.sweep.interrupt import interrupt_postponed
 
 def come():
     os.kill(os.getpid(), signal.{number})
@@ -162,8 +167,7 @@ sys.argv = ["asterism", "vet", "--demo", "--dry-run"]
 def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     status, said = run(tmp_path, DEMO + MAIN)
     assert status == INTERRUPTED
-    assert said.splitlines()[-1] == "error: interrupted; the same command goes on"
-    assert "Traceback" not in said
+    assert said == "error: interrupted; the same command goes on\n"
     assert not [path.name for path in tmp_path.iterdir() if "demo" in path.name]
 
 

@@ -286,8 +286,6 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
             say(f"  {code}{record['message']}; log: {record['log']}")
             say(record["log_tail"])
     say(f"the table is {sweep.folder.relative_to(project)}/table.csv, the page index.html beside")
-    if status == INTERRUPTED:
-        say("interrupted: the same command goes on")
     return status
 
 

@@ -118,11 +118,11 @@ def run_command(command: Callable[[], None]) -> None:
             command()
         finally:
             _ignore_signals()
-    except KeyboardInterrupt:
-        _Interrupt.is_noted = True
-    except BaseException:  # whatever the interrupt has become
-        if not _Interrupt.is_noted:
+    except BaseException as end:  # whatever the interrupt has become
+        told = isinstance(end, KeyboardInterrupt) or getattr(end, "code", None) == INTERRUPTED
+        if not (told or _Interrupt.is_noted):
             raise
+        _Interrupt.is_noted = True
     if _Interrupt.is_noted:
         with suppress(OSError):  # whoever read it may be gone
             os.write(2, b"error: interrupted; the same command goes on\n")

@@ -216,11 +216,11 @@ _COMMANDS = (
         "onnxruntime", "--explain", "0", statuses=(0, 1), varies="/compare-libraries/",
     ),
     _models(
-        "compare-versions", "compare-versions", "onnxruntime", "here", "openvino", "--model",
+        "compare-versions", "compare-versions", "onnxruntime", "1.31", "openvino", "--model",
         "demo/digits.onnx", "--explain", "0", statuses=(0, 1), varies="/compare-versions/",
     ),
     _models("params", "params", "seed=1"),
-    _models("runs", "runs"),
+    _models("runs", "runs", "--all-commits"),
     _models("diff", "diff", "HEAD"),
     _models("open", "open", "vet", "--print"),
     _models("state", "state"),

@@ -1,6 +1,7 @@
 """Which faults cost results, or leave something behind: injected into every long command.
 
-    python benchmarks/faults.py [--target fuzz@state] [--fault kill] [--kills 20] [--rounds 2]
+    python benchmarks/faults.py [--target fuzz@state] [--fault kill] [--kills 20]
+        [--interrupts 40] [--rounds 2]
 
 It makes small projects of this checkout, disturbs each command at random moments, and gives the
 same command again until it ends by itself. Results, saved state and `dvc.lock` must then have the
@@ -34,7 +35,7 @@ def main() -> None:
     commit = commit_told()
     work = given.work / templates_version()
     targets, faults = given.target or list(TARGETS), given.fault or list(DISTURBANCES)
-    versions = {name: code_version(TARGETS[name].stages) for name in targets}
+    versions = {name: code_version(TARGETS[name].stages, TARGETS[name].code) for name in targets}
     wanted = [Cell(versions[t], t, f, given.seed) for t in targets for f in faults]
     if not given.table:
         for name in targets:
@@ -42,7 +43,8 @@ def main() -> None:
             row = [cell for cell in wanted if cell.target == name]
             _fill_row(trial, row, results, commit, given)
     cells = {cell: found for cell, found in results.read().items() if cell in wanted}
-    command = f"python benchmarks/faults.py --kills {given.kills} --rounds {given.rounds}"
+    command = f"python benchmarks/faults.py --kills {given.kills}"
+    command += f" --interrupts {given.interrupts} --rounds {given.rounds}"
     command += f" --seed {given.seed}" if given.seed else ""
     text = markdown(cells, list(TARGETS), command)
     print(text)
@@ -59,6 +61,7 @@ def _arguments() -> argparse.Namespace:
         "--fault", action="append", choices=DISTURBANCES, metavar="NAME", help="a column"
     )
     parser.add_argument("--kills", type=int, default=20, help="SIGKILLs of each command")
+    parser.add_argument("--interrupts", type=int, default=40, help="of each command")
     parser.add_argument("--rounds", type=int, default=2, help="of each other fault")
     parser.add_argument("--seed", type=int, default=0, help="moments are drawn from it")
     parser.add_argument("--table", action="store_true", help="run nothing, print what there is")
@@ -76,7 +79,8 @@ def _fill_row(
     missing = []
     for cell in wanted:
         found = results.read().get(cell, Found())
-        numbers = range(len(found.outcomes), given.kills if cell.fault == "kill" else given.rounds)
+        wanted_of = {"kill": given.kills, "interrupt": given.interrupts}
+        numbers = range(len(found.outcomes), wanted_of.get(cell.fault, given.rounds))
         missing += [(cell, numbers)] if numbers and not found.reason else []
     if not missing:
         return

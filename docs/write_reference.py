@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 from reference_introductions import INTRODUCTIONS
 from update_dag import lanes
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.config import Params
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry

@@ -19,12 +19,12 @@ from pathlib import Path
 import psutil
 
 from faulting import clocks
-from faulting.kills import kill
+from faulting.chains import START_SECONDS, chained, interrupt, kill
 from faulting.processes import Run, is_below_stage, is_stage
-from faulting.trial import Outcome, Reference, Trial, read_only
+from faulting.trial import Disturbance, Outcome, Reference, Trial, read_only
 
-#: Seconds in which a run that is asked to end has to, and for which one is stopped.
-END_SECONDS, STOP_SECONDS = 60.0, 3.0
+#: Seconds for which a run is stopped.
+STOP_SECONDS = 3.0
 
 #: Seconds between two looks for processes that a stage has started.
 _LOOK_SECONDS = 0.1
@@ -78,9 +78,6 @@ class Round:
 #: Gives the problems.
 Once = Callable[[Round], list[str]]
 
-#: Takes the numbers of the rounds, and gives their outcomes.
-Disturbance = Callable[[Trial, Reference, random.Random, range], Iterator[Outcome]]
-
 
 def repeated(once: Once, variables: Callable[[Trial], dict[str, str]] | None = None) -> Disturbance:
     """A disturbance in rounds, each in a fresh place.
@@ -110,20 +107,6 @@ def repeated(once: Once, variables: Callable[[Trial], dict[str, str]] | None = N
 
     disturb.__doc__ = once.__doc__
     return disturb
-
-
-def interrupt(now: Round) -> list[str]:
-    """Ctrl-C, SIGTERM to the command, or SIGTERM to its group: it has to end within a minute."""
-    kind = ("Ctrl-C", "SIGTERM", "SIGTERM to the group")[now.number % 3]
-    now.done.append(kind)
-    with suppress(ProcessLookupError):
-        send = os.kill if kind == "SIGTERM" else os.killpg
-        send(now.run.pid, signal.SIGINT if kind == "Ctrl-C" else signal.SIGTERM)
-    problems = []
-    if now.run.wait(END_SECONDS) is None:
-        problems.append(f"it did not end in {END_SECONDS:.0f} s")
-        now.run.kill_everything()
-    return problems + now.end_and_again()
 
 
 def kill_helper(now: Round) -> list[str]:
@@ -252,8 +235,8 @@ def _clock_file(trial: Trial) -> Path:
 
 #: All disturbances, in the order of the table: the heading, and what does it.
 DISTURBANCES: dict[str, tuple[str, Disturbance]] = {
-    "kill": ("killed", kill),
-    "interrupt": ("interrupted", repeated(interrupt)),
+    "kill": ("killed", chained(kill)),
+    "interrupt": ("interrupted", chained(interrupt, START_SECONDS)),
     "helper": ("a helper killed", repeated(kill_helper)),
     "stop": ("stopped and resumed", repeated(stop)),
     "disk": ("full disk", repeated(full_disk)),

@@ -59,6 +59,28 @@ SMALL = [
     "triage.max_steps=2",
 ]
 
+#: The same for a pair that is vetted, and for a test set that is judged.
+SMALL_VET = [
+    word
+    for override in (
+        "vet.limit=120",
+        "vet.changes.inputs=4",
+        "vet.search.seeds=4",
+        "vet.search.queries=20",
+        "vet.repair.evaluations=4",
+        "vet.repair.inputs=8",
+    )
+    for word in ("-S", override)
+] + ["--no-open"]
+SMALL_JUDGE = [
+    word
+    for override in ("data.train=200", "data.test=60", "importance.neurons=[6]")
+    for word in ("-S", override)
+] + ["--no-open"]
+
+#: The certificate of the pair in a new project.
+VETTED = "sweeps/demo/points/0000/vet/certificate.json"
+
 #: In the copy, a stage saves its state this often instead of every ten seconds.
 SAVE_EVERY = ("SAVE_EVERY = 10.0", "SAVE_EVERY = 0.3")
 
@@ -80,17 +102,18 @@ def commit_told() -> str:
     return sweeps.shell(ROOT, "git", "describe", "--always", "--dirty", "--abbrev=10")
 
 
-def code_version(stages: Sequence[str]) -> str:
+def code_version(stages: Sequence[str], more: Sequence[str] = ()) -> str:
     """Hash of the files of this checkout that a command runs: its outcomes are of one version.
 
     Args:
         stages: the stages that it is about, whose code counts; none means the whole graph, with
             stages that do no work.
+        more: further files and folders of code.
     """
     entries = _entries()
     own = [entries[stage.partition("@")[0]] for stage in stages]
     code = {dep for entry in own for dep in entry["deps"] if dep.startswith(("src/", "stages/"))}
-    code |= {*_ALWAYS, *(() if stages else _OF_GRAPHS)}
+    code |= {*_ALWAYS, *(() if stages else _OF_GRAPHS), *more}
     digest = hashlib.sha256(repr((SMALL, SAVE_EVERY, own)).encode())
     listed = sweeps.shell(
         ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard", *sorted(code)
@@ -178,8 +201,27 @@ def make_light(place: Path) -> None:
     _finish(place)
 
 
+def make_new(place: Path) -> None:
+    """``place/project`` as ``asterism new`` makes it, with a vetted pair and a small classifier."""
+    project = place / "project"
+    call(place, place, *asterism("new", "project"))
+    call(place, project, *asterism("vet", "--demo", "--name", "demo", *SMALL_VET))
+    call(place, project, sys.executable, "-c", _SMALL_MODEL)
+    commit(place, "start")
+
+
+#: Saves a classifier of digits that has learnt nothing.
+_SMALL_MODEL = """\
+import keras
+from keras import layers
+
+keras.utils.set_random_seed(0)
+parts = [layers.Input((28, 28, 1)), layers.Flatten(), layers.Dense(8, "relu")]
+keras.Sequential([*parts, layers.Dense(10, "softmax")]).save("small.keras")
+"""
+
 #: Makers of ``place/project``, by the name that targets give.
-TEMPLATES = {"real": make_real, "light": make_light}
+TEMPLATES = {"real": make_real, "light": make_light, "new": make_new}
 
 
 def _finish(place: Path) -> None:
@@ -241,6 +283,8 @@ def _remove(path: Path) -> None:
 
 def outputs(project: Path, stages: Sequence[str]) -> list[str]:
     """Paths that stages write, by ``dvc.lock``."""
+    if not stages:
+        return []
     lock = yaml.safe_load((project / "dvc.lock").read_text(encoding="utf-8"))["stages"]
     return [out["path"] for name in stages for out in lock[name]["outs"]]
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -15,7 +16,7 @@ from faulting import projects
 
 #: Files that differ from run to run, or that DVC and Python keep for themselves.
 _OWN = re.compile(
-    r"project/(\.git|logs|\.dvc/tmp)/|(^|/)__pycache__(/|$)|^(tmp|site)/|\.lock$|"
+    r"project/(own/)?(\.git|logs|\.dvc/tmp)/|(^|/)__pycache__(/|$)|^(tmp|site)/|\.lock$|"
     r"^project/\.dvc/cache/runs/"
 )
 _OF_SWEEPS = re.compile(r"^project/sweeps/")
@@ -37,6 +38,9 @@ class Target:
         inputs: files that it reads, one of which may be taken away.
         checks_status: whether ``dvc status`` has to be clean afterwards.
         experiments: whether it makes experiments, which have to be the same ones.
+        statuses: with which it ends undisturbed.
+        code: files of this checkout that it runs, beside those that all commands do.
+        varies: pattern of the files that differ from run to run: it has to leave them, no more.
     """
 
     name: str
@@ -48,12 +52,20 @@ class Target:
     stages: tuple[str, ...] = ()
     checks_status: bool = True
     experiments: bool = False
+    statuses: tuple[int, ...] = (0,)
+    code: tuple[str, ...] = ()
+    varies: str | None = None
     limit: float = field(default=600.0)
 
     @property
     def is_stage(self) -> bool:
         """Whether it is one stage, whose output tells when its work begins and ends."""
         return bool(self.stages)
+
+    @property
+    def is_asterism(self) -> bool:
+        """Whether it is the command line, rather than DVC or Make."""
+        return "from asterism.cli import main" in " ".join(self.command)
 
     def snapshot(self, place: Path) -> Snapshot:
         """What the command has left: by path the content's hash, or what it is."""
@@ -64,7 +76,8 @@ class Target:
                 continue
             if self.experiments and _OF_SWEEPS.match(name):
                 continue
-            found[name] = "folder" if path.is_dir() else _digest(path)
+            varies = self.varies is not None and re.search(self.varies, name)
+            found[name] = "folder" if path.is_dir() else "file" if varies else _digest(path)
         if self.experiments:
             found |= _experiments(place)
         return found
@@ -155,6 +168,67 @@ _STAGES = (
     "triage_findings",
 )
 
+
+def _models(name: str, *words: str, **given: Any) -> Target:
+    """A command in a new project with a small vetted pair."""
+    return Target(
+        name=f"asterism {name}",
+        template="new",
+        command=projects.asterism(*words),
+        prepare=given.pop("prepare", lambda place: None),
+        inputs=lambda place: [],
+        checks_status=False,
+        code=("src/asterism",),
+        **given,
+    )
+
+
+def _empty(place: Path) -> None:
+    """Nothing is there but an empty folder."""
+    shutil.rmtree(place / "project")
+    (place / "project").mkdir()
+
+
+_PAIR = ("demo/digits.onnx", "demo/digits-int8.onnx", "--inputs", "demo/photos")
+
+#: Commands that need no results, each as small as it can be.
+_COMMANDS = (
+    _models("doctor", "doctor", statuses=(0, 1)),
+    # Once it is made, it cannot be made again.
+    _models("new", "new", "own", statuses=(0, 1), prepare=_empty),
+    _models("check", "check", *_PAIR),
+    _models("check, of the project", "check"),
+    _models("vet", "vet", *_PAIR, *projects.SMALL_VET, "-S", "seed=1", experiments=True),
+    _models("vet --demo", "vet", "--demo", "--dry-run", varies="^project/", prepare=_empty),
+    _models("vet --check", "vet", "--check", projects.VETTED),
+    _models("pairs", "pairs", "--list"),
+    _models("pack", "pack", "demo/digits.onnx", "packed.onnx"),
+    _models(
+        "judge-tests", "judge-tests", "small.keras", "--data", "digits", *projects.SMALL_JUDGE,
+        experiments=True,
+    ),
+    _models("campaign", "campaign", "--pieces", "1", "--size", "2", varies="^state/"),
+    _models("collect-findings", "collect-findings"),
+    _models("check-findings", "check-findings", "--sample", "1", varies="^project/findings/"),
+    _models("environments", "environments"),
+    _models(
+        "compare-libraries", "compare-libraries", "--model", "demo/digits.onnx", "--library",
+        "onnxruntime", "--explain", "0", statuses=(0, 1), varies="/compare-libraries/",
+    ),
+    _models(
+        "compare-versions", "compare-versions", "onnxruntime", "1.31", "openvino", "--model",
+        "demo/digits.onnx", "--explain", "0", statuses=(0, 1), varies="/compare-versions/",
+    ),
+    _models("params", "params", "seed=1"),
+    _models("runs", "runs", "--all-commits"),
+    _models("diff", "diff", "HEAD"),
+    _models("open", "open", "vet", "--print"),
+    _models("state", "state"),
+    _models("budget", "budget"),
+    _models("pull", "pull", statuses=(0, 1, 255)),
+    _models("push", "push", statuses=(0, 1, 255)),
+)  # fmt: skip
+
 _SWEEP = ("sweep", "--name", "s", "abstraction.m=11,12", "hydra/launcher=joblib")
 
 #: All targets, in the order of the table.
@@ -181,5 +255,6 @@ TARGETS = {
             checks_status=False,
         ),
         Target("make pull", "light", _make("pull"), _clone_to_pull, _objects("store")),
+        *_COMMANDS,
     )
 }

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +95,10 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
+#: Takes the numbers of the rounds, and gives their outcomes.
+Disturbance = Callable[["Trial", "Reference", random.Random, range], Iterator["Outcome"]]
+
+
 class Trial:
     """A place in which a target is run, fresh with each call of :meth:`renew`.
 
@@ -174,11 +178,11 @@ class Trial:
             ends = time.monotonic() - run.begun
         status = run.wait(self.target.limit)
         seconds = time.monotonic() - run.begun
-        if status != 0 or (left := run.left(GRACE_SECONDS)):
+        if status not in self.target.statuses or (left := run.left(GRACE_SECONDS)):
             run.kill_everything()
             raise SystemExit(
                 f"{self.target.name} fails undisturbed: {status}\n{run.output}"
-                if status
+                if status not in self.target.statuses
                 else f"{self.target.name} leaves processes when undisturbed: {left}"
             )
         made = projects.outputs(self.place / "project", self.target.stages)
@@ -256,7 +260,7 @@ class Trial:
         run.kill_everything()
         if status is None:
             return [*problems, f"it did not end in {self.target.limit:.0f} s: {_last(output)}"]
-        if status != 0:
+        if status not in self.target.statuses:
             return [*problems, f"the same command ended with status {status}: {_last(output)}"]
         return problems + self.half_files(reference) + self._differences(reference)
 

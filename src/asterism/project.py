@@ -12,6 +12,8 @@ from pathlib import Path
 from asterism import __version__
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.hashes import digest_of
+from asterism.core.files.interrupts import uninterrupted
+from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
 from asterism.sweep.workspace import git, git_setting, identity
 
@@ -55,21 +57,25 @@ def new_project(folder: Path) -> list[str]:
         UserError: something of a project's is there, or the folder belongs to a git repository.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    there = [name for name in (*FILES, str(LIBRARIES), ".git") if (folder / name).exists()]
-    if there:
+    tops = {Path(name).parts[0]: None for name in (*FILES, str(LIBRARIES), ".git")}
+    if there := [name for name in tops if (folder / name).exists()]:
         raise UserError(f"{folder} has {there[0]} already: make the project in a new folder")
     if outer := _repository_of(folder):
         raise UserError(
             f"{folder} belongs to the git repository {outer}: make the project outside of it"
         )
-    _write_files(folder)
-    git(folder, "init", "--quiet", "--initial-branch", "main")
     said = [f"made a project in {folder.resolve()}"]
-    for key, value in identity(folder).items():
-        if git_setting(folder, key) is None:
-            git(folder, "config", key, value)
-            said.append(f"git knows no {key} here; this repository has {value}")
-    _commit(folder, f"A project of Asterism {__version__}")
+    with scratch_beside(folder / "project") as made:
+        _write_files(made)
+        git(made, "init", "--quiet", "--initial-branch", "main")
+        for key, value in identity(made).items():
+            if git_setting(made, key) is None:
+                git(made, "config", key, value)
+                said.append(f"git knows no {key} here; this repository has {value}")
+        _commit(made, f"A project of Asterism {__version__}")
+        with uninterrupted():
+            for name in tops:
+                (made / name).replace(folder / name)
     return said
 
 

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from asterism.cli import program
+from asterism.cli import commands
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.messages.extras import EXTRAS, STAGES, missing_extra
 from asterism.core.running.stage import main
@@ -108,9 +108,9 @@ def test_a_command_without_its_extra_ends_with_one_line(monkeypatch, capsys, nam
     def fail(**_):
         raise ModuleNotFoundError("No module", name=name)
 
-    monkeypatch.setattr(program, "app", fail)
+    monkeypatch.setattr(commands, "app", fail)
     with pytest.raises(SystemExit) as end:
-        program.main()
+        commands.run()
     assert end.value.code == 1
     told = capsys.readouterr().err
     assert told.startswith("error: openvino is not installed: run `pip" if name else "Traceback")

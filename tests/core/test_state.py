@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from text_result import Text
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.files.locks import held_now, is_held, shared
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying

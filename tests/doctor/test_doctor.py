@@ -13,7 +13,7 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli import commands
 from asterism.core.files.locks import held
 from asterism.doctor import hardware, project, software
 from asterism.doctor.check import Check, as_json, as_text
@@ -248,14 +248,14 @@ def test_gits_lock_and_workspaces_that_are_left_are_told(own):
 
 
 def test_the_status_is_1_where_something_stops_a_run(own):
-    ended = CliRunner().invoke(cli.app, ["doctor", "--json"])
+    ended = CliRunner().invoke(commands.app, ["doctor", "--json"])
     facts = json.loads(ended.output)
     assert (ended.exit_code, facts["error"]) == (0, 0)
     names = [check["name"] for check in facts["checks"]]
     for name in ("Python", "tensorflow", "cores", "memory", "GPU", "remote", "tree", "locks"):
         assert name in names
     (own / ".git/index.lock").touch()
-    ended = CliRunner().invoke(cli.app, ["doctor"])
+    ended = CliRunner().invoke(commands.app, ["doctor"])
     assert ended.exit_code == 1 and "error    lock of git" in ended.output
 
 

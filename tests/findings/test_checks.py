@@ -4,7 +4,7 @@ import pytest
 from small_findings import candidate
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.findings.checking import GONE, LATE, LIVES, OTHER, check_all, sample_of
 from asterism.findings.entry import read_entries
 from places import ROOT

@@ -7,7 +7,7 @@ import pytest
 from small_findings import candidate
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError

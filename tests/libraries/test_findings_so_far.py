@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.stage_units import work_units
 from asterism.core.running.stage import load_script

@@ -6,7 +6,7 @@ import pytest
 import typer
 import yaml
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.config import compose
 from pipeline.page_commands import commands as shown_commands
 from places import ROOT

@@ -10,7 +10,7 @@ from manual_pages import DOCS, pages
 from tutorials import Part, lacking
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli import commands
 from asterism.config import compose
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
@@ -112,7 +112,7 @@ def states(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         tidying, "entries", lambda: [tidying.Entry(run, 3, 0, 12_400_000, 0.1, "unfinished")]
     )
-    return CliRunner().invoke(cli.app, ["state"]).output
+    return CliRunner().invoke(commands.app, ["state"]).output
 
 
 def mutants(tmp_path, monkeypatch, capsys):

@@ -15,7 +15,7 @@ sys.path.append(str(ROOT / "docs"))
 from fits_table import rows, table, with_table
 from write_reference import ABSENT, PAGES, PLUGINS, pages, rows_of
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.config import Params
 from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.opening import open_rnn

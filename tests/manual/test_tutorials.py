@@ -8,7 +8,7 @@ from metric_names import unexplained
 from tutorials import PAGES, Part, follow, lacking, parts, pictures
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli.commands import app
 from asterism.config import compose
 from places import ROOT
 
@@ -30,7 +30,7 @@ def test_the_page_has_commands_that_there_are_and_output(page):
     assert commands(page)
     assert any(part.shown for part in parts(page))
     for words in commands(page):
-        result = CliRunner().invoke(cli.app, [words[0], "--help"])
+        result = CliRunner().invoke(app, [words[0], "--help"])
         assert result.exit_code == 0, words
 
 

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli import commands
 from asterism.pairs.demo import make_demo
 from asterism.sweep.workspace import git
 
@@ -43,7 +43,7 @@ def test_what_is_there_is_taken_as_it_is(tmp_path):
 @pytest.mark.parametrize("more", [["a.onnx"], ["--inputs", "photos"], ["--kind", "images"]])
 def test_files_of_the_users_do_not_go_with_it(more, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = CliRunner().invoke(cli.app, ["vet", "--demo", *more]).exception
+    told = CliRunner().invoke(commands.app, ["vet", "--demo", *more]).exception
     assert "--demo makes its own models and pictures" in str(told)
     assert not list(tmp_path.iterdir())
 
@@ -52,7 +52,7 @@ def test_files_of_the_users_do_not_go_with_it(more, tmp_path, monkeypatch):
 def test_one_command_in_an_empty_folder_gives_a_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path.parent / "state"))
-    done = CliRunner().invoke(cli.app, ["vet", "--demo", "--json", "--no-open"])
+    done = CliRunner().invoke(commands.app, ["vet", "--demo", "--json", "--no-open"])
     assert done.exit_code == 0, done.output
     verdict = json.loads(done.stdout)["verdict"]
     assert verdict["word"] in {"ship with the repair", "do not ship"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.pairs import app
 from asterism.pairs.entry import packages, packages_of, pair_names, read_pair
@@ -285,3 +286,10 @@ def test_the_list_tells_vetted_pairs_from_those_that_are_ready(machine):
     assert state["minilm"] == "ready"
     assert state["spliceai"] == "without the wheel of spliceai (--fetch)"
     assert state["mtcnn"].startswith("not vetted: its weights are pickled")
+
+
+def test_an_interrupt_ends_the_pairs_that_would_follow(machine, monkeypatch):
+    monkeypatch.setattr(app, "sweep_command", lambda request, dry, say: INTERRUPTED)
+    with pytest.raises(KeyboardInterrupt):
+        vet(NAMES)
+    assert machine.prepared == NAMES[:1]

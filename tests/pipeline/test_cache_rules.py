@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_rules
 from places import ROOT

@@ -14,12 +14,13 @@ import typer
 from onnx import TensorProto, helper, numpy_helper
 from typer.testing import CliRunner
 
-from asterism import __version__, cli, config, project
+from asterism import __version__, config, project
 from asterism import budget as budgets
+from asterism.cli import commands
 from asterism.cli.program import GROUPS
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
 from asterism.pairs.entry import pair_names
@@ -27,8 +28,10 @@ from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, run_table, sharing
 from asterism.sweep.workspace import git
-from asterism.vetting import certificate, command
-from asterism.vetting.verdict import Word
+from asterism.vetting import certificate, command, repeating
+from asterism.vetting.certificate import Certificate
+from asterism.vetting.repeating import Repeated
+from asterism.vetting.verdict import Verdict, Word
 from places import ROOT
 
 
@@ -67,7 +70,7 @@ def note(monkeypatch):
 
 
 def run(*words):
-    return CliRunner().invoke(cli.app, [str(word) for word in words])
+    return CliRunner().invoke(commands.app, [str(word) for word in words])
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,7 @@ def test_a_project_of_another_version_is_rejected(root):
 def test_errors_of_the_users_are_one_line_and_status_1(here, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["something", "budget"])
     with pytest.raises(SystemExit) as end:
-        cli.main()
+        commands.run()
     assert end.value.code == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("error: there is no dvc.yaml here")
@@ -112,7 +115,7 @@ def test_errors_of_the_users_are_one_line_and_status_1(here, monkeypatch, capsys
 def test_help_calls_the_program_by_its_name(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["something.py", "--help"])
     with pytest.raises(SystemExit) as end:
-        cli.main()
+        commands.run()
     assert end.value.code == 0
     assert "asterism [OPTIONS] COMMAND" in capsys.readouterr().out
 
@@ -168,16 +171,32 @@ def test_a_project_is_checked_where_no_file_is_given(root, note):
 
 
 @pytest.fixture
-def vetted(root, note):
-    """A project in which vetting leaves a certificate and a page at once; its point's folder."""
+def vetted(root, note, monkeypatch):
+    """A project in which vetting leaves a certificate and a page at once; its point's folder.
+
+    What the certificate says itself is no verdict: that follows from its numbers.
+    """
     note(command, "vet_overrides", (["vet=tensors"], ["kind tensors: guessed"]))
     note(sweep_app, "sweep_command", 0)
     note(webbrowser, "open")
     folder = root / "sweeps/vet-small/points/0000/vet"
     folder.mkdir(parents=True)
-    verdict = {"word": "do not ship", "reasons": ["agreement: 80%", "accuracy lost: 9%"]}
-    (folder / "certificate.json").write_text(json.dumps({"verdict": verdict}))
+    certify(monkeypatch, "do not ship", "agreement: 80%", "accuracy lost: 9%")
     return folder
+
+
+CERTIFICATE = Certificate({"word": "ship"}, {}, {}, [], 0, "", {}, {}, {})
+
+
+def certify(monkeypatch, word, *reasons):
+    """Have every certificate's numbers lead to a verdict."""
+    read = CERTIFICATE, None, Verdict(word, reasons, ())
+    monkeypatch.setattr(certificate, "read_certificate", lambda path: read)
+
+
+def repeated(note, word, *differences):
+    """Have every certificate repeated with this outcome."""
+    note(repeating, "repeat_certificate", Repeated([*differences], Verdict(word, (), ())))
 
 
 FILES = ("vet", "big.onnx", "small.onnx", "--inputs", "inputs.npz")
@@ -225,17 +244,16 @@ CODES = {
 
 
 @pytest.mark.parametrize("word", get_args(Word))
-def test_the_status_tells_the_verdict_where_it_is_asked_for(vetted, note, word):
-    path = vetted / "certificate.json"
-    path.write_text(json.dumps({"verdict": {"word": word, "reasons": []}}))
+def test_the_status_tells_the_verdict_where_it_is_asked_for(vetted, note, monkeypatch, word):
+    certify(monkeypatch, word)
     assert run(*FILES).exit_code == 0
     assert run(*FILES, "--exit-code").exit_code == CODES[word]
     assert run(*FILES, "--exit-code", "--dry-run").exit_code == 0
-    note(certificate, "check_certificate", [])
-    check = ("vet", "--check", str(path))
+    repeated(note, word)
+    check = ("vet", "--check", "certificate.json")
     assert run(*check).exit_code == 0
     assert run(*check, "--exit-code").exit_code == CODES[word]
-    note(certificate, "check_certificate", ["measured.x: 1 in the certificate, 2 now"])
+    repeated(note, word, "measured.x: 1 in the certificate, 2 now")
     assert run(*check, "--exit-code").exit_code == 1
     note(sweep_app, "sweep_command", 1)
     assert run(*FILES, "--exit-code").exit_code == 1
@@ -283,7 +301,7 @@ def test_vetting_needs_two_models_and_inputs(root, words):
 def test_with_json_standard_output_is_the_certificate_alone(vetted, note):
     ended = run(*FILES, "--json", "--open")
     assert ended.exit_code == 0
-    assert json.loads(ended.stdout) == json.loads((vetted / "certificate.json").read_text())
+    assert json.loads(ended.stdout) == CERTIFICATE.to_json()
     assert ended.stderr == "kind tensors: guessed\n"
     assert "open" not in [name for name, *_ in note.calls]
     assert run(*FILES, "--json", "--exit-code").exit_code == CODES["do not ship"]
@@ -295,24 +313,33 @@ def test_with_json_standard_output_is_the_certificate_alone(vetted, note):
 
 @pytest.mark.parametrize("differences", [[], ["measured.x: 1 in the certificate, 2 now"]])
 def test_with_json_a_repeated_certificate_says_what_differs(here, note, differences):
-    note(certificate, "check_certificate", differences)
+    repeated(note, "ship", *differences)
     ended = run("vet", "--check", "c.json", "--json")
     assert json.loads(ended.output) == {"holds": not differences, "differences": differences}
     assert ended.exit_code == bool(differences)
 
 
 def test_a_certificate_is_repeated_and_decides_the_status(here, note):
-    note(certificate, "check_certificate", [])
+    repeated(note, "ship")
     ended = run("vet", "--check", "c.json")
     assert (ended.output, ended.exit_code) == ("the certificate holds\n", 0)
-    note(certificate, "check_certificate", ["measured.x: 1 in the certificate, 2 now"])
-    ended = run("vet", "--check", "c.json")
+    repeated(note, "ship", "measured.x: 1 in the certificate, 2 now")
+    ended = run("vet", "a.onnx", "b.onnx", "--inputs", "c", "--labels", "d", "--check", "c.json")
     assert ended.exit_code == 1
     assert ended.output.splitlines() == [
         "measured.x: 1 in the certificate, 2 now",
         "the certificate does not hold",
     ]
-    assert note.calls == [("check_certificate", Path("c.json"))] * 2
+    names = ("original", "compressed", "inputs", "labels")
+    files = dict(zip(names, map(Path, ("a.onnx", "b.onnx", "c", "d")), strict=True))
+    assert note.calls == [("repeat_certificate", Path("c.json"), f) for f in ({}, files)]
+
+
+@pytest.mark.parametrize("more", [("--kind", "images"), ("-S", "seed=1"), ("--demo",)])
+def test_a_certificate_is_asked_nothing_else(here, note, more):
+    repeated(note, "ship")
+    assert "--check" in str(run("vet", "--check", "c.json", *more).exception)
+    assert note.calls == []
 
 
 # pairs, pack, new
@@ -454,11 +481,10 @@ def test_repro_keeps_the_page_of_sweeps_and_records_no_run_of_nothing(pipeline_o
     assert note.calls[2][1] == [], "all stages"
 
 
-def test_repro_that_is_interrupted_says_so_and_ends_as_an_interrupted_program(pipeline_of):
+def test_repro_that_is_interrupted_ends_as_an_interrupted_program(pipeline_of):
     root = pipeline_of(KeyboardInterrupt())
     ended = run("repro")
     assert ended.exit_code == INTERRUPTED
-    assert "error: interrupted; the same command goes on" in ended.stderr
     assert not (root / "sweeps").exists() and not (root / "logs").exists()
 
 
@@ -545,7 +571,7 @@ def test_budgets_are_printed_beside_the_last_run(root):
 
 
 def test_help_shows_every_command_in_a_group_and_the_groups_in_their_order():
-    program = typer.main.get_command(cli.app)
+    program = typer.main.get_command(commands.app)
     groups = [command.rich_help_panel for command in program.commands.values()]
     assert set(groups) <= set(GROUPS), "every command has one"
     text = run("--help").output
@@ -565,7 +591,7 @@ def completed(monkeypatch, words):
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     monkeypatch.setattr(sys, "argv", ["asterism"])
     with pytest.raises(SystemExit):
-        cli.main()
+        commands.run()
 
 
 def test_the_shell_completes_commands_options_stages_and_pages(root, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from imports import ROOT
 from pydantic import AfterValidator
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label

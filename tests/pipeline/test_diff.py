@@ -6,7 +6,7 @@ import pytest
 from committed_results import Recorded
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli import commands
 from asterism.core.messages.errors import UserError
 from asterism.results.differences import FINDINGS, Change, find_differences
 from asterism.results.revision import open_revision
@@ -54,7 +54,7 @@ def differences(recorded, before, after):
 
 
 def diff(*words):
-    return CliRunner().invoke(cli.app, ["diff", *words])
+    return CliRunner().invoke(commands.app, ["diff", *words])
 
 
 def test_everything_that_changed_is_found(recorded):

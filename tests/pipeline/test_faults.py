@@ -148,14 +148,14 @@ def test_a_sound_stage_passes(trial, fault):
 @pytest.mark.slow
 def test_what_an_unsound_stage_does_is_named(trial, monkeypatch):
     monkeypatch.setattr("faulting.trial.GRACE_SECONDS", 1)
-    monkeypatch.setattr("faulting.kills.GRACE_SECONDS", 1)
+    monkeypatch.setattr("faulting.chains.GRACE_SECONDS", 1)
     unsound = trial(UNSOUND)
     with pytest.raises(SystemExit, match=r"leaves processes when undisturbed: \['sleep 30'\]"):
         unsound.reference()
     monkeypatch.setattr("faulting.processes.Run.left", lambda run, seconds: [])
     reference = unsound.reference()
     monkeypatch.undo()
-    monkeypatch.setattr("faulting.kills.GRACE_SECONDS", 1)
+    monkeypatch.setattr("faulting.chains.GRACE_SECONDS", 1)
     found = [
         problem
         for outcome in DISTURBANCES["kill"][1](unsound, reference, random.Random(2), range(4))

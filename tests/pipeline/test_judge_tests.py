@@ -10,7 +10,8 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from typer.testing import CliRunner
 
-from asterism import cli, judge_tests
+from asterism import judge_tests
+from asterism.cli import commands
 from asterism.core.messages.errors import UserError
 from asterism.judge_tests import JudgeRequest, judge_run
 from asterism.models.signatures.signature import Signature, TensorSpec
@@ -88,13 +89,13 @@ def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
     for folder in ("conf", "dvc.yaml", "stages", "params.yaml"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.setattr("asterism.sweep.app.sweep_command", lambda *_: 1)
-    ended = CliRunner().invoke(cli.app, ["judge-tests", "a.h5", "--data", "digits"])
+    ended = CliRunner().invoke(commands.app, ["judge-tests", "a.h5", "--data", "digits"])
     assert ended.exit_code == 1
     assert ended.output.splitlines() == [
         "importance-driven coverage: which combinations of important neurons the tests exercise"
     ]
     ended = CliRunner().invoke(
-        cli.app, ["judge-tests", "a.h5", "--data", "digits", "--json", "--dry-run"]
+        commands.app, ["judge-tests", "a.h5", "--data", "digits", "--json", "--dry-run"]
     )
     assert "give one of them" in str(ended.exception)
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from workspace import ROOT
 
-from asterism.cli import main
+from asterism.cli.commands import run
 from asterism.config import check_params
 from asterism.core.messages.errors import UserError
 from asterism.project import CODE, FILES, check_code, new_project, update_project
@@ -59,7 +59,7 @@ def test_another_version_is_rejected_until_the_project_is_updated(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["asterism", "check"])
     with pytest.raises(SystemExit):
-        main()
+        run()
     assert "says Asterism 0.0.1" in capsys.readouterr().err
     update_project(tmp_path)
     check_code(tmp_path)

@@ -6,7 +6,7 @@ import webbrowser
 import pytest
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli import commands
 from asterism.core.messages.errors import UserError
 from asterism.results.pages import PAGES, find_page
 
@@ -65,7 +65,7 @@ def test_the_path_is_printed_and_the_browser_asked(project, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     page = put(project, "report/index.html")
-    ended = CliRunner().invoke(cli.app, ["open"])
+    ended = CliRunner().invoke(commands.app, ["open"])
     assert ended.output == f"page: {page}\n" and opened == [page.as_uri()]
-    ended = CliRunner().invoke(cli.app, ["open", "report", "--print"])
+    ended = CliRunner().invoke(commands.app, ["open", "report", "--print"])
     assert ended.output == f"page: {page}\n" and len(opened) == 1

@@ -9,7 +9,7 @@ from page_commands import Command, commands, lines, way_of
 from typer.testing import CliRunner
 from workspace import ENVIRONMENT
 
-from asterism import cli
+from asterism.cli.commands import app
 from places import ROOT
 
 COMMANDS = commands()
@@ -42,7 +42,7 @@ def test_it_runs_in_the_checkout(command, monkeypatch):
     words = words_of(command)
     if words[0] == "asterism":
         monkeypatch.chdir(ROOT)
-        done = CliRunner().invoke(cli.app, words[1:])
+        done = CliRunner().invoke(app, words[1:])
         assert done.exit_code == 0, done.output
         return
     program = [sys.executable] if words[0] == "python" else ["make", "--no-print-directory"]

@@ -15,7 +15,7 @@ from dvc.utils.hydra import get_hydra_sweeps
 from imports import ROOT
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli import commands
 from asterism.config import compose
 from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
@@ -104,7 +104,7 @@ def test_every_sweep_that_is_documented_composes(words, monkeypatch):
 
     monkeypatch.setattr(app, "sweep_command", note)
     monkeypatch.setattr(shutil, "which", lambda _name: "there")
-    result = CliRunner().invoke(cli.app, words[1:])
+    result = CliRunner().invoke(commands.app, words[1:])
     assert result.exit_code == 0, result.output
     overrides = with_slashes(CONF, requests[0].overrides)
     if "hydra/sweeper=optuna" not in overrides:  # its plugin may be missing
@@ -225,7 +225,7 @@ def test_a_point_without_a_record_says_why(tmp_path, monkeypatch, begun, stopped
 def test_the_command_calls_itself_by_its_name(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["src/asterism/sweep/__main__.py", "sweep", "--help"])
     with pytest.raises(SystemExit):
-        cli.main()
+        commands.run()
     assert "Usage: asterism sweep [OPTIONS]" in capsys.readouterr().out
 
 
@@ -439,7 +439,7 @@ class TestRunCache:
 @pytest.mark.parametrize("command", ["params", "sweep", "repro"])
 def test_outside_of_a_projects_root_is_one_line(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli.app, [command])
+    result = CliRunner().invoke(commands.app, [command])
     assert isinstance(result.exception, UserError)
     assert "run the command in the project's root" in str(result.exception)
 

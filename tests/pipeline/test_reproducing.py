@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 from workspace import ENVIRONMENT, commit, copy_tree, run
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.config import SeriesParams
 from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.reproduction import app as reproduction_app
 from asterism.reproduction.collecting import collect
 from asterism.reproduction.experiments import read_experiments

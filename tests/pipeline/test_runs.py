@@ -11,7 +11,7 @@ from sharing import call
 from small_pipeline import asterism
 from typer.testing import CliRunner
 
-from asterism import cli
+from asterism.cli import commands
 from asterism.core.messages.errors import UserError
 from asterism.results import runs
 from asterism.results.revision import cache_of, open_revision
@@ -41,7 +41,7 @@ def test_only_parameters_and_metrics_that_differ_are_compared(recorded):
 
 
 def test_the_table_numbers_experiments_and_names_the_call_of_dvc(recorded):
-    ended = CliRunner().invoke(cli.app, ["runs"])
+    ended = CliRunner().invoke(commands.app, ["runs"])
     lines = [line.split() for line in ended.output.splitlines()]
     assert [line[:2] for line in lines[:3]] == [["1", "HEAD"], ["2", "one"], ["3", "two"]]
     assert ["parameters", "1", "2", "3"] in lines and ["abstraction.k", "3", "4", "5"] in lines
@@ -51,7 +51,7 @@ def test_the_table_numbers_experiments_and_names_the_call_of_dvc(recorded):
 
 
 def test_programs_read_json(recorded):
-    told = json.loads(CliRunner().invoke(cli.app, ["runs", "--json"]).output)
+    told = json.loads(CliRunner().invoke(commands.app, ["runs", "--json"]).output)
     assert [one["parameters"] for one in told["experiments"]] == [
         {"abstraction.k": k} for k in (3, 4, 5)
     ]
@@ -81,11 +81,11 @@ def test_metrics_that_are_not_in_the_cache_are_missing_and_differ_from_nothing(r
 
 def test_many_metrics_are_cut_short_until_all_are_asked_for(recorded, monkeypatch):
     monkeypatch.setattr(runs, "SHOWN", 1)
-    text = CliRunner().invoke(cli.app, ["runs"]).output
+    text = CliRunner().invoke(commands.app, ["runs"]).output
     assert "a:right" in text and "a:deep.er" not in text
     assert "1 more metrics differ: --all shows them" in text
     assert "--keep" in text.splitlines()[-1]
-    whole = CliRunner().invoke(cli.app, ["runs", "--all"]).output
+    whole = CliRunner().invoke(commands.app, ["runs", "--all"]).output
     assert "a:deep.er" in whole and "more metrics differ" not in whole
 
 

@@ -9,7 +9,7 @@ import pytest
 from recorded_runs import recorded_point, recorded_run
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.app import compare, render
 from asterism.reproduction.claims import Claim, PaperTable, judge, read_claims, read_tables

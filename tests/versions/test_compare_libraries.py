@@ -12,7 +12,7 @@ from small_files import chain, onnx_model
 from small_programs import save_pooling
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.versions import libraries_app
 

@@ -10,7 +10,7 @@ from old_runtime import install
 from small_files import chain, onnx_model
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 
 

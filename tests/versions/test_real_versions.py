@@ -11,7 +11,7 @@ import pytest
 from small_files import onnx_model
 from typer.testing import CliRunner
 
-from asterism.cli import app
+from asterism.cli.commands import app
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.judging.oracle import judge

@@ -1,28 +1,14 @@
 """The ``asterism`` command."""
 
-from asterism.cli import (
-    comparison,
-    diagnosis,
-    judging,
-    libraries,
-    models,
-    pipeline,
-    projects,
-    reproduction,
-    versions,
-)
-from asterism.cli.program import app, main
+from asterism.core.files.interrupts import run_command
 
-__all__ = [
-    "app",
-    "comparison",
-    "diagnosis",
-    "judging",
-    "libraries",
-    "main",
-    "models",
-    "pipeline",
-    "projects",
-    "reproduction",
-    "versions",
-]
+
+def main() -> None:
+    """Entry point: the command that the arguments name."""
+    run_command(_run)
+
+
+def _run() -> None:
+    from asterism.cli.commands import run  # imports all of them: an interrupt may come meanwhile
+
+    run()

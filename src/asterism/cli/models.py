@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from asterism.cli.program import (
 )
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from asterism.vetting.verdict import Word
 
 
 @app.command(rich_help_panel=MODELS)
@@ -119,17 +122,25 @@ def vet(
     cache the next time. Kind, preprocessing and layout are guessed and said; flags change them.
 
     It ends with status 1 where vetting failed, 2 where the command is wrong, and 0 otherwise.
-    --check ends with 1 where the certificate does not hold. --exit-code tells the verdict as well.
+    --check ends with 1 where the certificate does not hold. Files that the certificate names
+    outside of its project are taken where you name them too. --exit-code tells the verdict as well.
     --json prints the certificate; with --check, what differs from it.
     """
-    from asterism.core.files.artifacts import read_json
+    from asterism.vetting.verdict import EXIT_CODES
 
     if check is not None:
-        _check_certificate(check, as_json)
-        sys.exit(_status(read_json(check), check) if exit_code else 0)
+        asked = (kind, comparison, preprocessing, constant, override, name, demo, dry_run)
+        if any(asked):
+            raise UserError("--check asks what the certificate asked: give it with files only")
+        files = {
+            "original": original, "compressed": compressed, "inputs": inputs, "labels": labels
+        }  # fmt: skip
+        word = _repeat(check, {k: path for k, path in files.items() if path is not None}, as_json)
+        sys.exit(EXIT_CODES[word] if exit_code else 0)
     from asterism.pairs.demo import FOLDER, make_demo
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
+    from asterism.vetting.certificate import read_certificate
     from asterism.vetting.command import VetRequest, vet_overrides
     from asterism.vetting.params import CERTIFICATE
 
@@ -165,16 +176,15 @@ def vet(
     code = sweep_command(run, dry_run, tell)
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
     if code == 0 and not dry_run:
-        certificate = read_json(folder / CERTIFICATE)
+        certificate, _, verdict = read_certificate(folder / CERTIFICATE)
         if as_json:
-            say_json(certificate)
+            say_json(certificate.to_json())
         else:
-            verdict = certificate["verdict"]
-            say(f"verdict: {verdict['word']}")
-            for reason in verdict["reasons"]:
+            say(f"verdict: {verdict.word}")
+            for reason in verdict.reasons:
                 say(f"  {reason}")
             show_page(folder / "index.html", show)
-        code = _status(certificate, folder / CERTIFICATE) if exit_code else 0
+        code = EXIT_CODES[verdict.word] if exit_code else 0
     sys.exit(code)
 
 
@@ -228,25 +238,16 @@ def pack(
     say(f"{target} is written")
 
 
-def _status(certificate: Any, path: Path) -> int:
-    """The exit status that tells the verdict of a certificate, which was read from a file."""
-    from asterism.core.messages.errors import reading
-    from asterism.vetting.verdict import EXIT_CODES
+def _repeat(certificate: Path, files: dict[str, Path], as_json: bool) -> Word:
+    """Print what no longer holds, and end with status 1 if anything does not; the verdict now."""
+    from asterism.vetting.repeating import repeat_certificate
 
-    with reading(f"the certificate {path}"):
-        return EXIT_CODES[certificate["verdict"]["word"]]
-
-
-def _check_certificate(path: Path, as_json: bool) -> None:
-    """Print what no longer holds, and end with status 1 if anything does not."""
-    from asterism.vetting.certificate import check_certificate
-
-    differences = check_certificate(path)
+    repeated = repeat_certificate(certificate, files)
     if as_json:
-        say_json({"holds": not differences, "differences": differences})
+        say_json({"holds": repeated.holds, "differences": repeated.differences})
     else:
-        for line in differences:
-            say(line)
-        say("the certificate does not hold" if differences else "the certificate holds")
-    if differences:
+        say(*repeated.differences)
+        say(f"the certificate {'holds' if repeated.holds else 'does not hold'}")
+    if repeated.verdict is None or not repeated.holds:
         sys.exit(1)
+    return repeated.verdict.word

@@ -16,7 +16,6 @@ from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_root
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
-from asterism.core.running.supervision import INTERRUPTED
 
 ShardCount = Annotated[
     int, typer.Option("--shards", min=1, help="Processes that share the work of a long stage.")
@@ -148,9 +147,6 @@ def repro(
         tidy()  # also what a run left that was killed when its stages were committed
     except StageFailedError as error:
         raise UserError(str(error)) from None
-    except KeyboardInterrupt:
-        say("error: interrupted; the same command goes on", error=True)
-        sys.exit(INTERRUPTED)
     _make_overview(root / "sweeps")
     if ran:
         seconds = time.perf_counter() - started

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from asterism import __version__
-from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.extras import missing_extra
-from asterism.core.messages.terminal import escape_streams, is_terminal, say
+from asterism.core.messages.terminal import is_terminal, say
 
 #: Groups of commands in ``asterism --help``.
 BEGIN = "Begin"
@@ -116,21 +112,3 @@ def show_page(page: Path, show: bool | None) -> None:
     say(f"page: {place}")
     if is_terminal() if show is None else show:
         webbrowser.open(place.as_uri())
-
-
-def main() -> None:
-    """Entry point: what a user can mend in one line, exit status 1; so is a defect, at length."""
-    escape_streams()
-    try:
-        with rejections_told():
-            app(prog_name="asterism")
-    except UserError as error:
-        say(f"error: {error}", error=True)
-        sys.exit(1)
-    except Exception as error:
-        missing = missing_extra(error)
-        told = [f"error: {missing}"] if missing else traceback.format_exc().splitlines()
-        say(*told, error=True)
-        sys.exit(1)
-    finally:
-        say()  # where nobody reads what is still buffered

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.pairs.entry import RealPair, packages_of, pair_names, read_pair
@@ -110,7 +111,10 @@ def _run(name: str, ready: PreparedPair, dry: bool, say: Say) -> bool:
     for line in ready.said:
         say(f"{name}: {line}")
     request = Request(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")
-    return sweep_command(request, dry, lambda line: say(f"{name}: {line}")) == 0
+    status = sweep_command(request, dry, lambda line: say(f"{name}: {line}"))
+    if status == INTERRUPTED:  # it ends the pairs that would follow too
+        raise KeyboardInterrupt
+    return status == 0
 
 
 def _point(name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.files.artifacts import replacing
+from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.user_files import NO_FILE
 from asterism.data import DataParams, load
 
@@ -81,7 +83,10 @@ def _train(rows: NDArray[Any], labels: NDArray[np.int64]) -> Any:
     from sklearn.neural_network import MLPClassifier
 
     network = MLPClassifier(_WIDTHS, tol=0.001, random_state=0)
-    network.fit(rows.reshape(len(rows), -1), labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network.fit(rows.reshape(len(rows), -1), labels)
+    require_uninterrupted()  # by an interrupt, fit gives back what it has learnt by then
     nodes = [helper.make_node("Flatten", ["pictures"], ["active"], "flatten")]
     constants = []
     for layer, (weights, bias) in enumerate(zip(network.coefs_, network.intercepts_, strict=True)):

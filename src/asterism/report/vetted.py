@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-import yaml
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
@@ -30,14 +27,12 @@ from asterism.report.pictures import png, svg
 from asterism.report.section import ReportSection
 from asterism.report.templating import percent, render, render_body
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.params import CERTIFICATE, VetParams
-from asterism.vetting.statistics import Share
-from asterism.vetting.verdict import Criterion, Verdict, criteria_of, decide
+from asterism.vetting.certificate import certify, verdict_on
+from asterism.vetting.params import CERTIFICATE, REPAIRED, VetParams
+from asterism.vetting.verdict import Verdict
 
 #: Triggering inputs, nodes and points of the curve that the page shows.
 _TRIGGERS, _NODES = 12, 15
-#: Libraries whose versions a certificate holds.
-_LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
 
 
 def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) -> Verdict:
@@ -56,15 +51,9 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
     searches = read_json(workspace / "metrics/vet_search.json")
     repair = read_json(workspace / "metrics/vet_repair.json")
     with reading("the results of vetting"):
-        verdict = _verdict(params, measured, repair)
+        verdict = verdict_on(params, measured, repair)
         facts = read_json(workspace / "artifacts/vet_measure/inputs.json")
-        told = answer(
-            (Path(params.original).name, Path(params.compressed).name),
-            verdict,
-            Agreement.from_json(measured["agreement"]),
-            params.confidence,
-            repair,
-        )
+        told = answer(params, verdict, Agreement.from_json(measured["agreement"]), repair)
         body, contents = _body(params, seed, workspace, verdict, measured, searches, repair, facts)
     section = ReportSection(
         anchor="vet",
@@ -82,23 +71,12 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            _certificate(params, seed, verdict, measured, searches, repair),
+            certify(params, seed, measured, searches, repair, params.hashes()).to_json(),
         )
-        repaired = workspace / "artifacts/vet_repair/repaired.onnx"
+        repaired = workspace / "artifacts/vet_repair" / REPAIRED
         if repaired.exists():
-            (temporary / "repaired.onnx").write_bytes(repaired.read_bytes())
+            (temporary / REPAIRED).write_bytes(repaired.read_bytes())
     return verdict
-
-
-def _verdict(params: VetParams, measured: Any, repair: Any) -> Verdict:
-    slight = [f for f in measured["flips"] if f["strength"] == params.changes.slight]
-    flips = Share(**slight[0]["share"]) if slight else None
-    agreement = Agreement.from_json(measured["agreement"])
-    criteria = criteria_of(agreement, flips, params.thresholds, params.confidence)
-    repaired = None
-    if "criteria" in repair and not repair["agreement_fell"]:
-        repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
-    return decide(criteria, repaired)
 
 
 def _body(
@@ -262,30 +240,3 @@ def _triggers(path: Path, facts: Any) -> list[dict[str, Any]]:
             trigger["after"] = png(arrays["items"][row], "the triggering input")
         found.append(trigger)
     return found
-
-
-def _versions() -> dict[str, str]:
-    """Of the libraries that compute, as far as they are installed."""
-    found = {}
-    for name in _LIBRARIES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
-
-
-def _certificate(
-    params: VetParams, seed: int, verdict: Verdict, measured: Any, searches: Any, repair: Any
-) -> dict[str, Any]:
-    """Hashes, versions, parameters and all numbers."""
-    return {
-        "verdict": verdict.to_json(),
-        "sha256": params.hashes(),
-        "versions": _versions(),
-        "commands": params.commands(),
-        "seed": seed,
-        # As text: the order of mutators counts, and JSON files here have sorted keys.
-        "parameters": yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False),
-        "measured": measured,
-        "searches": searches,
-        "repair": repair,
-    }

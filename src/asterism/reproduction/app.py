@@ -8,8 +8,8 @@ from pathlib import Path
 
 from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.files.artifacts import replacing
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
 from asterism.reproduction.collecting import collect
 from asterism.reproduction.experiments import Experiment, choose, read_experiments

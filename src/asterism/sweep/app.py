@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import held_now
 from asterism.core.files.plain_files import require_no_link, require_no_links_in
 from asterism.core.files.records import read_record
@@ -16,7 +17,6 @@ from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError, naming
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
@@ -192,6 +192,7 @@ def _run(
         while sweep.running() or (on_slurm and slurm.is_queued(job_name(sweep))):
             time.sleep(1)  # points that the launcher has left alone because another was lost
     except KeyboardInterrupt:
+        take_interrupt()
         interrupted = True
         sweep.stop.touch()
         if on_slurm:
@@ -289,8 +290,6 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
             for line in record["log_tail"].splitlines():
                 say(line)
     say(f"the table is {sweep.folder.relative_to(project)}/table.csv, the page index.html beside")
-    if status == INTERRUPTED:
-        say("interrupted: the same command goes on")
     return status
 
 

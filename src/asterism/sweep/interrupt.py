@@ -13,8 +13,8 @@ from types import FrameType
 
 import psutil
 
+from asterism.core.files.interrupts import INTERRUPTED, interrupt
 from asterism.core.messages.terminal import escape_streams
-from asterism.core.running.supervision import INTERRUPTED
 
 #: Seconds after which a process that has lost its run is told once more.
 _AGAIN_SECONDS = 0.5
@@ -60,11 +60,11 @@ def terminated_as_by_ctrl_c() -> Iterator[None]:
     """
     terminated: list[int] = []
 
-    def interrupt(number: int, _frame: FrameType | None) -> None:
+    def terminate(number: int, _frame: FrameType | None) -> None:
         terminated.append(number)
         _interrupt_all()
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         with interruptible():
             yield
@@ -114,7 +114,9 @@ def serve_run(run: Connection) -> None:
 @contextmanager
 def interruptible() -> Iterator[None]:
     """While the block runs, SIGINT raises KeyboardInterrupt, whatever it does otherwise."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not interrupt:  # of the command, which raises it too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:

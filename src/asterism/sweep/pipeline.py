@@ -18,11 +18,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import held
 from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.tidying import tidy
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra import lockfile
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.repository import Repository, open_repository

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.report.page import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import lock_folder
@@ -255,6 +255,7 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> Answer:
                     raise KeyboardInterrupt
                 time.sleep(0.1)
         except KeyboardInterrupt:
+            take_interrupt()
             _stop(process)
             return Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
     answer = worker.read_answer(here)

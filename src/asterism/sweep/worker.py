@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import escape_streams
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.dvc_hydra.experiments import experiment_reference
 from asterism.dvc_hydra.hashes import Hashes

@@ -1,73 +1,142 @@
-"""Whether a certificate of a vetted pair still holds."""
+"""The certificate of a vetted pair: hashes, versions, parameters, all numbers, and the verdict."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from asterism.core.files.artifacts import read_json
-from asterism.core.messages.errors import reading
-from asterism.core.parameters.params import validate
+from asterism.core.files.records import record_from
+from asterism.core.messages.errors import UserError, naming, reading
+from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.vetting.measurement import measure
+from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import VetParams
-from asterism.vetting.repairing import repair
-from asterism.vetting.searching import search
+from asterism.vetting.statistics import Share
+from asterism.vetting.verdict import Criterion, Verdict, criteria_of, decide
 
-#: Relative difference of numbers that another version of a library may make.
-_TOLERANCE = 1e-3
+#: Libraries whose versions a certificate holds.
+_LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
 
 
-def check_certificate(path: Path) -> list[str]:
-    """Measure, search and repair again, and compare with what a certificate says.
+@dataclass(frozen=True)
+class Certificate:
+    """What was measured of a pair, and what follows.
+
+    Attributes:
+        verdict: :meth:`.Verdict.to_json` of the numbers below.
+        sha256: of the files that the numbers are about, see :meth:`.VetParams.hashes`.
+        versions: of the libraries that compute, as far as they are installed.
+        commands: that repeat it, see :meth:`.VetParams.commands`.
+        seed: of everything that is random.
+        parameters: as YAML, in their order, which counts for mutators; JSON files here have sorted
+            keys.
+        measured: agreement and flips.
+        searches: a summary for each search.
+        repair: what came of it.
+    """
+
+    verdict: dict[str, Any]
+    sha256: dict[str, str]
+    versions: dict[str, str]
+    commands: list[str]
+    seed: int
+    parameters: str
+    measured: dict[str, Any]
+    searches: dict[str, Any]
+    repair: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value."""
+        return asdict(self)
+
+
+class _Asked(ParameterSection):
+    """What a certificate's numbers were asked with."""
+
+    seed: Seed
+    vet: VetParams
+
+
+def certify(
+    params: VetParams,
+    seed: int,
+    measured: dict[str, Any],
+    searches: dict[str, Any],
+    repair: dict[str, Any],
+    sha256: Mapping[str, str],
+) -> Certificate:
+    """The certificate of what the stages of vetting have found.
 
     Args:
-        path: ``certificate.json``.
-
-    Returns:
-        What differs, one line each; nothing where the certificate holds.
+        params: the pair and what was asked.
+        seed: the run's seed.
+        measured: see :func:`~asterism.vetting.measurement.measure`.
+        searches: see :func:`~asterism.vetting.searching.search`.
+        repair: see :func:`~asterism.vetting.repairing.repair`.
+        sha256: of the pair's files.
 
     Raises:
-        UserError: the certificate is damaged, or a file that it is about is missing.
+        UserError: numbers are missing or of another type.
     """
-    told = read_json(path)
-    with reading(f"the certificate {path}"):
-        params = validate(VetParams, parse_yaml(told["parameters"], str(path)), source=str(path))
-        seed, hashes = int(told["seed"]), dict(told["sha256"])
-        expected = {name: told[name] for name in ("measured", "searches", "repair")}
-    changed = [
-        f"{name}: {getattr(params, name)} is another file than the certificate is about"
-        for name, found in params.hashes().items()
-        if found != hashes.get(name)
-    ]
-    if changed:
-        return changed
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        found = {
-            "measured": measure(params, seed, folder / "measured"),
-            "searches": search(params, seed, folder / "found"),
-            "repair": repair(params, seed, folder / "found/triggers.npz", folder / "repaired"),
-        }
-    return list(_differences(expected, found, ""))
+    return Certificate(
+        verdict=verdict_on(params, measured, repair).to_json(),
+        sha256=dict(sha256),
+        versions=_versions(),
+        commands=params.commands(),
+        seed=seed,
+        parameters=yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False),
+        measured=measured,
+        searches=searches,
+        repair=repair,
+    )
 
 
-def _differences(told: Any, found: Any, place: str) -> Iterator[str]:
-    """Where two JSON values differ by more than rounding."""
-    if isinstance(told, dict) and isinstance(found, dict):
-        for key in sorted(told.keys() | found.keys()):
-            yield from _differences(told.get(key), found.get(key), f"{place}{key}.")
-    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
-        for number, (one, other) in enumerate(zip(told, found, strict=True)):
-            yield from _differences(one, other, f"{place}{number}.")
-    elif not _alike(told, found):
-        yield f"{place.rstrip('.')}: {told} in the certificate, {found} now"
+def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
+    """The verdict that follows from numbers.
+
+    Raises:
+        UserError: numbers are missing or of another type.
+    """
+    with reading("the numbers of vetting"):
+        slight = [f for f in measured["flips"] if f["strength"] == params.changes.slight]
+        flips = record_from(Share, slight[0]["share"]) if slight else None
+        agreement = Agreement.from_json(measured["agreement"])
+        criteria = criteria_of(agreement, flips, params.thresholds, params.confidence)
+        repaired = None
+        if "criteria" in repair and not repair["agreement_fell"]:
+            repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
+        return decide(criteria, repaired)
 
 
-def _alike(told: Any, found: Any) -> bool:
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (told, found))
-    if not numbers:
-        return bool(told == found)
-    return bool(abs(told - found) <= _TOLERANCE * max(abs(told), abs(found)))
+def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
+    """A certificate in a file, its parameters, and the verdict that follows from its numbers.
+
+    What the file says the verdict is counts for nothing here.
+
+    Raises:
+        UserError: the file is missing, or is no certificate: something is missing in it, unknown,
+            of another type, or impossible.
+    """
+    value = read_json(path)
+    with naming(path):
+        told = record_from(Certificate, value)
+        asked = {"seed": told.seed, "vet": parse_yaml(told.parameters, "its parameters")}
+        params = validate(_Asked, asked, source=str(path), names=True).vet
+        if params.source == "none":
+            raise UserError("its parameters name no files")
+        return told, params, verdict_on(params, told.measured, told.repair)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

@@ -20,6 +20,12 @@ from asterism.vetting.verdict import Thresholds
 #: The file of a vetted pair's numbers, beside its page.
 CERTIFICATE = "certificate.json"
 
+#: The repaired model, where there is one.
+REPAIRED = "repaired.onnx"
+
+#: The most that a budget may be: what takes longer is a mistake, or comes from a stranger.
+_MOST = 1_000_000
+
 #: Options of mutation operators, by the operator's name.
 Operators = dict[Label, dict[Label, object]]
 
@@ -27,7 +33,9 @@ Operators = dict[Label, dict[Label, object]]
 class VetChanges(ParameterSection):
     """Natural changes of the given inputs."""
 
-    inputs: int = Field(ge=0, description="inputs that are changed, drawn at random; 0: none")
+    inputs: int = Field(
+        ge=0, le=_MOST, description="inputs that are changed, drawn at random; 0: none"
+    )
     strengths: dict[Label, Operators] = Field(
         description="by a strength's name: mutators, with the options that differ from defaults"
     )
@@ -40,8 +48,8 @@ class VetChanges(ParameterSection):
 class VetSearch(ParameterSection):
     """The search for triggering inputs, on which the models deviate."""
 
-    seeds: int = Field(ge=1, description="inputs to start from, drawn at random")
-    queries: int = Field(ge=1, description="mutants to evaluate at most for each seed")
+    seeds: int = Field(ge=1, le=_MOST, description="inputs to start from, drawn at random")
+    queries: int = Field(ge=1, le=_MOST, description="mutants to evaluate at most for each seed")
     bound: BoundParams | None = Field(description="how far what is found may be from its seed")
     operators: Operators = Field(description="mutators of the search")
     searches: dict[Label, SearchParams] = Field(min_length=1, description="what to run")
@@ -50,8 +58,10 @@ class VetSearch(ParameterSection):
 class VetRepair(ParameterSection):
     """Localisation of the deviations and repair."""
 
-    evaluations: int = Field(ge=1, description="candidate graphs to run")
-    inputs: int = Field(ge=1, description="deviating inputs that candidates are judged by")
+    evaluations: int = Field(ge=1, le=_MOST, description="candidate graphs to run")
+    inputs: int = Field(
+        ge=1, le=_MOST, description="deviating inputs that candidates are judged by"
+    )
     float_share: float = Field(gt=0, le=1, description="most quantised nodes that may be in float")
     gone: float = Field(gt=0, le=1, description="share of deviations that a repair takes away")
 
@@ -65,7 +75,9 @@ class VetParams(ParameterSection):
     inputs: File = Field(description="a file or a folder of inputs")
     labels: File = Field(description="a JSON file of labels; none: those of folders or arrays")
     length: int | None = Field(
-        ge=1, description="numbers of an input, where the model leaves it free; null: the longest"
+        ge=1,
+        le=2**31 - 1,
+        description="numbers of an input, where the model leaves it free; null: the longest",
     )
     limit: int | None = Field(ge=2, description="inputs to take, drawn at random; null: all")
     domain: DomainParams = Field(description="what the inputs are")
@@ -97,20 +109,21 @@ class VetParams(ParameterSection):
         return self.original, self.compressed, self.inputs, self.labels
 
     def hashes(self) -> dict[str, str]:
-        """Hashes of both models' content and of the inputs', by the parameter's name."""
+        """SHA-256 of models, inputs and, where there is a file of them, labels, by their names."""
         paths = {
             "original": self.original,
             "compressed": self.compressed,
             "inputs": self.inputs,
+            "labels": self.label_file,
         }
-        return {name: digest_of(Path(path)) for name, path in paths.items()}
+        return {name: digest_of(Path(path)) for name, path in paths.items() if path is not None}
 
     def commands(self) -> list[str]:
         """The commands that repeat everything: the numbers alone, and the page."""
-        again = ["asterism", "vet", self.original, self.compressed, "--inputs", self.inputs]
-        again += ["--kind", self.domain.kind, "--comparison", self.comparison.kind]
-        again += ["--labels", self.labels] if self.label_file else []
-        return [shlex.join(["asterism", "vet", "--check", CERTIFICATE]), shlex.join(again)]
+        files = ["asterism", "vet", self.original, self.compressed, "--inputs", self.inputs]
+        files += ["--labels", self.labels] if self.label_file else []
+        kinds = ["--kind", self.domain.kind, "--comparison", self.comparison.kind]
+        return [shlex.join([*files, *rest]) for rest in (["--check", CERTIFICATE], kinds)]
 
     @property
     def label_file(self) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
+from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.localisation.quantised_nodes import match
@@ -17,7 +18,7 @@ from asterism.localisation.repair import RepairCurve, RepairedFile, latency, rep
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.params import VetParams
+from asterism.vetting.params import REPAIRED, VetParams
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50
@@ -73,8 +74,9 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
             return facts | {"reason": "no file takes any of the deviations away"}
         if chosen.expected < params.repair.gone:
             facts["reason"] = _too_little(params, chosen)
-        path = temporary / "repaired.onnx"
+        path = temporary / REPAIRED
         chosen.write(path)
+        facts["sha256"] = digest_of(path)
         return facts | _told(chosen, params) | judge(vetted, path, unseen, seed)
 
 

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from asterism.core.files.limits import require_room, require_size
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
+from asterism.core.settings.regular_files import open_regular
 
 #: Bytes of the list of members: each takes at least 46 in the file, and more in memory.
 _LARGEST_LIST = 16_000_000
@@ -42,7 +43,7 @@ def opened_zip(path: Path, limit: machine.Limit) -> Iterator[zipfile.ZipFile]:
         OSError: the file cannot be read.
     """
     require_size(path, limit)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         _require_short_list(file, path)
         with zipfile.ZipFile(file) as archive:
             _require_honest(archive.infolist(), path)

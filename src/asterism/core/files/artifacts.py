@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.flushing import flush, flush_names
+from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.limits import (
     parse_json,
     read_within,
@@ -34,6 +35,7 @@ from asterism.core.files.os_errors import writing_to
 from asterism.core.files.plain_files import require_inside
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
+from asterism.core.settings.regular_files import open_regular
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Raises:
         UserError: a link on the way leads out of the project.
+        KeyboardInterrupt: the command was interrupted meanwhile, and the block went on.
     """
     require_inside(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +74,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 yield temporary
                 if not is_inside:
                     flush(temporary)
+                require_uninterrupted()
                 if temporary.is_dir() and path.is_dir():
                     path.replace(scratch / "former")  # at once: no half of it can be left there
                 temporary.replace(path)
@@ -205,7 +209,7 @@ def map_array(path: Path) -> NDArray[Any]:
     """
     require_file(path, ".npy file")
     with reading(f"the array {path}"):
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             _declared_size(file)
         array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
         return array

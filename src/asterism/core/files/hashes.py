@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import stat
 from pathlib import Path
 
 from asterism.core.files.folders import files_in
 from asterism.core.messages.errors import reading
+from asterism.core.settings.regular_files import open_regular
 
 
 def digest_of(path: Path) -> str:
@@ -20,14 +20,12 @@ def digest_of(path: Path) -> str:
         64 hexadecimal digits. A file's is that of ``sha256sum``.
 
     Raises:
-        UserError: it cannot be read, or a link leads out of the folder.
+        UserError: it cannot be read, is neither a plain file nor a folder, or a link leads out of
+            the folder.
     """
     with reading(str(path)):
-        mode = path.stat().st_mode
-        if not stat.S_ISDIR(mode):
-            if not stat.S_ISREG(mode):  # to open a pipe would wait for its other end
-                raise OSError("it is no plain file")
-            with path.open("rb") as content:
+        if not path.is_dir():
+            with open_regular(path) as content:
                 return hashlib.file_digest(content, "sha256").hexdigest()
         whole = hashlib.sha256()
         for file in files_in(path):

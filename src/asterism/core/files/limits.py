@@ -8,13 +8,14 @@ by :func:`asterism.core.messages.errors.reading`.
 from __future__ import annotations
 
 import json
-import stat
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings import machine
+from asterism.core.settings.regular_files import open_regular
 
 #: Levels of nested lists and mappings. A model inside a model takes about six.
 _DEEPEST = 200
@@ -50,8 +51,10 @@ def read_within(path: Path, limit: machine.Limit) -> bytes:
         UserError: it is larger.
         OSError: it cannot be read, or is no plain file (a pipe, a device).
     """
-    require_size(path, limit)
-    return path.read_bytes()
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        require_room(size, limit, f"{path} has a size")
+        return file.read(size)
 
 
 def require_size(path: Path, limit: machine.Limit) -> None:
@@ -61,10 +64,8 @@ def require_size(path: Path, limit: machine.Limit) -> None:
         UserError: it is larger.
         OSError: it cannot be looked at, or is no plain file (a pipe, a device).
     """
-    status = path.stat()  # to open a pipe would wait for its other end
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError("it is no plain file")
-    require_room(status.st_size, limit, f"{path} has a size")
+    with open_regular(path) as file:
+        require_room(os.fstat(file.fileno()).st_size, limit, f"{path} has a size")
 
 
 def require_few_values(mappings: int, lists: int, values: int, source: str) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from asterism.core.files.interrupts import uninterrupted
 from asterism.core.files.removing import remove_tree
 
 
@@ -25,12 +26,16 @@ def scratch_beside(path: Path) -> Iterator[Path]:
     without locks of folders they stay.
     """
     _remove_left(path)
-    folder, lock = _make(path)
+    made = None
     try:
-        yield folder
+        with uninterrupted():
+            made = _make(path)
+        yield made[0]
     finally:
-        remove_tree(folder)
-        os.close(lock)
+        if made is not None:
+            with uninterrupted():
+                remove_tree(made[0])
+                os.close(made[1])
 
 
 def _make(path: Path) -> tuple[Path, int]:

@@ -46,7 +46,7 @@ class ParameterSection(BaseModel):
 
 
 #: Root of a run's random streams.
-Seed = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 T = TypeVar("T")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.plain_files import open_log
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
@@ -31,7 +32,6 @@ from asterism.core.resuming.stage_units import is_shard
 from asterism.core.resuming.tidying import tidy
 from asterism.core.resuming.work_units import ShardEnded
 from asterism.core.running.footprint import Footprint, processor_seconds
-from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.settings.machine import peak_memory_mb
 
 log = get_logger(__name__)

@@ -24,11 +24,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.escaping import printable
 from asterism.core.workers.processes import adopt_orphans, end_all_below, killed_with_parent
-
-#: How a stage ends that was interrupted: 128 + SIGINT.
-INTERRUPTED = 130
 
 #: Seconds between two looks at the parent.
 _LOOK_SECONDS = 0.1

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from asterism.core.messages.errors import UserError, reading
+from asterism.core.settings.regular_files import open_regular
 
 #: Bytes of a file. A constant, because the limits of the machine are in a YAML file too.
 _LARGEST = 4_000_000
@@ -49,18 +50,17 @@ def read_yaml(path: Path) -> Any:
         FileNotFoundError: there is no such file.
     """
     try:
-        size, is_file = path.stat().st_size, path.is_file()
+        file = open_regular(path)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise UserError(f"cannot read {path}: {error}") from None
-    with reading(str(path)):
-        if not is_file:
-            raise OSError("it is no plain file")
-        if size > _LARGEST:
-            raise OSError(f"it has {size:,} bytes, more than the {_LARGEST:,} that YAML may have")
-        text = path.read_text(encoding="utf-8")
-    return parse_yaml(text, str(path))
+    with reading(str(path)), file:
+        text = file.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise OSError(f"it has more than the {_LARGEST:,} bytes that YAML may have")
+        document = text.decode("utf-8")
+    return parse_yaml(document, str(path))
 
 
 def parse_yaml(text: str, source: str) -> Any:

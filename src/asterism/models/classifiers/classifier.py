@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
 from asterism.core.messages.errors import UserError
+from asterism.core.settings.regular_files import open_regular
 from asterism.models.classifiers.batching import PROBES, IndependentRows
 from asterism.models.classifiers.formats import FORMATS, Batch, Format
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -161,7 +162,7 @@ def _find_format(path: Path) -> type[Format]:
     require_file(path, "model file")
     formats = [FORMATS[name] for name in FORMATS]
     suffixes = sorted(suffix for f in formats for suffix in f.suffixes)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(64)
     claimed = next((f for f in formats if path.suffix in f.suffixes), None)
     if claimed is None:

@@ -15,6 +15,9 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.runtime import Tensors
 
+#: The largest size and token, as models count them in 32 bits.
+_MOST = 2**31 - 1
+
 #: Names that say that an input marks which tokens are there, or counts them.
 _MASKS, _SEGMENTS, _LENGTHS = ("mask",), ("token_type", "segment"), ("length", "lens")
 
@@ -40,12 +43,16 @@ class FeedingParams(ParameterSection):
         description="values of further inputs; of a pair one model may have them alone"
     )
     step: int | None = Field(
-        ge=1, description="of a streaming model: numbers of an item's first axis in one call"
+        ge=1,
+        le=_MOST,
+        description="of a streaming model: numbers of an item's first axis in one call",
     )
     context: int = Field(
-        ge=0, description="of a streaming model: numbers of the call before that come along"
+        ge=0,
+        le=_MOST,
+        description="of a streaming model: numbers of the call before that come along",
     )
-    pad: int = Field(description="the token that stands behind an item's end")
+    pad: int = Field(ge=-_MOST, le=_MOST, description="the token that stands behind an item's end")
     preprocessing: PreprocessingParams | None = Field(
         description="of images: from uint8 to the model's input; null: by the main input's type"
     )

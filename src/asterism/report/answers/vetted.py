@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.counting import counted
 from asterism.report.section import Answer, KeyFigure, Level, Step
 from asterism.report.templating import percent
 from asterism.vetting.agreement import Agreement
+from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share
 from asterism.vetting.verdict import Verdict
 
@@ -19,26 +22,24 @@ _LEVELS = {
     "do not ship": Level.ACT,
 }
 _STEPS = {
-    "ship": Step("Keep the certificate. This repeats it:", "asterism vet --check certificate.json"),
+    "ship": Step("Keep the certificate. This repeats it:"),
     "ship with the repair": Step("Take the repaired file instead:", "repaired.onnx"),
     "not enough inputs to say": Step("Give more inputs, and ask again."),
     "do not ship": Step("See what matters, what is to blame and what to do, below."),
 }
 
 
-def answer(
-    names: tuple[str, str], verdict: Verdict, agreement: Agreement, confidence: float, repair: Any
-) -> Answer:
+def answer(params: VetParams, verdict: Verdict, agreement: Agreement, repair: Any) -> Answer:
     """Does the compressed model do what the original does?
 
     Args:
-        names: of the original and of the compressed file.
+        params: the pair and what was asked.
         verdict: what to do.
         agreement: on the given inputs.
-        confidence: of the intervals.
         repair: what came of the repair, as its stage wrote it.
     """
-    original, compressed = names
+    original, compressed = (Path(path).name for path in (params.original, params.compressed))
+    step = _STEPS[verdict.word]
     file = "metrics/vet_measure.json: agreement"
     figures = [
         KeyFigure("verdict", verdict.word, sources=("certificate.json: verdict.word",)),
@@ -53,10 +54,10 @@ def answer(
         level=_LEVELS[verdict.word],
         sentence=f"{told}: {verdict.reasons[0]}." if verdict.reasons else f"{told}.",
         figures=tuple(figures),
-        certainty=f"Intervals hold with {percent(confidence)} confidence (Clopper and Pearson). A "
-        "threshold is met where the whole interval lies on its good side.",
+        certainty=f"Intervals hold with {percent(params.confidence)} confidence (Clopper and "
+        "Pearson). A threshold is met where the whole interval lies on its good side.",
         unusual=tuple(_unusual(agreement, repair)),
-        steps=(_STEPS[verdict.word],),
+        steps=(replace(step, command=params.commands()[0]) if verdict.word == "ship" else step,),
     )
 
 

@@ -1,0 +1,151 @@
+"""Repeating a certificate: whether everything in it is still what is measured."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.hashes import digest_of
+from asterism.core.files.user_files import lies_in
+from asterism.core.messages.errors import UserError, naming, printable, shortened
+from asterism.vetting.certificate import Certificate, certify, read_certificate, verdict_on
+from asterism.vetting.measurement import measure
+from asterism.vetting.params import REPAIRED, VetParams
+from asterism.vetting.repairing import repair
+from asterism.vetting.searching import search
+from asterism.vetting.verdict import Verdict
+
+#: Relative difference of real numbers that rounding on another processor may make.
+_TOLERANCE = 1e-3
+#: The same where they are computed from equal numbers.
+_LAST_DIGITS = 1e-9
+#: Characters of a value that a line quotes.
+_QUOTED = 200
+
+
+class _Nothing:
+    """Stands for a value that is not there."""
+
+    def __str__(self) -> str:
+        return "nothing"
+
+
+_NOTHING = _Nothing()
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What came of repeating a certificate.
+
+    Attributes:
+        differences: one line for each value that differs; none where the certificate holds.
+        verdict: by what was measured now; None where the files are other ones, so that nothing was.
+    """
+
+    differences: list[str]
+    verdict: Verdict | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+
+def repeat_certificate(path: Path, named: Mapping[str, Path]) -> Repeated:
+    """Measure, search and repair again, and compare with everything that a certificate says.
+
+    Args:
+        path: ``certificate.json``.
+        named: the pair's files that the user names: ``original``, ``compressed``, ``inputs`` and
+            ``labels``. For others the certificate's own paths count, where they lead to files in
+            its project (where it lies in none: its folder).
+
+    Raises:
+        UserError: the certificate is damaged, it names files elsewhere that the user has not named,
+            or a file is missing.
+    """
+    told, params, _ = read_certificate(path)
+    here = params.model_copy(update=_files(path, params, named))
+    hashes = here.hashes()
+    changed = [
+        f"{name}: {getattr(here, name)} is another file than the certificate is about"
+        for name, found in hashes.items()
+        if found != told.sha256.get(name)
+    ]
+    if changed:
+        return Repeated(changed, None)
+    with naming(path), tempfile.TemporaryDirectory() as name:
+        folder, seed = Path(name), told.seed
+        found = (
+            measure(here, seed, folder / "measured"),
+            search(here, seed, folder / "found"),
+            repair(here, seed, folder / "found/triggers.npz", folder / "repaired"),
+        )
+    now = certify(params, seed, *found, hashes)
+    # What else a certificate says follows from its own numbers, to the letter.
+    own = certify(params, seed, told.measured, told.searches, told.repair, hashes)
+    lines = [
+        *_differences(told.to_json(), own.to_json(), _LAST_DIGITS),
+        *_differences(_numbers(told), _numbers(now), _TOLERANCE),
+        *_file_beside(path, told),
+    ]
+    return Repeated(list(dict.fromkeys(lines)), verdict_on(params, found[0], found[2]))
+
+
+def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str, str]:
+    """Where the pair's files are, by the parameters' names."""
+    own = {name: getattr(params, name) for name in ("original", "compressed", "inputs")}
+    own |= {} if params.label_file is None else {"labels": params.label_file}
+    for name in named.keys() - own.keys():
+        raise UserError(f"{path} is about inputs without a file of {name}: leave --{name} out")
+    folders = path.resolve().parents
+    project = next((folder for folder in folders if (folder / "dvc.yaml").exists()), folders[0])
+    rest = {name: project / place for name, place in own.items() if name not in named}
+    if elsewhere := {name: place for name, place in rest.items() if not lies_in(project, place)}:
+        told = ", ".join(f"{name}: {shortened(str(p), _QUOTED)}" for name, p in elsewhere.items())
+        raise UserError(
+            f"{path} names files outside of {project} ({told}). To take these, name them yourself: "
+            "`asterism vet ORIGINAL COMPRESSED --inputs INPUTS --labels LABELS --check FILE`"
+        )
+    return {name: str(place) for name, place in (rest | dict(named)).items()}
+
+
+def _numbers(certificate: Certificate) -> Any:
+    """What is measured, and the verdict but for its sentences, which quote rounded numbers."""
+    verdict = {k: v for k, v in certificate.verdict.items() if k != "reasons"}
+    numbers = {name: getattr(certificate, name) for name in ("measured", "searches", "repair")}
+    return json.loads(json.dumps(numbers | {"verdict": verdict}))  # types as in a file
+
+
+def _file_beside(path: Path, told: Certificate) -> Iterator[str]:
+    """Whether the repaired file that lies beside a certificate is the one that it is about."""
+    beside = path.with_name(REPAIRED)
+    if beside.exists() and digest_of(beside) != told.repair.get("sha256"):
+        yield f"{beside} is another file than the certificate is about"
+
+
+def _differences(told: Any, found: Any, tolerance: float, place: str = "") -> Iterator[str]:
+    """Where two JSON values differ, real numbers by more than a share of the larger one."""
+    if isinstance(told, dict) and isinstance(found, dict):
+        for key in sorted(told.keys() | found.keys()):
+            both = told.get(key, _NOTHING), found.get(key, _NOTHING)
+            yield from _differences(*both, tolerance, f"{place}{key}.")
+    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
+        for number, (one, other) in enumerate(zip(told, found, strict=True)):
+            yield from _differences(one, other, tolerance, f"{place}{number}.")
+    elif not _alike(told, found, tolerance):
+        quoted = (shortened(printable(str(value)), _QUOTED) for value in (told, found))
+        yield "{}: {} in the certificate, {} now".format(printable(place[:-1]), *quoted)
+
+
+def _alike(told: Any, found: Any, tolerance: float) -> bool:
+    if type(told) is not type(found):
+        return False
+    if isinstance(told, float):
+        return math.isclose(told, found, rel_tol=tolerance, abs_tol=0.0)
+    return bool(told == found)

@@ -1,0 +1,215 @@
+"""Commands of ``asterism`` that are interrupted: they end, say so in one line, and leave nothing.
+
+``python benchmarks/faults.py --fault interrupt`` interrupts each command many times.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from asterism.core.files.interrupts import INTERRUPTED
+from marked import Marked
+
+MAIN = "from asterism.cli import main; main()"
+
+#: Every moment of these commands that is no start of Python's is tried: they take about a second.
+COMMANDS = {
+    "doctor": ["doctor"],
+    "new": ["new", "own"],
+    "check": ["check", "no.onnx"],
+}
+
+
+def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=False):
+    """A program's status, and what it says on standard error; interrupted after some seconds."""
+    marked = Marked()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        cwd=folder,
+        env=marked.environment | {"TMPDIR": str(folder)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    if after is not None:
+        time.sleep(after)
+        (os.killpg if to_group else os.kill)(process.pid, number)
+    _, said = process.communicate(timeout=240)
+    assert marked.left(20) == []
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_interrupted_command_says_so_in_one_line(tmp_path, name, number):
+    rng, interrupted = random.Random(f"{name} {number}"), 0
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        after = rng.uniform(0.3, 0.8)
+        status, said = run(folder, MAIN, *COMMANDS[name], after=after, number=number)
+        if status == INTERRUPTED:
+            assert said == "error: interrupted; the same command goes on\n"
+            interrupted += 1
+        else:
+            assert status in (0, 1) and "Traceback" not in said  # it had ended
+    assert interrupted
+
+
+#: What libraries do to an interrupt, in a function that a command calls.
+SWALLOWED = {
+    "caught": """
+        try:
+            come()
+        except KeyboardInterrupt:
+            pass
+    """,
+    "another error": """
+        try:
+            come()
+        except BaseException:
+            raise RuntimeError("training failed")
+    """,
+    "an error for the user": """
+        try:
+            come()
+        except BaseException:
+            raise UserError("the file is damaged")
+    """,
+    "an exit": """
+        try:
+            come()
+        except BaseException:
+            sys.exit(0)
+    """,
+    "lost in a callback": """
+        class Callback:
+            def __del__(self):
+                come()
+        Callback()
+    """,
+    "noted by DVC's lock": """
+        with interrupt_postponed():
+            os.kill(os.getpid(), signal.SIGINT)
+    """,
+    "twice": """
+        for _ in range(2):
+            try:
+                come()
+            except KeyboardInterrupt:
+                pass
+    """,
+}
+
+#: A command that is interrupted, and then goes on to write.
+PROGRAM = """
+import os, signal, sys, time
+from pathlib import Path
+from asterism.core.files.artifacts import replacing
+from asterism.core.messages.errors import UserError
+from asterism.core.files.interrupts import run_command
+from asterism.sweep.interrupt import interrupt_postponed
+
+def come():
+    os.kill(os.getpid(), signal.{number})
+    time.sleep(5)
+
+def fit():
+{body}
+
+def command():
+    with replacing(Path("kept")) as unfinished:
+        unfinished.write_text("half")
+        fit()
+        {then}
+
+run_command(command)
+"""
+
+
+@pytest.mark.parametrize("then", ["pass", "time.sleep(60)"], ids=["writes", "goes on"])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", SWALLOWED)
+def test_an_interrupt_that_a_library_swallows_ends_the_command(tmp_path, name, number, then):
+    body = SWALLOWED[name]
+    begun = time.monotonic()
+    status, said = run(tmp_path, PROGRAM.format(number=number, body=body, then=then))
+    assert status == INTERRUPTED
+    assert said == "error: interrupted; the same command goes on\n"
+    assert list(tmp_path.iterdir()) == [], "neither the result nor a temporary name"
+    assert time.monotonic() - begun < 30
+
+
+#: scikit-learn's training catches KeyboardInterrupt, and gives back the model as it is by then.
+DEMO = """
+import os, signal, sys
+from sklearn.neural_network import MLPClassifier
+
+after_an_epoch = MLPClassifier._update_no_improvement_count
+
+def interrupted(self, *given):
+    if self.n_iter_ == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+    return after_an_epoch(self, *given)
+
+MLPClassifier._update_no_improvement_count = interrupted
+sys.argv = ["asterism", "vet", "--demo", "--dry-run"]
+"""
+
+
+def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
+    status, said = run(tmp_path, DEMO + MAIN)
+    assert status == INTERRUPTED
+    assert said == "error: interrupted; the same command goes on\n"
+    assert not [path.name for path in tmp_path.iterdir() if "demo" in path.name]
+
+
+CLEARS = """
+import os, signal, tempfile, time
+from asterism.core.files.interrupts import run_command, uninterrupted
+from pathlib import Path
+
+def interrupted(function):
+    def once(*given, **named):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return function(*given, **named)
+    return once
+
+def command():
+    {block}
+    time.sleep(5)
+    Path("kept").touch()
+
+run_command(command)
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "left"),
+    [
+        ("with uninterrupted(): interrupted(Path('cleared').touch)()", ["cleared"]),
+        ("os.rmdir = interrupted(os.rmdir)\n    with tempfile.TemporaryDirectory(): pass", []),
+        ("os.mkdir = interrupted(os.mkdir)\n    with tempfile.TemporaryDirectory(): pass", []),
+    ],
+)
+def test_what_clears_up_is_not_ended_half_way(tmp_path, block, left):
+    status, _ = run(tmp_path, CLEARS.format(block=block))
+    assert status == INTERRUPTED
+    assert [path.name for path in tmp_path.iterdir()] == left
+
+
+def test_a_run_under_nohup_goes_on_when_the_terminal_is_closed(tmp_path):
+    program = """
+import os, signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from asterism.core.files.interrupts import run_command
+run_command(lambda: os.kill(os.getpid(), signal.SIGHUP))
+"""
+    assert run(tmp_path, program) == (0, "")

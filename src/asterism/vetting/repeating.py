@@ -12,7 +12,8 @@ from typing import Any
 
 from asterism.core.files.hashes import digest_of
 from asterism.core.files.user_files import lies_in
-from asterism.core.messages.errors import UserError, naming, printable, shortened
+from asterism.core.messages.errors import UserError, naming, shortened
+from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import Certificate, certify, read_certificate, verdict_on
 from asterism.vetting.measurement import measure
 from asterism.vetting.params import REPAIRED, VetParams

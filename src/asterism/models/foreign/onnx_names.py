@@ -22,10 +22,6 @@ _COMPUTED = {
         *("name", "type", "f", "i", "s", "t", "g", "sparse_tensor", "tp"),
         *("floats", "ints", "strings", "tensors", "graphs", "sparse_tensors", "type_protos"),
     ),
-    "TensorProto": (
-        *("dims", "data_type", "name", "raw_data", "string_data"),
-        *("float_data", "int32_data", "int64_data", "double_data", "uint64_data"),
-    ),
     "ValueInfoProto": ("name", "type"),
     "TypeProto": (
         "tensor_type",
@@ -59,9 +55,10 @@ def rename(model: onnx.ModelProto, source: str) -> Names:
     for part in parts_of(model, source):
         kind = part.DESCRIPTOR.name
         kept = _COMPUTED.get(kind)
-        for field, _ in part.ListFields() if kept is not None and kind != "TensorProto" else ():
-            if field.name not in kept:
-                part.ClearField(field.name)
+        if kept is not None:
+            for field, _ in part.ListFields():
+                if field.name not in kept:
+                    part.ClearField(field.name)
         _NAMED.get(kind, _nothing)(part, names)
     return names
 

@@ -126,7 +126,7 @@ def _declared_bytes(tensor: Any, source: str) -> int:
     if min(tensor.dims, default=0) < 0:
         raise UserError(f"{source} declares a tensor of the shape {list(tensor.dims)}")
     dense = tensor if tensor.DESCRIPTOR.name == "TensorProto" else tensor.values
-    return math.prod(tensor.dims) * width_of(dense.data_type)
+    return int(math.prod(tensor.dims)) * width_of(dense.data_type)
 
 
 def width_of(kind: int) -> int:

@@ -141,6 +141,7 @@ def read_keras_config(path: Path) -> dict[str, Any]:
     """
     require_file(path, "model file")
     with reading(str(path)):
+        require_end(path)
         if path.suffix == ".keras":
             return _config_of_archive(path)
         return _config_of_h5(path)

@@ -433,6 +433,24 @@ def _odd_names(file: h5py.File) -> None:
         file.create_group(name)
 
 
+def _circle(whole: bytes) -> bytes:
+    """Nodes of trees that are their own neighbours, in which HDF5 goes on for ever."""
+    if whole[:2] == b"PK":
+        many = dict(members(whole))
+        return zipped(
+            list((many | {"model.weights.h5": _circle(many["model.weights.h5"])}).items())
+        )
+    changed = bytearray(
+        _h5(lambda file: [file.create_group(f"x{n:04}") for n in range(999)])(whole)
+    )
+    at = changed.find(b"TREE")
+    while at >= 0:
+        changed[at + 8 : at + 24] = 2 * at.to_bytes(8, "little")
+        at = changed.find(b"TREE", at + 4)
+    return bytes(changed)
+
+
+_attack("keras", "h5", name="groups in a circle")(_circle)
 _H5: dict[str, Callable[[h5py.File], None]] = {
     "a link to another file": _replaced(
         lambda f, n, _: f.__setitem__(n, h5py.ExternalLink(f"{OUTSIDE}/secret.h5", "/weights"))

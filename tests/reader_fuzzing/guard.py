@@ -157,6 +157,11 @@ class Guard:
         caller = _callers()[0]
         return "" if caller.startswith("<frozen importlib") else f"marshalled code, by {caller}"
 
+    def by_workers(self, args: tuple[Any, ...]) -> str:
+        """Our own way to read a file in another process first."""
+        own = any(caller.endswith("asterism/core/workers/processes.py") for caller in _callers())
+        return "" if own else _shown(args)
+
     def _by_maker(self, what: str) -> str:
         return "" if _is_by(MAKERS) else f"{what}, by {_callers()[0]}"
 
@@ -177,6 +182,8 @@ _JUDGES: dict[str, Callable[[Guard, tuple[Any, ...]], str]] = {
     "compile": Guard.compiled,
     "exec": Guard.executed,
     "marshal.loads": Guard.unmarshalled,
+    "subprocess.Popen": Guard.by_workers,
+    "os.killpg": Guard.by_workers,
 }
 
 

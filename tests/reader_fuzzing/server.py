@@ -19,6 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from asterism.models.keras_models import first_reading
 from reader_fuzzing.guard import Guard
 from reader_fuzzing.table import READERS
 
@@ -36,6 +37,7 @@ def main() -> None:
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)  # the parent asks where a hanging reader is
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    first_reading.PATIENCE_S = 4.0  # less than what is taken for a hanging reader
     guard = Guard([home])
     if sys.argv[5]:
         _warm_up(family, Path(sys.argv[5]), home)

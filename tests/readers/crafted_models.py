@@ -100,7 +100,7 @@ def chunk_of_3_gb(file, name):
 
 def attributes_by_the_thousand(file, name):
     del name
-    for number in range(3000):
+    for number in range(1001):
         file.attrs[f"a{number}"] = number
 
 
@@ -141,6 +141,23 @@ def texts_of_one_place(path, count=160_000, size=100_000):
         at = content.find(lengths[0], at + 1)
         assert at > 0, "a reference is the length, the place of a heap and a number in it"
     content[at : at + 16 * count] = content[at : at + 16] * count
+    path.write_bytes(content)
+
+
+def groups_in_a_circle(path):
+    """The nodes of a group's tree are each their own neighbour: HDF5 visits them for ever."""
+    whole = path.with_name("whole.h5")
+    classifier().save(whole)
+    with h5py.File(whole) as source, h5py.File(path, "w") as file:
+        file.attrs.update(source.attrs)
+        source.copy("model_weights", file)
+        for number in range(1000):
+            file.create_group(f"x{number:04d}")
+    content = bytearray(path.read_bytes())
+    at = content.find(b"TREE")
+    while at >= 0:
+        content[at + 8 : at + 24] = 2 * at.to_bytes(8, "little")
+        at = content.find(b"TREE", at + 4)
     path.write_bytes(content)
 
 

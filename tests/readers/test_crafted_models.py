@@ -145,6 +145,26 @@ def test_plain_files_are_read_as_before(tmp_path, suffix):
         assert np.array_equal(loaded, given)
 
 
+@pytest.mark.parametrize("suffix", ["h5", "json"])
+def test_a_file_that_hdf5_reads_for_ever_is_one_line(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr("asterism.models.keras_models.first_reading.PATIENCE_S", 5.0)
+    crafted.groups_in_a_circle(tmp_path / "m.h5")
+    path = tmp_path / f"m.{suffix}"
+    if suffix == "json":
+        path.write_text(crafted.classifier().to_json())
+    with pytest.raises(UserError, match=rf"m\.{suffix} is damaged"):
+        load_keras(path)
+
+
+def test_a_file_of_which_hdf5_dies_is_one_line(tmp_path, monkeypatch):
+    crafted.classifier().save(tmp_path / "m.h5")
+    monkeypatch.setattr(
+        "asterism.models.keras_models.first_reading.run_alone", lambda *_, **__: -11
+    )
+    with pytest.raises(UserError, match=r"m\.h5 is damaged: HDF5 dies of it \(SIGSEGV\)"):
+        load_keras(tmp_path / "m.h5")
+
+
 def test_what_is_relied_upon_of_keras_to_count_weights(tmp_path, monkeypatch):
     """Weights are counted where Keras takes their memory, which is no public place."""
     model = crafted.classifier()

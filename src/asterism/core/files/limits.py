@@ -94,7 +94,8 @@ def parse_json(text: str | bytes, source: str) -> Any:
     """
     with reading(source):
         plain = text if isinstance(text, str) else text.decode("utf-8")
-        require_few_values(*map(plain.count, "{[,"), source=source)
+        mappings, lists, commas = map(plain.count, "{[,")
+        require_few_values(mappings, lists, commas, source)
         document = json.loads(plain)
         level = _inside([[document]])
         for _ in range(_DEEPEST):

@@ -90,7 +90,8 @@ class _Walk:
             Exception: an offset leads out of the file.
         """
         self._count(_OFFSET, tables=1)
-        for name, form in _fields(type(table)):
+        kind: type = type(table)
+        for name, form in _fields(kind):
             if form == "numbers":
                 values = getattr(table, f"{name}AsNumpy")()  # 0 where there are none
                 self._count(values.nbytes if isinstance(values, np.ndarray) else 0)

@@ -25,6 +25,7 @@ from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import parse_json, read_within, require_room, require_size
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.keras import holds_code, require_plain_config
+from asterism.models.keras_models.first_reading import WEIGHTS, require_end
 from asterism.models.keras_models.hdf5 import require_plain
 from asterism.models.keras_models.keras_2 import register_activations, to_keras_3
 from asterism.models.keras_models.limits import require_small_outputs, weights_within
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 KERAS_SUFFIXES = (".keras", ".h5", ".hdf5")
 
 #: What Keras writes into a ``.keras`` archive; other files in it are of layers with vocabularies.
-_CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
-_MEMBERS = {_CONFIG, _WEIGHTS, "metadata.json"}
+_CONFIG = "config.json"
+_MEMBERS = {_CONFIG, WEIGHTS, "metadata.json"}
 
 #: Written into every file in place of the date, so that equal models give equal bytes.
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
@@ -67,6 +68,7 @@ def load_keras(path: Path) -> keras.Model:
                 ".json": _load_json,
             }
             if path.suffix in loaders:
+                require_end(path)
                 model = loaders[path.suffix](path)
                 require_small_outputs(model, path)
                 return model
@@ -139,6 +141,7 @@ def read_keras_config(path: Path) -> dict[str, Any]:
     """
     require_file(path, "model file")
     with reading(str(path)):
+        require_end(path)
         if path.suffix == ".keras":
             return _config_of_archive(path)
         return _config_of_h5(path)
@@ -164,7 +167,7 @@ def _config_of_archive(path: Path) -> dict[str, Any]:
             archive.getinfo(_CONFIG).file_size, "limits.text_mb", f"{path} declares a configuration"
         )
         config = archive.read(_CONFIG)
-        content = archive.read(_WEIGHTS)
+        content = archive.read(WEIGHTS)
         with h5py.File(io.BytesIO(content)) as weights:
             require_plain(weights, content, path)
     found: dict[str, Any] = parse_json(config, str(path))

@@ -95,10 +95,10 @@ def matching_states(
     pairs: list[tuple[str, str]] = []
     for given in inputs:
         left = answers.get(_stem(given.name), [])
-        fitting = next((answer.name for answer in left if _same_form(given, answer)), None)
+        fitting = next((answer for answer in left if _same_form(given, answer)), None)
         if fitting is not None:
-            pairs.append((given.name, fitting))
-            left[:] = [other for other in left if other.name != fitting]
+            pairs.append((given.name, fitting.name))
+            left[:] = [answer for answer in left if answer.name != fitting.name]
     if len(pairs) >= min(len(inputs), len(outputs)):
         return ()
     return tuple(pairs)

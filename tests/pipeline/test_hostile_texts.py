@@ -12,7 +12,7 @@ import pytest
 from committed_results import Recorded
 
 from asterism import cli, judge_tests, project
-from asterism.cli import completion, program
+from asterism.cli import commands, completion
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.doctor import examination
@@ -29,7 +29,7 @@ from asterism.sweep.live_lines import LiveLines, screen_of
 from asterism.sweep.workspace import git
 from asterism.versions import app as versions_app
 from asterism.versions import libraries_app
-from asterism.vetting import certificate
+from asterism.vetting import repeating
 from models.onnx_networks import linear
 from places import ROOT
 from terminal_text import HOSTILE, tame
@@ -110,13 +110,14 @@ def fails(error):
         ("reproduce", [(reproduction_app, "reproduce", says)]),
         ("compare", [(reproduction_app, "compare", says)]),
         ("sweep", [(sweep_app, "sweep_command", says)]),
-        ("vet --check x.json", [(certificate, "check_certificate", puts([HOSTILE]))]),
+        ("vet --check x.json", [(repeating, "repeat_certificate", puts(Made(
+            holds=False, differences=[HOSTILE], verdict=None)))]),
         ("judge-tests m --data d", [
             (judge_tests, "judge_run", puts(Made(said=[HOSTILE], request=0, folder=Path(NAME)))),
             (judge_tests, "write_answers", puts((Path("p"), [ANSWER]))),
             (sweep_app, "sweep_command", puts(0))]),
-        ("budget", [(program, "app", fails(UserError(HOSTILE)))]),
-        ("budget", [(program, "app", fails(ValueError(HOSTILE.replace("\n", ""))))]),
+        ("budget", [(commands, "app", fails(UserError(HOSTILE)))]),
+        ("budget", [(commands, "app", fails(ValueError(HOSTILE.replace("\n", ""))))]),
     ],
 )  # fmt: skip
 def test_no_command_tells_a_terminal_what_to_do(said, monkeypatch, command, replaced):

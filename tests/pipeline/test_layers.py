@@ -13,6 +13,7 @@ LAYERS = [
     ["core/drawing", "core/resuming"],
     ["budget.py", "core/running", "data", "dvc_hydra", "search"],
     ["images", "sound", "tensors", "text"],
+    ["models/foreign", "models/isolation"],
     ["models/architectures", "models/keras_models", "models/onnx_graphs"],
     ["models/classifiers", "models/layers", "models/parameters"],
     ["models/recurrent", "models/signatures"],

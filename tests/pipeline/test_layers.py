@@ -12,7 +12,7 @@ LAYERS = [
     ["core/files", "core/parameters"],
     ["core/drawing", "core/resuming"],
     ["budget.py", "core/running", "data", "dvc_hydra", "search"],
-    ["images", "sound", "tensors", "text"],
+    ["images", "models/foreign", "sound", "tensors", "text"],
     ["models/architectures", "models/keras_models", "models/onnx_graphs"],
     ["models/classifiers", "models/layers", "models/parameters"],
     ["models/recurrent", "models/signatures"],

@@ -17,7 +17,8 @@ from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.size_expressions import size_expression
-from asterism.models.foreign.torch_operators import gives_number, only_computes, schema_of
+from asterism.models.foreign.torch_numbers import require_small_numbers
+from asterism.models.foreign.torch_operators import only_computes, schema_of
 from asterism.models.foreign.torch_schema import Rewriting
 
 #: Kinds of our names: values and nodes of the graph; weights and other constants.
@@ -30,14 +31,11 @@ _OPTION = re.compile(r"[A-Za-z0-9_ ,.>-]{0,500}", re.ASCII)
 #: The oldest is "": exports of before they were named.
 _VERIFIERS = ("", "ATEN", "TRAINING")
 _STRIDED, _POSITIONAL = 7, 1
-#: Inputs that are constants; numbers that a program computes.
+#: Inputs that are constants.
 _CONSTANTS = {"as_none", "as_int", "as_float", "as_bool", "as_string"}
-_SYMBOLIC = ("as_sym_int", "as_sym_float", "as_sym_bool")
 
-#: Characters of a name; symbols of sizes; bits of a computed integer; expressions by their cost.
-_LONGEST_NAME, _MOST_SYMBOLS, _MOST_BITS, _HIGHEST_COST = 500, 200, 1024, 1_000_000
-#: Bits of an integer that an operator gives: a size, or a tensor's only value.
-_MOST_STATED = 64
+#: Characters of a name; symbols of sizes; expressions of them by their cost.
+_LONGEST_NAME, _MOST_SYMBOLS, _HIGHEST_COST = 500, 200, 1_000_000
 #: Items of a list or mapping: steps, inputs, axes.
 _MOST = {
     **dict.fromkeys(("Graph.nodes", "Graph.tensor_values", "Graph.sym_int_values"), 50_000),
@@ -74,7 +72,7 @@ class ProgramRewriting:
         module = program["graph_module"]
         graph, signature = module["graph"], module["signature"]
         graph["nodes"] = [self._with_known_arguments(node) for node in graph["nodes"]]
-        self._require_small_numbers(graph["nodes"])
+        require_small_numbers(graph["nodes"], self._source)
         self._leave_out_constants(graph, signature)
         self._require_tensors(graph)
         taken = sum("user_input" in spec for spec in signature["input_specs"])
@@ -140,24 +138,6 @@ class ProgramRewriting:
                 )
         return node
 
-    def _require_small_numbers(self, nodes: list[dict[str, Any]]) -> None:
-        """Reject integers that take the machine, as powers of powers, and what is no number.
-
-        Python computes these, and would also repeat a list a thousand million times.
-        """
-        bits: dict[str, int] = {}  # of each number that a step gives
-        for node in nodes:
-            target, size = node["target"], _MOST_STATED
-            if schema_of(target) is None:
-                size = _bits_given(target, [given["arg"] for given in node["inputs"]], bits)
-            named = [n for output in node["outputs"] if (n := _number_named(output)) is not None]
-            if size > _MOST_BITS or (named and not gives_number(target)):
-                raise UserError(
-                    f"{self._source} computes with {target} what is no number, or too large a one: "
-                    "not opened"
-                )
-            bits |= dict.fromkeys(named, size)
-
     def _leave_out_constants(self, graph: dict[str, Any], signature: dict[str, Any]) -> None:
         """Leave out inputs that are constants: the graph holds their values where it reads them."""
         inputs, specs = graph["inputs"], signature["input_specs"]
@@ -214,39 +194,6 @@ def _by_position(inputs: int, outputs: int) -> dict[str, Any]:
         "forward_arg_names": None,
     }
     return {"fqn": "", "signature": signature}
-
-
-def _number_named(argument: Mapping[str, Any]) -> str | None:
-    """The name of the number that an argument or an output is; None of what has no such name."""
-    named = [argument[kind].get("as_name") for kind in _SYMBOLIC if kind in argument]
-    return named[0] if named else None
-
-
-def _bits(argument: Mapping[str, Any], known: Mapping[str, int]) -> int:
-    """Bits of a number that Python computes with; none of a float, too many of what is none."""
-    ((kind, value),) = argument.items()
-    if kind in _SYMBOLIC:
-        ((_, value),) = value.items()
-    if isinstance(value, str):
-        return known.get(value, _MOST_BITS + 1)
-    if isinstance(value, float):
-        return 0
-    return max(1, value.bit_length()) if isinstance(value, int) else _MOST_BITS + 1
-
-
-def _bits_given(target: str, given: list[Mapping[str, Any]], known: Mapping[str, int]) -> int:
-    """Bits of what Python's arithmetic gives."""
-    bits = [_bits(argument, known) for argument in given]
-    if max(bits, default=0) > _MOST_BITS:
-        return _MOST_BITS + 1
-    if 0 in bits or target == "_operator.truediv":
-        return 0
-    if target == "_operator.mul":
-        return sum(bits)
-    if target == "_operator.pow":
-        power = given[-1].get("as_int", given[-1].get("as_sym_int", {}).get("as_int"))
-        return _MOST_BITS + 1 if power is None else bits[0] * max(1, abs(power))
-    return max(bits, default=0) + 1
 
 
 def _text(value: Any) -> str:

@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import stat
 
 import pytest
 
 from asterism.core.files.own_folders import own_folder, require_own
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
+from asterism.findings.checking import check_status
+from asterism.libraries.reporting.confirming import exit_status
 from rights import entered_by_others
 
 #: A user who is nobody else on a machine.
@@ -106,6 +109,21 @@ def test_what_others_can_change_is_not_run(base, change, named):
 def test_what_nobody_else_can_change_is_run(base, change):
     change(base)
     require_own(base / "own/sub/program")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_scripts_are_not_run_among_temporary_files_that_others_can_rename(base, monkeypatch, mode):
+    (base / "own").chmod(mode)
+    monkeypatch.setattr("tempfile.tempdir", str(base / "own"))
+    ran = base / "ran"
+    (base / "check.py").write_text(f"open({str(ran)!r}, 'w')")
+    for run in (check_status, exit_status):
+        if mode & stat.S_ISVTX:
+            assert run(base / "check.py") == 0 and ran.exists()
+            continue
+        with pytest.raises(UserError, match=r"chmod go-w .*TMPDIR"):
+            run(base / "check.py")
+        assert not ran.exists()
 
 
 def test_a_folder_for_programs_is_made_for_its_user_alone(base, monkeypatch):

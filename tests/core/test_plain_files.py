@@ -94,6 +94,17 @@ def test_dvc_opens_no_lock_that_is_no_file(in_here, strange, name):
     require_named(error, path)
 
 
+def test_a_list_of_locks_that_is_nested_deeply_is_named(in_here):
+    (in_here / ".dvc/tmp").mkdir(parents=True)
+    for text in ("[" * 200_000, "{", ""):
+        (in_here / ".dvc/tmp/rwlock").write_text(text)
+        if len(text) > 1:
+            with pytest.raises(UserError, match="rwlock is nested too deeply"):
+                require_usable(in_here)
+        else:
+            require_usable(in_here)
+
+
 def test_dvcs_own_folder_is_no_link(in_here):
     (in_here / ".dvc").mkdir()
     (in_here / "elsewhere").mkdir()

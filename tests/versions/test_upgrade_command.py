@@ -218,7 +218,7 @@ def test_an_environment_is_made_in_steps(project, monkeypatch):
     assert (
         wanted.is_made and not wanted.folder.with_name(f"{wanted.folder.name}.downloads").exists()
     )
-    assert steps[0][0][:3] == ["/python3.11", "-m", "venv"]
+    assert steps[0][0][:4] == ["/python3.11", "-I", "-m", "venv"]
     kinds = [next(w for w in c if w in ("download", "install", "uninstall")) for c, _ in steps[1:]]
     assert kinds == ["download", "install", "uninstall"]
     assert all("--no-deps" in c for c, _ in steps[1:3]) and "--no-index" in steps[2][0]

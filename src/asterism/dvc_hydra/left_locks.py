@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.limits import read_within
 from asterism.core.files.locks import is_held
 from asterism.core.files.plain_files import require_no_link, require_plain_file
 from asterism.core.messages.errors import UserError
@@ -43,6 +46,14 @@ def require_usable(project: Path) -> None:
     require_no_link(project, project / _TEMPORARY)
     for name in _FILES:
         require_plain_file(project / _TEMPORARY / name)
+    held = project / _TEMPORARY / "rwlock"
+    with suppress(ValueError, FileNotFoundError):  # DVC is writing it, or says what is wrong
+        try:
+            json.loads(read_within(held, "limits.text_mb"))
+        except RecursionError:
+            raise UserError(
+                f"{held} is nested too deeply: delete it while no DVC command runs"
+            ) from None
 
 
 def locks_of_dvc(project: Path) -> list[LeftLock]:

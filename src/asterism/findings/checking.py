@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import DEVNULL
 
+from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
@@ -61,17 +61,17 @@ def check_status(
         interpreter: the Python that runs it.
         seconds: time limit.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with own_temporary_folder() as folder:
         given = dict(os.environ)
         if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there
             given.pop("PYTHONPATH", None)
             given["PYTHONNOUSERSITE"] = "1"
-        given |= script_environment(script, Path(folder), given)
+        given |= script_environment(script, folder, given)
         return run_alone(
             [interpreter.executable, str(script.resolve())],
             seconds,
             cwd=folder,
-            env={**given, "TMPDIR": folder},
+            env={**given, "TMPDIR": str(folder)},
             stdout=DEVNULL,
             stderr=DEVNULL,
         )

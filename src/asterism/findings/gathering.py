@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
@@ -80,13 +80,13 @@ def gather(
     outcome, compared = Collected(), 0
     facts = facts_of(collection)
     issues = read_known_issues(settings.triage.known_issues)
-    with tempfile.TemporaryDirectory() as scratch:
+    with own_temporary_folder() as scratch:
         candidates: list[Candidate] = []
         known = collected(collection, read_entries(collection))
         signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
         noted = set(filter(names_place, signatures))
         for given in comparisons:
-            found, models = _of_operators(given, settings, Path(scratch), noted)
+            found, models = _of_operators(given, settings, scratch, noted)
             candidates += found
             compared += models
         folder = folder_of_pieces(pieces)
@@ -94,7 +94,7 @@ def gather(
             candidates += candidates_of(piece / TRIAGED, outcome, issues)
         fresh = [c for c in candidates if c.entry.signature not in noted]
         fresh.sort(key=_telling)
-        weights = Path(scratch) / "weights.npz"
+        weights = scratch / "weights.npz"
         write_weights(weights, {})
         with open_worker_pool(settings.execute, weights) as pool:
 
@@ -107,7 +107,7 @@ def gather(
             shown = progress(fresh, label="collecting", unit="finding")
             collect(shown, known, collection, judge, outcome)
             for framework in frameworks:
-                made = _of_calls(framework, settings, Path(scratch), noted, outcome, only)
+                made = _of_calls(framework, settings, scratch, noted, outcome, only)
                 for candidate in made:
                     known = collected(collection, read_entries(collection))
                     collect([candidate], known, collection, judge, outcome)

@@ -6,11 +6,11 @@ import linecache
 import os
 import re
 import sys
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 from subprocess import DEVNULL
 
+from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.files.artifacts import read_json
 from asterism.core.workers.processes import run_alone
 from asterism.libraries.adapters.library import CONVERTERS
@@ -79,10 +79,10 @@ def phase_of(folder: Path, hangs: bool = False, seconds: float = 300) -> str:
     """
     script = (folder / REPRO).resolve()
     probe = files("asterism.findings").joinpath("phase_probe.py")
-    with tempfile.TemporaryDirectory() as scratch:
-        answer, fatal = Path(scratch) / "answer.json", Path(scratch) / "fatal.txt"
-        given = dict(os.environ) | script_environment(script, Path(scratch))
-        given |= {"TMPDIR": scratch, "TORCHDYNAMO_VERBOSE": "1", "CI": "true"}
+    with own_temporary_folder() as scratch:
+        answer, fatal = scratch / "answer.json", scratch / "fatal.txt"
+        given = dict(os.environ) | script_environment(script, scratch)
+        given |= {"TMPDIR": str(scratch), "TORCHDYNAMO_VERBOSE": "1", "CI": "true"}
         run_alone(
             [sys.executable, str(probe), str(script), str(answer), str(fatal), str(seconds)],
             seconds + 30,

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from asterism.core.messages.errors import UserError
@@ -31,6 +34,18 @@ def own_folder(folder: Path) -> Path:
             place.mkdir(mode=0o700, exist_ok=True)
     require_own(folder)
     return folder
+
+
+@contextmanager
+def own_temporary_folder() -> Iterator[Path]:
+    """A folder for scripts that are run and packages that they import; gone at the end.
+
+    Raises:
+        UserError: others can take its place, since they may rename what lies beside it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        require_own(Path(folder))
+        yield Path(folder)
 
 
 def require_own(path: Path) -> None:
@@ -88,4 +103,5 @@ def _require_closed(place: Path, status: os.stat_result, is_last: bool) -> None:
 
 
 def _otherwise() -> str:
-    return f"or choose another folder by {machine.spelled('programs.root')}"
+    setting = machine.spelled("programs.root")
+    return f"or choose another folder by {setting}, of temporary files by TMPDIR"

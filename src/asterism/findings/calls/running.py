@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 from asterism.findings.calls.worker import serve
 from asterism.libraries.running.messages import steady
@@ -74,8 +75,9 @@ class TextRunner:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        given = {**_ENVIRONMENT, **self.environment, "TMPDIR": self._folder.name}
+        self._stack = ExitStack()
+        folder = str(self._stack.enter_context(own_temporary_folder()))
+        given = {**_ENVIRONMENT, **self.environment, "TMPDIR": folder}
         self._worker = WorkerProcess(serve, (self.framework, self.imports), given)
         self._served = 0
 
@@ -113,4 +115,4 @@ class TextRunner:
         trace: TracebackType | None,
     ) -> None:
         self._worker.stop()
-        self._folder.cleanup()
+        self._stack.close()

@@ -6,10 +6,10 @@ import ast
 import json
 import os
 import subprocess
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
@@ -61,13 +61,13 @@ def _run(
     script: Path, environment: dict[str, str], times: int, interpreter: Interpreter
 ) -> list[int]:
     """Run a script once, or as often as is asked for where the runs can share an import."""
-    with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
+    with own_temporary_folder() as folder:  # a process that is stopped removes no files
         command = [interpreter.executable, str(script.resolve())]
-        given = dict(os.environ) | script_environment(script, Path(folder))
+        given = dict(os.environ) | script_environment(script, folder)
         if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
             given.pop("PYTHONPATH", None)
             given["PYTHONNOUSERSITE"] = "1"
-        statuses = Path(folder) / "statuses.json"
+        statuses = folder / "statuses.json"
         if times > 1:
             command[1:] = ["-m", repeating.__name__, command[1]]
             command += [str(times), str(_SECONDS), str(statuses)]
@@ -76,7 +76,7 @@ def _run(
             command,
             _SECONDS * times,
             cwd=folder,
-            env={**given, **environment, "TMPDIR": folder},
+            env={**given, **environment, "TMPDIR": str(folder)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

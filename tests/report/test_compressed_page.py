@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
+from asterism.core.messages.errors import UserError
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.report.sections import compressed as module
 from asterism.report.sections.compressed import compressed
@@ -97,6 +98,17 @@ def test_there_is_none_where_no_pair_of_the_parameters_was_searched(workspace, f
         (workspace / f"artifacts/trigger/earlier-{name}/summary.json").unlink()
     (workspace / "params.yaml").unlink()  # nobody looks
     assert compressed(workspace) is None
+
+
+@pytest.mark.parametrize("name", ["../../../mine", "{root}/mine"])
+def test_the_name_of_a_search_leads_to_no_other_folder(workspace, figures, name):
+    found = workspace / "artifacts/trigger" / MINE
+    (found / "dflare").rename(workspace / "mine")
+    for pair in (MINE, MADE):
+        summaries = workspace / "artifacts/trigger" / pair / "summary.json"
+        write_json(summaries, {name.format(root=workspace): summary(QUERIES[MINE]["dflare"])})
+    with pytest.raises(UserError, match=r"summary\.json"):
+        compressed(workspace)
 
 
 def test_models_searches_and_notes(workspace, figures):

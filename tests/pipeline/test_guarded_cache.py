@@ -23,7 +23,6 @@ from asterism.dvc_hydra.repository import (
 from asterism.dvc_hydra.run_cache import key_of
 from asterism.dvc_hydra.stage import CommandFailedError, Stage
 from asterism.sweep import sharing
-from rights import entered_by_others
 
 HASH = "0123456789abcdef" * 2
 VALUE = "ab" * 32
@@ -232,18 +231,6 @@ def test_no_output_lies_behind_a_link(tmp_path, link):
     outs = [SimpleNamespace(fs_path=str(tmp_path / "artifacts/a/b"))]
     with pytest.raises(UserError, match=f"{link} is a symbolic link"):
         require_results(tmp_path, [Stage(SimpleNamespace(addressing="mine", outs=outs))])
-
-
-def test_what_dvc_remembers_lies_in_a_folder_of_the_users_own(root, tmp_path, monkeypatch):
-    monkeypatch.delenv("DVC_SITE_CACHE_DIR", raising=False)
-    with open_repository(root) as repository:
-        place = Path(repository._opened.site_cache_dir)
-        assert place.is_relative_to(tmp_path / "programs")
-    with entered_by_others() as folder:
-        monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(folder))
-        folder.chmod(0o777)
-        with pytest.raises(UserError, match="chmod go-w"), open_repository(root):
-            pass
 
 
 @pytest.mark.parametrize(

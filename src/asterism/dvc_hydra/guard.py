@@ -16,11 +16,9 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.limits import require_room
-from asterism.core.files.own_folders import own_folder
 from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
-from asterism.core.settings import machine
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.cache_objects import objects_in
 from asterism.dvc_hydra.stage import Stage
@@ -34,7 +32,6 @@ def guard_dvc() -> None:
     _guard_paths()
     _guard_transfers()
     _guard_revisions()
-    _guard_memory()
 
 
 def clean(repository: Any) -> None:
@@ -187,23 +184,6 @@ def _guard_revisions() -> None:
 
     Repo._reset = keep_config
     read_all.from_repo = classmethod(from_repo)
-
-
-def _guard_memory() -> None:
-    """What DVC remembers of a workspace lies in a folder of the user's own.
-
-    By default it lies in a folder of the machine that DVC lets everybody write to, in files from
-    which it unpickles.
-    """
-    from dvc import dirs
-
-    module: Any = dirs
-    find = module.site_cache_dir
-
-    def site_cache_dir(configured: str | None = None) -> str:
-        return str(find(configured or str(own_folder(machine.programs_root() / "dvc"))))
-
-    module.site_cache_dir = site_cache_dir
 
 
 def _leads_elsewhere(stage: Any) -> bool:

@@ -6,19 +6,16 @@ DVC keeps them in ``/var/tmp/dvc``, where everybody may write, and unpickles the
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from asterism.core.messages.errors import UserError
+from asterism.core.files.own_folders import own_folder
+from asterism.core.settings import machine
 from asterism.dvc_hydra.errors import errors_of_dvc
 
 #: DVC's own variable for the folder of its notes.
 VARIABLE = "DVC_SITE_CACHE_DIR"
-
-#: On a disk of this machine, as DVC has it: its databases need locks that file servers may lack.
-_PLACE = Path("/var/tmp")  # noqa: S108 (a folder of the user's own is made there)
 
 
 @contextmanager
@@ -29,12 +26,13 @@ def private_notes(root: Path) -> Iterator[None]:
         root: a workspace. What its settings say, or the variable, is the user's own choice.
 
     Raises:
-        UserError: the folder is open to others.
+        UserError: the folder is open to others, see
+            :func:`~asterism.core.files.own_folders.require_own`.
     """
     if VARIABLE in os.environ or _is_chosen(root):
         yield
         return
-    os.environ[VARIABLE] = str(_own_folder(_PLACE / f"asterism-{os.geteuid()}"))
+    os.environ[VARIABLE] = str(own_folder(machine.programs_root() / "dvc"))
     try:
         yield
     finally:
@@ -46,18 +44,3 @@ def _is_chosen(root: Path) -> bool:
 
     with errors_of_dvc(".dvc/config"):
         return bool(Config(str(root / ".dvc"))["core"].get("site_cache_dir"))
-
-
-def _own_folder(folder: Path) -> Path:
-    remedy = f"remove it, or name a folder of yours by the variable {VARIABLE}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError as error:
-        raise UserError(f"{folder} cannot be made ({error.strerror}): {remedy}") from None
-    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-    if not is_own or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise UserError(
-            f"{folder} is open to other users, and DVC would run what they write: {remedy}"
-        )
-    return folder

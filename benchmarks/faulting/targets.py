@@ -225,8 +225,8 @@ _COMMANDS = (
     _models("open", "open", "vet", "--print"),
     _models("state", "state"),
     _models("budget", "budget"),
-    _models("pull", "pull", statuses=(0, 1, 255)),
-    _models("push", "push", statuses=(0, 1, 255)),
+    _models("reproduce", "reproduce", "--dry-run", "deepstellar_abstraction"),
+    _models("call-functions", "call-functions", "jax", "--most", "1", varies="^state/"),
 )  # fmt: skip
 
 _SWEEP = ("sweep", "--name", "s", "abstraction.m=11,12", "hydra/launcher=joblib")
@@ -255,6 +255,21 @@ TARGETS = {
             checks_status=False,
         ),
         Target("make pull", "light", _make("pull"), _clone_to_pull, _objects("store")),
+        Target(
+            "asterism push",
+            "light",
+            projects.asterism("push"),
+            _with_remote,
+            _objects("project/.dvc/cache"),
+            checks_status=False,
+        ),
+        Target(
+            "asterism pull",
+            "light",
+            projects.asterism("pull"),
+            _clone_to_pull,
+            _objects("store"),
+        ),
         *_COMMANDS,
     )
 }

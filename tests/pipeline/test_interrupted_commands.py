@@ -171,6 +171,25 @@ def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     assert not [path.name for path in tmp_path.iterdir() if "demo" in path.name]
 
 
+#: The main thread hashes for minutes, and runs no Python meanwhile.
+STUCK = """
+import hashlib, os, signal, threading
+from asterism.core.files.interrupts import run_command
+
+def command():
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    hashlib.pbkdf2_hmac("sha512", b"", b"", 2**30)
+
+run_command(command)
+"""
+
+
+def test_a_command_that_is_in_native_code_ends_too(tmp_path):
+    begun = time.monotonic()
+    assert run(tmp_path, STUCK) == (INTERRUPTED, "error: interrupted; the same command goes on\n")
+    assert time.monotonic() - begun < 60
+
+
 CLEARS = """
 import os, signal, tempfile, time
 from asterism.core.files.interrupts import run_command, uninterrupted

@@ -232,7 +232,7 @@ _COMMANDS = (
     _models("diff", "diff", "HEAD"),
     _models("open", "open", "vet", "--print"),
     _models("state", "state"),
-    _models("budget", "budget"),
+    _models("budget", "budget", statuses=(0, 1)),
     _models("reproduce", "reproduce", "--dry-run", "deepstellar_abstraction"),
     _models("call-functions", "call-functions", "jax", "--most", "1", varies="^state/"),
 )  # fmt: skip

@@ -74,7 +74,7 @@ SMALL_VET = [
 ] + ["--no-open"]
 SMALL_JUDGE = [
     word
-    for override in ("data.train=200", "data.test=60", "importance.neurons=[6]")
+    for override in ("data.train=200", "data.test=60", "importance.neurons=[6]", "attack.inputs=2")
     for word in ("-S", override)
 ] + ["--no-open"]
 

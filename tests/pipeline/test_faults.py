@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+import typer
 from workspace import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -17,6 +18,7 @@ from faulting.disturbances import DISTURBANCES, NotHereError
 from faulting.table import Cell, Results, markdown
 from faulting.trial import Outcome, Trial
 
+from asterism.cli.commands import app
 from asterism.config import compose
 
 # Other modules there have the names of the tests' folders.
@@ -164,6 +166,16 @@ def test_what_an_unsound_stage_does_is_named(trial, monkeypatch):
     assert "half file project/out" in found
     assert "other bytes in project/out" in found
     assert "left running: sleep 30" in found
+
+
+#: They need the findings of a campaign, or the results of a checkout.
+UNDISTURBED = {"add-finding", "compare", "findings"}
+
+
+def test_every_command_is_interrupted():
+    commands = typer.main.get_command(app).commands
+    tried = {target.command[3] for target in targets.TARGETS.values() if target.is_asterism}
+    assert set(commands) - tried == UNDISTURBED
 
 
 def test_small_parameters_are_possible_ones_and_rows_have_versions_of_their_own():

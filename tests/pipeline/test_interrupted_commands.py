@@ -5,15 +5,17 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from asterism.core.files.interrupts import INTERRUPTED
-from marked import Marked
+from marked import Marked, wait_until
 
 MAIN = "from asterism.cli import main; main()"
 
@@ -23,6 +25,13 @@ COMMANDS = {
     "new": ["new", "own"],
     "check": ["check", "no.onnx"],
 }
+
+
+def catches_sigterm(pid):
+    """Whether a process has begun to handle signals, as far as the system tells."""
+    status = Path(f"/proc/{pid}/status")
+    caught = re.search(r"SigCgt:\s*(\w+)", status.read_text()) if status.exists() else None
+    return caught is None or int(caught[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
 def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=False):
@@ -39,6 +48,7 @@ def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=Fals
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     if after is not None:
+        wait_until(lambda: catches_sigterm(process.pid) or process.poll() is not None)
         time.sleep(after)
         (os.killpg if to_group else os.kill)(process.pid, number)
     _, said = process.communicate(timeout=240)
@@ -53,7 +63,7 @@ def test_an_interrupted_command_says_so_in_one_line(tmp_path, name, number):
     for attempt in range(3):
         folder = tmp_path / str(attempt)
         folder.mkdir()
-        after = rng.uniform(0.3, 0.8)
+        after = rng.uniform(0, 0.4)
         status, said = run(folder, MAIN, *COMMANDS[name], after=after, number=number)
         if status == INTERRUPTED:
             assert said == "error: interrupted; the same command goes on\n"
@@ -169,6 +179,25 @@ def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     assert status == INTERRUPTED
     assert said == "error: interrupted; the same command goes on\n"
     assert not [path.name for path in tmp_path.iterdir() if "demo" in path.name]
+
+
+#: The main thread hashes for minutes, and runs no Python meanwhile.
+STUCK = """
+import hashlib, os, signal, threading
+from asterism.core.files.interrupts import run_command
+
+def command():
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    hashlib.pbkdf2_hmac("sha512", b"", b"", 2**30)
+
+run_command(command)
+"""
+
+
+def test_a_command_that_is_in_native_code_ends_too(tmp_path):
+    begun = time.monotonic()
+    assert run(tmp_path, STUCK) == (INTERRUPTED, "error: interrupted; the same command goes on\n")
+    assert time.monotonic() - begun < 60
 
 
 CLEARS = """

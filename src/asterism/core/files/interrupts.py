@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -27,6 +29,10 @@ _KEPT_IGNORED = (signal.SIGHUP,)
 
 #: Seconds after which an interrupt that nobody has taken is raised again.
 _AGAIN_SECONDS = 0.3
+
+
+#: Seconds after which a command ends whose main thread is in native code, so that no handler runs.
+_STUCK_SECONDS = 10.0
 
 
 class _Interrupt:
@@ -109,6 +115,7 @@ def run_command(command: Callable[[], None]) -> None:
         SystemExit: the command's own; :data:`INTERRUPTED` where a signal came, however it ended.
     """
     sys.unraisablehook = _tell_lost_error
+    _watch_for_stuck_code()
     signal.signal(signal.SIGALRM, interrupt)
     for number in _SIGNALS:
         if number not in _KEPT_IGNORED or signal.getsignal(number) != signal.SIG_IGN:
@@ -124,9 +131,33 @@ def run_command(command: Callable[[], None]) -> None:
             raise
         _Interrupt.is_noted = True
     if _Interrupt.is_noted:
-        with suppress(OSError):  # whoever read it may be gone
-            os.write(2, b"error: interrupted; the same command goes on\n")
+        _say()
         sys.exit(INTERRUPTED)
+
+
+def _say() -> None:
+    with suppress(OSError):  # whoever read it may be gone
+        os.write(2, b"error: interrupted; the same command goes on\n")
+
+
+def _watch_for_stuck_code() -> None:
+    """End this process where a signal's handler does not run, as far as native code lets threads.
+
+    Temporary files stay then.
+    """
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while number := os.read(woken, 1):
+            if number[0] in _SIGNALS:
+                time.sleep(_STUCK_SECONDS)
+                if signal.getsignal(number[0]) is interrupt and not _Interrupt.is_noted:
+                    _say()
+                    os._exit(INTERRUPTED)
+
+    threading.Thread(target=watch, daemon=True, name="interrupts").start()
 
 
 def _ignore_signals() -> None:

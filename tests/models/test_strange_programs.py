@@ -206,6 +206,7 @@ def _node(target, *given, outputs=({"as_tensor": {"name": "conv2d"}},)):
     def change(program):
         node = program["graph_module"]["graph"]["nodes"][0]
         node |= {"target": target, "inputs": inputs, "outputs": list(outputs)}
+        program["graph_module"]["graph"]["sym_int_values"]["i"] = {"as_int": 1}
 
     return change
 
@@ -221,6 +222,7 @@ def _nodes(number, target, *given):
             inputs = [{"name": "", "arg": a, "kind": 1} for a in arguments]
             nodes.append({"target": target, "inputs": inputs, "outputs": [output], "metadata": {}})
             last = output
+            program["graph_module"]["graph"]["sym_int_values"][f"i{i}"] = {"as_int": 1}
         program["graph_module"]["graph"]["nodes"][:0] = nodes
 
     return change

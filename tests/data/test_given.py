@@ -202,24 +202,3 @@ def test_one_folder_in_another_is_no_class(tmp_path):
         (tmp_path / place).write_text("some text")
     assert not has_labels(tmp_path, "bytes", None)
     assert read_inputs(tmp_path, "bytes", Shaping()).labels is None
-
-
-def test_each_input_may_be_a_class_of_its_own(tmp_path):
-    """In time that grows with their number, and no faster."""
-    count = 60_000
-    np.save(tmp_path / "a.npy", np.zeros((count, 1), np.uint8))
-    names = [f"n{number}" for number in range(count)]
-    (tmp_path / "labels.json").write_text(json.dumps(names))
-    started = time.process_time()
-    found = read_inputs(tmp_path / "a.npy", "tensors", Shaping(), tmp_path / "labels.json")
-    assert time.process_time() - started < 5
-    assert len(found.classes) == count and found.classes[found.labels[7]] == "n7"
-
-
-def test_a_folder_of_many_digits_is_a_name(tmp_path):
-    name = "9" * 200
-    for folder in (name, "1"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a").write_bytes(b"x")
-    found = read_inputs(tmp_path, "bytes", Shaping())
-    assert found.classes == ("1", name) and found.labels.tolist() == [0, 1]

@@ -151,7 +151,7 @@ def test_a_script_holds_the_reference_and_what_may_differ_from_it(tmp_path):
     assert writer.write(found, tmp_path, ("whole",)) == ()
     text = (tmp_path / "check.py").read_text()
     assert (tmp_path / "repro.py").read_text() == text
-    assert {p.name for p in tmp_path.iterdir()} == {"check.py", "repro.py"}
+    assert {p.name for p in tmp_path.glob("*.py")} == {"check.py", "repro.py"}
     stated = [line for line in text.splitlines() if line.startswith(("INPUTS", "EXP", "TOL"))]
     names = {"np": np}
     exec("\n".join(stated), names)

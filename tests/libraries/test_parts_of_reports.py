@@ -158,7 +158,7 @@ class Ended:
             (command[1:], seconds, {k: env.get(k) for k in ("MINE", "OPENBLAS_NUM_THREADS")})
         )
         assert command[0] == sys.executable
-        assert env["TMPDIR"] == cwd
+        assert env["TMPDIR"] == str(cwd)
         assert stdout == stderr == subprocess.DEVNULL
         assert Path(cwd).is_dir()
         if self._before is not None and "-m" in command:

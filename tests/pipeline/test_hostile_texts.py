@@ -21,6 +21,7 @@ from asterism.dvc_hydra.guard import _say as warn_of_cache
 from asterism.findings import campaign as campaigns
 from asterism.findings import checking, entry, gathering
 from asterism.libraries.adapters import environments
+from asterism.memo.graphs import light_keras
 from asterism.pairs import app as pairs_app
 from asterism.report.section import Answer, KeyFigure, Level, Step
 from asterism.reproduction import app as reproduction_app
@@ -99,7 +100,9 @@ def fails(error):
         ("check-findings --environment jax@1", [
             (entry, "read_entries", puts([FOUND])), (gathering, "write_pages_of", puts(None)),
             (checking, "note_elsewhere", puts([FOUND]))]),
-        ("campaign", [(campaigns, "run_pieces", puts([Path(NAME)]))]),
+        ("campaign", [
+            (light_keras, "import_keras", puts(None)),
+            (campaigns, "run_pieces", puts([Path(NAME)]))]),
         ("environments x", [(environments, "environment", fails(UserError(HOSTILE)))]),
         ("compare-versions onnxruntime 1 2", [(versions_app, "compare_versions", puts(Made(
             changes=[CHANGE], subjects=[1], old=HOSTILE, new=HOSTILE)))]),

@@ -96,7 +96,7 @@ class TestPoint:
         monkeypatch.setenv("PYTHONPATH", "/mine")
         supervise('echo "$@"; echo "$PYTHONPATH" >&2; cat; ps -o sid= -p $$; echo $$')
         words, path, session, process = (tmp_path / "log.txt").read_text().splitlines()
-        assert words == f"-m asterism.sweep.worker {tmp_path / 'here'}"
+        assert words == f"-P -m asterism.sweep.worker {tmp_path / 'here'}"
         assert path == f"{ROOT / 'src'}:/mine"
         assert int(session) == int(process)
 

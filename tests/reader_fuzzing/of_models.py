@@ -203,13 +203,9 @@ def _signature(path: Path) -> object:
     return served_signature(str(path))
 
 
-for suffix, family, seeds in (
-    (".onnx", "onnx", _onnx_seeds),
-    (".tflite", "litert", _classifier_seeds(".tflite")),
-    (".keras", "keras", _classifier_seeds(".keras")),
-):
-    name = f"signature {suffix}"
-    register(Reader(name, family, f"model{suffix}", _signature, seeds, 10, isolated=True))
+register(
+    Reader("signature .onnx", "onnx", "model.onnx", _signature, _onnx_seeds, 10, isolated=True)
+)
 
 
 def _in_libraries(path: Path) -> object:

@@ -120,8 +120,16 @@ def is_result(path: str) -> bool:
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether a path leads neither out of the folder that it begins in nor to a tool's settings."""
-    return all(_is_plain(part) for part in path.split("/"))
+    """Whether every system can have a file of that path, and each of its parts is plain.
+
+    Such a path leads neither out of the folder that it begins in nor to a tool's settings.
+    """
+    if len(path) > _LONGEST_PATH or _UNPRINTABLE.search(path):
+        return False
+    parts = path.split("/")
+    longest = max(len(part.encode()) for part in parts)
+    fits = len(parts) <= _MOST_PARTS and longest <= _LONGEST_PART
+    return fits and len(path.encode()) <= _LONGEST_PATH and all(map(_is_plain, parts))
 
 
 def fault_in_list(listed: Any) -> str | None:
@@ -148,16 +156,6 @@ def fault_in_list(listed: Any) -> str | None:
 def is_object_name(name: str) -> bool:
     """Whether a text is a hash, so that the path that DVC makes of it lies in the cache."""
     return _OBJECT_NAME.fullmatch(name) is not None
-
-
-def _is_plain_path(path: str) -> bool:
-    """Whether every system can have a file of that path, and each of its parts is plain."""
-    if len(path) > _LONGEST_PATH or _UNPRINTABLE.search(path):
-        return False
-    parts = path.split("/")
-    longest = max(len(part.encode()) for part in parts)
-    fits = len(parts) <= _MOST_PARTS and longest <= _LONGEST_PART
-    return fits and len(path.encode()) <= _LONGEST_PATH and all(map(_is_plain, parts))
 
 
 def _is_plain(part: str) -> bool:

@@ -35,7 +35,7 @@ _STRIDED, _POSITIONAL = 7, 1
 _CONSTANTS = {"as_none", "as_int", "as_float", "as_bool", "as_string"}
 
 #: Characters of a name; symbols of sizes; expressions of them by their cost.
-_LONGEST_NAME, _MOST_SYMBOLS, _HIGHEST_COST = 500, 200, 1_000_000
+_LONGEST_NAME, _MOST_SYMBOLS, _HIGHEST_COST = 500, 200, 200_000
 #: Items of a list or mapping: steps, inputs, axes.
 _MOST = {
     **dict.fromkeys(("Graph.nodes", "Graph.tensor_values", "Graph.sym_int_values"), 50_000),

@@ -2,14 +2,13 @@
 
 import copy
 import json
-import sys
 import zipfile
 
 import torch
 from torch import nn
 
-#: In every hostile text, and the name of the file that each would write where it ran.
-MARK = "stranger_was_here"
+from hostile_text import MARK
+
 #: What would run.
 RUN = f"__import__('os').system('touch {MARK}')"
 #: As a name, an argument of a function, an expression, the end of a literal, a line of its own.
@@ -125,33 +124,3 @@ def renamed(value, old, new):
     if isinstance(value, list):
         return [renamed(item, old, new) for item in value]
     return new if value == old else value
-
-
-class Watch:
-    """Notes what runs code of a stranger's, by Python's audit events, between enter and exit."""
-
-    def __init__(self):
-        self._on, self.seen = False, []
-        sys.addaudithook(self._hook)
-
-    def __enter__(self):
-        self._on = True
-        self.seen.clear()
-        return self
-
-    def __exit__(self, *_):
-        self._on = False
-
-    def _hook(self, event, given):
-        if not self._on:
-            return
-        ran = event in ("os.system", "os.exec", "os.posix_spawn", "pickle.find_class")
-        ran |= event == "subprocess.Popen" and MARK in repr(given)
-        if event == "compile":
-            source = given[0]
-            text = source.decode(errors="replace") if isinstance(source, bytes) else str(source)
-            ran = MARK in text
-        if event == "open" and MARK in str(given[0]):
-            ran = True
-        if ran:
-            self.seen.append(f"{event} {given!r:.200}")

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 import torch
 from strange_programs import (
-    MARK,
     RUN,
     TEXTS,
-    Watch,
     documents,
     entries,
     put,
@@ -32,11 +30,11 @@ from asterism.models.classifiers.formats import FORMATS
 from asterism.models.foreign.size_expressions import size_expression
 from asterism.models.foreign.torch_archive import rewritten
 from asterism.versions.programs import read_program
+from hostile_text import MARK, watched
 
 NAMES = ["small", "training", "sized", "recurrent"]
 #: PyTorch says so of the exporter that needs no other package.
 pytestmark = pytest.mark.filterwarnings("ignore:You are using the legacy")
-WATCH = Watch()
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +76,13 @@ def use(path, inputs, libraries=("pytorch_program:file",)):
 
 def attacked(path, inputs, *more):
     """Use a file; a line for the user is an answer, anything else that fails is not."""
-    with WATCH:
+    with watched() as seen:
         try:
             found = use(path, inputs, *more)
         except UserError as error:
             assert path.name in str(error) or path.stem in str(error)
             found = None
-    assert not WATCH.seen
+    assert not seen
     assert not [file for file in path.parent.iterdir() if MARK in file.name]
     return found
 
@@ -125,13 +123,13 @@ def test_no_text_of_a_program_is_left_in_what_libraries_read(name, step, program
 def assert_nothing_left(contents, folder):
     """A program is rejected by its name, or rewritten without the texts of a stranger's."""
     path = write(folder / "odd.pt2", contents)
-    with WATCH:
+    with watched() as seen:
         try:
             left = rewritten(path).content
         except UserError as error:
             assert "odd.pt2" in str(error) and len(str(error)) < 2500
             return
-    assert not WATCH.seen
+    assert not seen
     path.write_bytes(left)
     for name, content in entries(path).items():
         assert MARK not in name and MARK.encode() not in content

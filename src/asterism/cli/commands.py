@@ -17,6 +17,7 @@ from asterism.cli import (
     versions,
 )
 from asterism.cli.program import app
+from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.extras import missing_extra
@@ -38,15 +39,21 @@ __all__ = [
 
 
 def run() -> None:
-    """Run the command that the arguments name: what a user can mend in one line, exit status 1."""
+    """Run the command that the arguments name: what a user can mend in one line, exit status 1.
+
+    Raises:
+        KeyboardInterrupt: the command was interrupted, and a library made another error of that.
+    """
     escape_streams()
     try:
         with rejections_told():
             app(prog_name="asterism")
     except UserError as error:
+        require_uninterrupted()
         say(f"error: {error}", error=True)
         sys.exit(1)
     except Exception as error:  # a defect, at length
+        require_uninterrupted()
         missing = missing_extra(error)
         told = [f"error: {missing}"] if missing else traceback.format_exc().splitlines()
         say(*told, error=True)

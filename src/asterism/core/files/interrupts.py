@@ -27,6 +27,9 @@ INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _KEPT_IGNORED = (signal.SIGHUP,)
 
+#: Files whose code is not interrupted.
+_NOT_CUT_SHORT = (f"{os.sep}tempfile.py", "<frozen importlib._bootstrap>")
+
 #: Seconds after which an interrupt that nobody has taken is raised again.
 _AGAIN_SECONDS = 0.3
 
@@ -53,7 +56,7 @@ def interrupt(_number: int, frame: FrameType | None) -> None:
     _Interrupt.is_noted = True
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
     is_due = not (_Interrupt.is_taken or _Interrupt.postponements or _is_under_way())
-    if is_due and not _makes_or_removes_temporary_files(frame):
+    if is_due and not _may_not_be_cut_short(frame):
         raise KeyboardInterrupt
 
 
@@ -65,11 +68,14 @@ def _is_under_way() -> bool:
     return error is not None
 
 
-def _makes_or_removes_temporary_files(frame: FrameType | None) -> bool:
-    """Whether the interrupted code would leave a temporary folder that nobody removes."""
+def _may_not_be_cut_short(frame: FrameType | None) -> bool:
+    """Whether the interrupted code would leave a temporary folder that nobody removes, or imports.
+
+    A library in native code that is interrupted while it is imported may crash the process.
+    """
     while frame is not None:
         code = frame.f_code
-        if code.co_name == "rmtree" or code.co_filename.endswith(f"{os.sep}tempfile.py"):
+        if code.co_name == "rmtree" or code.co_filename.endswith(_NOT_CUT_SHORT):
             return True
         frame = frame.f_back
     return False

@@ -90,6 +90,12 @@ def renamed(old, new):
     return content.replace(old, new)
 
 
+def of_type(kind):
+    model = model_of([helper.make_node("Relu", ["x0"], ["y0"])])
+    model.graph.input[0].type.tensor_type.elem_type = kind
+    return model
+
+
 def with_axes(count):
     model = model_of([helper.make_node("Relu", ["x0"], ["y0"])])
     model.graph.initializer.add(name="c", data_type=1, dims=[1 << 62] * count)
@@ -115,6 +121,7 @@ CRAFTED = {
         [helper.make_node("Neg", ["x0"], ["y0"])] * 200_000,
     ),
     "a shape of ten thousand axes": with_axes(10_000),
+    "a type that ONNX does not have": of_type(-(2**31)),
     "an operator that is no word": renamed(b"Relu", b"R(;)"),
     "a name in another encoding": renamed(b"name", b"n\xff\xfee"),
     "an unknown field": model_of([]).SerializeToString() + b"\x9a\x3f\x01x",

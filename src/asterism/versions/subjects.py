@@ -343,8 +343,8 @@ def _spec(
     from onnx import helper
 
     tensor = value.type.tensor_type
-    if not value.type.HasField("tensor_type") or not tensor.HasField("shape"):
-        raise UserError(f"{where} is no tensor of a known rank")
+    if not tensor.elem_type or not tensor.HasField("shape"):
+        raise UserError(f"{where} is no tensor of a known type and rank")
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     if dtype.kind not in "fiub":
         raise UserError(f"{where} is of the type {dtype}, no numbers")

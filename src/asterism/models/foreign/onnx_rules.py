@@ -60,6 +60,8 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
         _require_text(source, [part.name] if kind == "TensorProto" else _texts(part))
         if kind in ("TensorProto", "SparseTensorProto"):
             declared += _declared_bytes(part, source)
+        elif kind in ("Tensor", "SparseTensor"):
+            _require_known(part.elem_type, source)
         elif kind == "TensorShapeProto":
             _require_few_axes(part.dim, source)
         elif kind == "OperatorSetIdProto":
@@ -126,7 +128,15 @@ def _declared_bytes(tensor: Any, source: str) -> int:
     if min(tensor.dims, default=0) < 0:
         raise UserError(f"{source} declares a tensor of the shape {list(tensor.dims)}")
     dense = tensor if tensor.DESCRIPTOR.name == "TensorProto" else tensor.values
+    _require_known(dense.data_type, source)
     return int(math.prod(tensor.dims)) * width_of(dense.data_type)
+
+
+def _require_known(kind: int, source: str) -> None:
+    from onnx import TensorProto
+
+    if kind not in TensorProto.DataType.values():
+        raise UserError(f"{source} declares a tensor of the type {kind}, which ONNX does not have")
 
 
 def width_of(kind: int) -> int:

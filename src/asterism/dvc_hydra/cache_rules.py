@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from asterism.core.messages.escaping import printable
+
 #: The folders that stages write to. Outputs lie nowhere else.
 RESULTS = ("artifacts", "metrics", "plots", "report")
 
@@ -35,10 +37,6 @@ _OBJECT_NAME = re.compile(r"[0-9A-Za-z]+(\.dir)?")
 #: No files' names, and those by which git and DVC take a folder for a repository, whose settings
 #: may name programs.
 _SETTINGS = {"", ".", "..", ".git", ".dvc", ".dvcignore"}
-
-#: Control characters would reach the terminal of whoever is told of the file, and halves of
-#: surrogate pairs are in no file's name.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 #: Parts of a path, and bytes of one of them and of all, beyond which DVC or the system fails.
 _MOST_PARTS, _LONGEST_PART, _LONGEST_PATH = 100, 255, 4000
@@ -124,12 +122,13 @@ def is_plain_path(path: str) -> bool:
 
     Such a path leads neither out of the folder that it begins in nor to a tool's settings.
     """
-    if len(path) > _LONGEST_PATH or _UNPRINTABLE.search(path):
+    if len(path) > _LONGEST_PATH or printable(path) != path:
         return False
     parts = path.split("/")
     longest = max(len(part.encode()) for part in parts)
     fits = len(parts) <= _MOST_PARTS and longest <= _LONGEST_PART
-    return fits and len(path.encode()) <= _LONGEST_PATH and all(map(_is_plain, parts))
+    fits = fits and len(path.encode()) <= _LONGEST_PATH
+    return fits and not any(part.casefold() in _SETTINGS for part in parts)
 
 
 def fault_in_list(listed: Any) -> str | None:
@@ -156,8 +155,3 @@ def fault_in_list(listed: Any) -> str | None:
 def is_object_name(name: str) -> bool:
     """Whether a text is a hash, so that the path that DVC makes of it lies in the cache."""
     return _OBJECT_NAME.fullmatch(name) is not None
-
-
-def _is_plain(part: str) -> bool:
-    """Whether a part of a path names a file or a folder that no tool takes for its settings."""
-    return part.casefold() not in _SETTINGS and not _UNPRINTABLE.search(part)

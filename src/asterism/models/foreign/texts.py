@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
+from asterism.core.messages.escaping import printable
 
 #: Characters of a text. LiteRT's converter names a tensor by all layers that it merged.
 _LONGEST = 10_000
-#: Categories of Unicode: letters, marks, numbers, punctuation, symbols, spaces. Not among them are
-#: control characters, line ends, what turns the direction of text, and halves of characters.
-_PLAIN = ("L", "M", "N", "P", "S", "Zs")
 
 
 def require_plain_text(text: str | bytes) -> None:
@@ -22,6 +19,6 @@ def require_plain_text(text: str | bytes) -> None:
     """
     if len(text) <= _LONGEST:
         plain = text if isinstance(text, str) else text.decode("utf-8")
-        if all(unicodedata.category(letter).startswith(_PLAIN) for letter in plain):
+        if printable(plain) == plain:
             return
     raise ValueError(f"it holds a text that is no plain one of a line: {text[:60]!a}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 #: In every hostile text; nothing else that is compiled holds it.
 MARK = "stranger_was_here"
@@ -24,6 +26,18 @@ TEXTS = (
 _NEVER = ("os.system", "os.exec", "os.posix_spawn", "pickle.find_class")
 _NOT_OF_TEXT = ("compile", "exec", "import", "open", "subprocess.Popen")
 _seen: list[str] | None = None
+#: File for what child processes do, a line each.
+_NOTES = "HOSTILE_TEXT_NOTES"
+_STARTED = "started"
+
+
+class _Notes(list[str]):
+    """What is seen in a child process, appended to a file of the test's."""
+
+    def append(self, line: str) -> None:
+        file = os.open(os.environ[_NOTES], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(file, f"{line!a}\n".encode())
+        os.close(file)
 
 
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -46,3 +60,24 @@ def watched() -> Iterator[list[str]]:
         yield seen
     finally:
         _seen = None
+
+
+def environment_of_children(folder: Path) -> dict[str, str]:
+    """Variables under which all Python processes are watched, by this file as ``sitecustomize``."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_bytes(Path(__file__).read_bytes())
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {_NOTES: str(folder / "notes"), "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def noted_by_children(folder: Path) -> tuple[int, list[str]]:
+    """How many processes were watched, and what they did because of a hostile text."""
+    notes = folder / "notes"
+    lines = notes.read_text().splitlines() if notes.exists() else []
+    seen = [line for line in lines if line != repr(_STARTED)]
+    return len(lines) - len(seen), seen
+
+
+if __name__ == "sitecustomize":
+    _seen = _Notes()
+    _seen.append(_STARTED)

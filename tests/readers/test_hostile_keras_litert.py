@@ -44,7 +44,7 @@ def pictures():
     """A data set of random images."""
     rng = np.random.default_rng(0)
     images, labels = rng.integers(0, 256, (60, 8, 8, 1), np.uint8), np.arange(60) % 3
-    return Dataset("images", images, labels, images[:30], labels[:30], 3)
+    return Dataset(images, labels, images[:30], labels[:30], 3)
 
 
 # ---- What is done with files: each is given a path and a folder ----------------------------------

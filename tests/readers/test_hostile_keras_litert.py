@@ -1,6 +1,5 @@
 """Hostile text in each string of Keras and LiteRT files: no consumer makes source of it."""
 
-import gc
 from pathlib import Path
 
 import numpy as np
@@ -327,8 +326,7 @@ def tried(use, path, folder):
         if path.suffix != ".tflite":
             import keras
 
-            keras.backend.clear_session()
-            gc.collect()
+            keras.utils.clear_session(free_memory=False)
     return True
 
 

@@ -373,4 +373,4 @@ def test_no_text_of_a_rejected_file_becomes_source(use, kind, whole, tmp_path, m
     if use in APART:
         files = files[::8]
     worked = run_on(use, files, tmp_path, monkeypatch)
-    assert len(worked) - sum(worked) > (4 if use in APART else 20 if "tflite" not in kind else 8)
+    assert worked.count(False) > len(worked) / 2

@@ -193,6 +193,13 @@ def _empty(place: Path) -> None:
     (place / "project").mkdir()
 
 
+def _with_a_finding(place: Path) -> None:
+    """One finding of the collection is there."""
+    folders = sorted(path.parent for path in (projects.ROOT / "findings").glob("*/finding.json"))
+    target = place / "project/findings" / folders[0].name
+    shutil.copytree(folders[0], target, dirs_exist_ok=True)
+
+
 _PAIR = ("demo/digits.onnx", "demo/digits-int8.onnx", "--inputs", "demo/photos")
 
 #: Commands that need no results, each as small as it can be.
@@ -215,9 +222,14 @@ _COMMANDS = (
         "judge-tests", "judge-tests", "small.keras", "--data", "digits", *projects.SMALL_JUDGE,
         experiments=True,
     ),
-    _models("campaign", "campaign", "--pieces", "1", "--size", "2", varies="^state/"),
+    # Given again, campaign and call-functions go on with the next piece or call.
+    _models(
+        "campaign", "campaign", "--pieces", "1", "--size", "2", apart="^(state|programs)/",
+    ),
     _models("collect-findings", "collect-findings"),
-    _models("check-findings", "check-findings", "--sample", "1", varies="^project/findings/"),
+    _models(
+        "check-findings", "check-findings", prepare=_with_a_finding, varies="^project/findings/",
+    ),
     _models("environments", "environments"),
     _models(
         "compare-libraries", "compare-libraries", "--model", "demo/digits.onnx", "--library",
@@ -233,8 +245,10 @@ _COMMANDS = (
     _models("open", "open", "vet", "--print"),
     _models("state", "state"),
     _models("budget", "budget", statuses=(0, 1)),
-    _models("reproduce", "reproduce", "--dry-run", "deepstellar_abstraction"),
-    _models("call-functions", "call-functions", "jax", "--most", "1", varies="^state/"),
+    _models(
+        "reproduce", "reproduce", "--dry-run", "--scale", "small", "deepstellar_abstraction",
+    ),
+    _models("call-functions", "call-functions", "jax", "--most", "1", apart="^state/"),
 )  # fmt: skip
 
 _SWEEP = ("sweep", "--name", "s", "abstraction.m=11,12", "hydra/launcher=joblib")

@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import chdir
+from pathlib import Path
 
 import pytest
 
@@ -72,4 +73,26 @@ def test_a_pull_after_one_that_was_cut_short_fetches_everything(root, monkeypatc
     cut_short(monkeypatch, lambda: sharing.pull(root, None))
     assert sharing.pull(root, None) == 0
     assert objects(root / ".dvc/cache") == sorted(NAMES)
+    assert [(root / name / "file").read_text() for name in NAMES] == list(NAMES)
+
+
+def test_a_pull_after_one_that_was_cut_short_in_a_copy_checks_out_everything(root, monkeypatch):
+    """DVC makes a file first, asks the file system to share its blocks, and removes it if not."""
+    from dvc_objects.fs import system
+
+    assert sharing.push(root) == 0
+    for name in NAMES:
+        shutil.rmtree(root / name)
+
+    def cloning(source, target):
+        Path(target).touch()
+        raise CutShortError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(system, "reflink", cloning)
+        with pytest.raises(CutShortError):
+            sharing.pull(root, None)
+    assert [path.stat().st_size for path in root.glob("*/file")] == [0]
+    (root / "two").mkdir(exist_ok=True)
+    assert sharing.pull(root, None) == 0
     assert [(root / name / "file").read_text() for name in NAMES] == list(NAMES)

@@ -28,6 +28,8 @@ from asterism.dvc_hydra.cache_rules import fault_in_list
 _TICK = 2_000_000_000
 
 #: Most objects that a message names.
+#: MD5 of a file that is to be empty.
+_EMPTY = hashlib.md5(b"", usedforsecurity=False).hexdigest()
 _MOST_NAMED = 20
 
 
@@ -142,6 +144,20 @@ class Objects:
                 "the moment in which it was taken; the same command again"
             )
         self.require(outputs.values())
+
+    def remove_cut_short(self, outputs: Mapping[Path, str]) -> None:
+        """Remove empty files that a checkout has left which was ended before it filled them.
+
+        DVC takes them for the user's own, and checks out nothing in their place.
+
+        Args:
+            outputs: hash of each file and folder that is to be checked out.
+        """
+        for path, digest in outputs.items():
+            members = self._members(digest) if digest.endswith(".dir") else {".": digest}
+            for file in (path / name for name, one in members.items() if one != _EMPTY):
+                if file.is_file() and not file.is_symlink() and not file.stat().st_size:
+                    file.unlink()
 
     def _faulty(self, digest: str) -> list[str]:
         if not is_digest(digest):

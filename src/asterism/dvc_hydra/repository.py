@@ -157,6 +157,13 @@ class Repository:
         for stage in self.stages().values():
             stage.require_objects()
 
+    def remove_cut_short(self) -> None:
+        """Remove what an interrupted checkout has left in the workspace."""
+        with self.lock():
+            for stage in self.stages().values():
+                if stage.found.outs_cached():
+                    stage.remove_cut_short()
+
     def require_copies(self) -> None:
         """Reject what has just been checked out of objects that have changed meanwhile.
 

@@ -108,6 +108,10 @@ class Stage:
         """
         objects_in(self.found.repo).require_copies(hashes_of_outputs(self.found))
 
+    def remove_cut_short(self) -> None:
+        """Remove what an interrupted checkout has left of its outputs, within :meth:`lock`."""
+        objects_in(self.found.repo).remove_cut_short(hashes_of_outputs(self.found))
+
     def lock(self) -> AbstractContextManager[Any]:
         """Keep other DVC processes out of the workspace, except while the command runs."""
         lock: AbstractContextManager[Any] = self.found.repo.lock

@@ -46,6 +46,8 @@ def pull(root: Path, origin: str | None) -> int:
     finally:
         clean_cache(root)
     if origin is None and status == 0:
+        with open_checked_repository(root) as repository:
+            repository.remove_cut_short()
         status = check_out_by_dvc()
         with open_checked_repository(root) as repository:
             repository.require_copies()

@@ -245,9 +245,7 @@ _COMMANDS = (
     _models("open", "open", "vet", "--print"),
     _models("state", "state"),
     _models("budget", "budget", statuses=(0, 1)),
-    _models(
-        "reproduce", "reproduce", "--dry-run", "--scale", "small", "deepstellar_abstraction",
-    ),
+    _models("reproduce", "reproduce", "--dry-run", "memo_coverage"),
     _models("call-functions", "call-functions", "jax", "--most", "1", apart="^state/"),
 )  # fmt: skip
 

@@ -384,8 +384,8 @@ S, T = "Symbol('s1', positive=True, integer=True)", "Symbol('s2', integer=True)"
     ],
 )  # fmt: skip
 def test_expressions_of_sizes_are_written_anew(text):
-    assert size_expression(text, lambda name: name)[0] == text
-    assert size_expression(text.replace(" ", "\n "), {"s1": "s7", "s2": "s8"}.get)[0] == (
+    assert size_expression(text, lambda name: name).text == text
+    assert size_expression(text.replace(" ", "\n "), {"s1": "s7", "s2": "s8"}.get).text == (
         text.replace("s1", "s7").replace("s2", "s8")
     )
 
@@ -399,7 +399,8 @@ EXPRESSIONS = [
     "Symbol('s\u0661')", "Symbol('s1);__import__('os')')", f"Add({S}, {S}))", "FloorDiv({S})",
     "Not(" * 50 + "true" + ")" * 50, f"Add({', '.join([S] * 65)})", f"Lambda({S}, {S})",
     f"Pow(Add({', '.join([S] * 9)}), Integer(3))", f"Mul({', '.join([S] * 13)})", "Integer(1.5)",
-    "Max(" + ", ".join(f"Mul({S}, Integer({i}))" for i in range(9)) + ")", *TEXTS,
+    "Max(" + ", ".join(f"Mul({S}, Integer({i}))" for i in range(9)) + ")",
+    "".join(f"Max(Symbol('s{i}', integer=True), " for i in range(9)) + S + ")" * 9, *TEXTS,
 ]  # fmt: skip
 
 
@@ -432,17 +433,33 @@ def test_what_is_said_of_sizes_is_bounded(place, value, programs, here):
     assert attacked(write(here / "odd.pt2", contents), tensors(given)) is None
 
 
-def test_many_expressions_of_sizes_are_rejected(programs, here):
-    """They share one text, and each takes SymPy milliseconds."""
+#: Expressions that take PyTorch long, each with how many of them there are; a number makes each
+#: another one.
+MANY = {
+    "one text": (lambda i: f"Mul({', '.join([f'Add({S}, Integer(2))'] * 5)})", 5000),
+    "remainders": (lambda i: "Mod(" * 10 + S + f", Add({T}, Integer({i + 2})))" * 10, 300),
+    "maxima": (lambda i: "".join(f"Max(Symbol('s{k}', integer=True), " for k in range(3, 9))
+               + S + ")" * 6, 300),
+    "divisions": (lambda i: "FloorDiv(" * 10 + S + f", Add({T}, Integer({i + 2})))" * 10, 100),
+    "powers": (lambda i: f"Pow(Add({S}, {T}, Integer({i + 2})), Integer(3))", 700),
+    "sums": (lambda i: f"Add({', '.join(f'Mul(Integer({i + k}), {S})' for k in range(60))})", 90),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_many_expressions_of_sizes_are_rejected(kind, programs, here):
     path, given, _ = programs["sized"]
-    text = f"Mul({', '.join([f'Add({S}, Integer(2))'] * 5)})"
-    size = {"as_expr": {"expr_str": text, "hint": {"as_int": 4}}}
+    text, count = MANY[kind]
+    sizes = {
+        f"n{i}": {"as_expr": {"expr_str": text(i), "hint": {"as_int": 4}}} for i in range(count)
+    }
     contents = _edited(
-        entries(path),
-        "sized/models/model.json",
-        _at(*GRAPH, "sym_int_values", value={f"n{i}": size for i in range(5000)}),
+        entries(path), "sized/models/model.json", _at(*GRAPH, "sym_int_values", value=sizes)
     )
-    assert attacked(write(here / "odd.pt2", contents), tensors(given)) is None
+    odd = write(here / "odd.pt2", contents)
+    assert attacked(odd, tensors(given)) is None
+    with pytest.raises(UserError, match=r"odd\.pt2.*expressions of sizes"):
+        rewritten(odd)
 
 
 def test_a_huge_input_of_free_sizes_is_rejected(programs, here):

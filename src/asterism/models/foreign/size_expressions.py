@@ -11,12 +11,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+#: Divisions, whose last operands are what they divide by.
+_DIVISIONS = (
+    *("FloorDiv", "CleanDiv", "CeilDiv", "IntTrueDiv", "FloatTrueDiv"),
+    *("Mod", "PythonMod", "ModularIndexing"),
+)
 #: Functions, and how many operands each takes at least and at most.
 _FUNCTIONS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("Add", "Mul"), (1, 64)),
     **dict.fromkeys(("Max", "Min", "And", "Or"), (1, 4)),
-    **dict.fromkeys(("FloorDiv", "CleanDiv", "CeilDiv", "IntTrueDiv", "FloatTrueDiv"), (2, 2)),
-    **dict.fromkeys(("Mod", "PythonMod", "PowByNatural", "Pow"), (2, 2)),
+    **dict.fromkeys(_DIVISIONS, (2, 2)),
+    **dict.fromkeys(("PowByNatural", "Pow"), (2, 2)),
     **dict.fromkeys(("Equality", "Unequality", "GreaterThan", "LessThan"), (2, 2)),
     **dict.fromkeys(("StrictGreaterThan", "StrictLessThan"), (2, 2)),
     **dict.fromkeys(("CeilToInt", "FloorToInt", "TruncToInt", "RoundToInt", "ToFloat"), (1, 1)),
@@ -25,28 +30,58 @@ _FUNCTIONS: dict[str, tuple[int, int]] = {
 }
 _CONSTANTS = ("true", "false", "oo", "int_oo")
 _POWERS = ("Pow", "PowByNatural")
+_CHOICES = ("Max", "Min", "And", "Or")
 #: What PyTorch states of a symbol: all of these hold.
 _ASSUMPTIONS = ("integer", "positive", "nonnegative", "real")
 
-#: Bounds: characters, nested calls, factors of a product, and summands of it when multiplied out.
-_LONGEST, _DEEPEST, _HIGHEST, _WIDEST = 4000, 24, 12, 64
+#: Bounds: characters, nested calls, factors of a product, summands of it when multiplied out, and
+#: operands of a maximum with those of the maxima in it, each pair of which SymPy compares.
+_LONGEST, _DEEPEST, _HIGHEST, _WIDEST, _MOST_CHOICES = 4000, 24, 12, 64, 8
+#: What reading costs, in tenths of milliseconds as measured: a call at least, and for each summand,
+#: the first time and again, when SymPy remembers it; each operand of a maximum but one; and for the
+#: first time a division by more than a number, for each factor and each such division inside.
+_NEW, _AGAIN, _CHOICE, _DIVISION = (10, 1.2), (1, 0.3), 20, 50
 _LARGEST_POWER = 4
 _INTEGERS = range(-(2**63), 2**63)
 
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|-?\d{1,40}(?:\.\d*)?(?:e[+-]?\d{1,4})?|'[^']*'|.)", re.ASCII)
 
 
-class _Term(NamedTuple):
-    """A part of an expression: its text, calls, and how large it gets when it is multiplied out."""
+class Term(NamedTuple):
+    """A part of an expression, and what tells how long SymPy reads it.
+
+    Attributes:
+        text: as it is written.
+        calls: of functions.
+        factors, summands: of the largest product in it, and of that once it is multiplied out.
+        choices, compared: operands of the largest maximum, with those of the maxima in it; and of
+            all maxima together, but one of each.
+        divisions, divided: divisions by more than a number inside each other; and all of these,
+            each as often as it has factors and others inside.
+    """
 
     text: str
     calls: int = 1
     factors: int = 1
     summands: int = 1
+    choices: int = 1
+    compared: int = 0
+    divisions: int = 0
+    divided: int = 0
+
+    def cost(self, *, new: bool) -> float:
+        """What SymPy takes to read it, in tenths of milliseconds.
+
+        Args:
+            new: whether it is read for the first time.
+        """
+        least, for_each = _NEW if new else _AGAIN
+        calls = self.calls * max(least, for_each * self.summands)
+        return calls + self.compared * _CHOICE + (self.divided * _DIVISION if new else 0)
 
 
-def size_expression(text: str, symbol: Callable[[str], str]) -> tuple[str, int]:
-    """An expression of sizes, written anew, and what it costs SymPy to read it: calls by size.
+def size_expression(text: str, symbol: Callable[[str], str]) -> Term:
+    """An expression of sizes, written anew.
 
     Args:
         text: as the file holds it.
@@ -60,7 +95,7 @@ def size_expression(text: str, symbol: Callable[[str], str]) -> tuple[str, int]:
     parser = _Parser(_TOKEN.findall(text.strip()), symbol)
     term = parser.expression(0)
     parser.expect("")
-    return term.text, term.calls * term.summands
+    return term
 
 
 class _Parser:
@@ -78,16 +113,16 @@ class _Parser:
         if self._taken() != token:
             raise ValueError("an expression of a size is not one that PyTorch writes")
 
-    def expression(self, depth: int) -> _Term:
+    def expression(self, depth: int) -> Term:
         """One constant, symbol, number or call."""
         name = self._taken()
         if depth > _DEEPEST:
             raise ValueError("an expression of a size is nested too deeply")
         if name in _CONSTANTS:
-            return _Term(name)
+            return Term(name)
         self.expect("(")
         if name in _LEAVES:
-            term = _Term(_LEAVES[name](self))
+            term = Term(_LEAVES[name](self))
             self.expect(")")
             return term
         fewest, most = _FUNCTIONS.get(name, (1, 0))
@@ -149,18 +184,26 @@ _LEAVES: dict[str, Callable[[_Parser], str]] = {
 }
 
 
-def _called(name: str, given: list[_Term]) -> _Term:
+def _called(name: str, given: list[Term]) -> Term:
     factors, summands = max(t.factors for t in given), max(t.summands for t in given)
+    choices, compared = max(t.choices for t in given), sum(t.compared for t in given)
+    divisions, divided = max(t.divisions for t in given), sum(t.divided for t in given)
     if name == "Add":
         summands = sum(t.summands for t in given)
     elif name == "Mul":
         factors, summands = sum(t.factors for t in given), math.prod(t.summands for t in given)
+    elif name in _CHOICES:
+        choices = sum(t.choices for t in given)
+        compared += choices - 1
+    elif name in _DIVISIONS and not all(t.text.startswith("Integer(") for t in given[1:]):
+        divisions += 1
+        divided += divisions * factors
     elif name in _POWERS:
         power = re.fullmatch(r"Integer\((\d)\)", given[1].text)
         if power is None or not 0 < int(power[1]) <= _LARGEST_POWER:
             raise ValueError("an expression of a size holds a power that sizes do not need")
         factors, summands = factors * int(power[1]), summands ** int(power[1])
-    if factors > _HIGHEST or summands > _WIDEST:
+    if factors > _HIGHEST or summands > _WIDEST or choices > _MOST_CHOICES:
         raise ValueError("an expression of a size is too large")
     text, calls = f"{name}({', '.join(t.text for t in given)})", 1 + sum(t.calls for t in given)
-    return _Term(text, calls, factors, summands)
+    return Term(text, calls, factors, summands, choices, compared, divisions, divided)

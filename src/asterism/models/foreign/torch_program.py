@@ -16,7 +16,7 @@ from typing import Any
 from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.size_expressions import size_expression
+from asterism.models.foreign.size_expressions import Term, size_expression
 from asterism.models.foreign.torch_numbers import require_small_numbers
 from asterism.models.foreign.torch_operators import only_computes, schema_of
 from asterism.models.foreign.torch_schema import Rewriting
@@ -34,8 +34,8 @@ _STRIDED, _POSITIONAL = 7, 1
 #: Inputs that are constants.
 _CONSTANTS = {"as_none", "as_int", "as_float", "as_bool", "as_string"}
 
-#: Characters of a name; symbols of sizes; expressions of them by their cost.
-_LONGEST_NAME, _MOST_SYMBOLS, _HIGHEST_COST = 500, 200, 200_000
+#: Characters of a name; symbols of sizes; what reading expressions of them may cost: 6 seconds.
+_LONGEST_NAME, _MOST_SYMBOLS, _HIGHEST_COST = 500, 200, 60_000
 #: Items of a list or mapping: steps, inputs, axes.
 _MOST = {
     **dict.fromkeys(("Graph.nodes", "Graph.tensor_values", "Graph.sym_int_values"), 50_000),
@@ -56,8 +56,8 @@ class ProgramRewriting:
         self.names = Names()
         self._source = source
         self._symbols: set[str] = set()
-        self._expressions: dict[str, tuple[str, int]] = {}
-        self._cost = 0
+        self._expressions: dict[str, Term] = {}
+        self._cost = 0.0
         self._rewriting = Rewriting({**self._texts(), **_DROPPED, **_CHECKED}, _MOST, source)
 
     def program(self, document: Any) -> dict[str, Any]:
@@ -116,13 +116,14 @@ class ProgramRewriting:
 
     def _expression(self, text: Any) -> str:
         text = _text(text)
-        if text not in self._expressions:
+        new = text not in self._expressions
+        if new:
             self._expressions[text] = size_expression(text, self._symbol)
-        written, cost = self._expressions[text]
-        self._cost += cost
+        term = self._expressions[text]
+        self._cost += term.cost(new=new)
         if self._cost > _HIGHEST_COST:
             raise ValueError("too many or too large expressions of sizes")
-        return written
+        return term.text
 
     def _with_known_arguments(self, node: dict[str, Any]) -> dict[str, Any]:
         """A node whose arguments have the names that its operator knows."""

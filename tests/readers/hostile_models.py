@@ -51,6 +51,15 @@ def recurrent():
     )
 
 
+def run_on_zeros(path):
+    """Open a model file as a stage does, and run it once."""
+    from asterism.models.tensor_models.runtime import open_runtime
+
+    opened = open_runtime(path)
+    specs = opened.signature.inputs
+    opened.run({s.name: np.zeros([size or 1 for size in s.shape], s.dtype) for s in specs})
+
+
 # ---- LiteRT -------------------------------------------------------------------------------------
 
 

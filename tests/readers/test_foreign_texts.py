@@ -3,14 +3,13 @@
 import json
 import zipfile
 
-import numpy as np
 import pytest
 from crafted_arrays import archive
 from crafted_models import classifier
+from hostile_models import run_on_zeros
 
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.reading import read_signature
-from asterism.models.tensor_models.runtime import open_runtime
 from hostile_text import MARK, watched
 from models.small_litert import lite_streaming
 from reader_fuzzing.mutators.litert_files import edited, texts_of
@@ -24,9 +23,7 @@ def used(path):
     with watched() as seen:
         try:
             read_signature(path)
-            runtime = open_runtime(path)
-            specs = runtime.signature.inputs
-            runtime.run({s.name: np.zeros([size or 1 for size in s.shape], s.dtype) for s in specs})
+            run_on_zeros(path)
             why = None
         except UserError as error:
             assert path.name in str(error) and "\n" not in str(error)

@@ -28,9 +28,10 @@ from asterism.dvc_hydra.cache_rules import fault_in_list
 _TICK = 2_000_000_000
 
 #: Most objects that a message names.
+_MOST_NAMED = 20
+
 #: MD5 of a file that is to be empty.
 _EMPTY = hashlib.md5(b"", usedforsecurity=False).hexdigest()
-_MOST_NAMED = 20
 
 
 @cache
@@ -154,8 +155,8 @@ class Objects:
             outputs: hash of each file and folder that is to be checked out.
         """
         for path, digest in outputs.items():
-            members = self._members(digest) if digest.endswith(".dir") else {".": digest}
-            for file in (path / name for name, one in members.items() if one != _EMPTY):
+            members = self._files(digest).items()
+            for file in (path / name for name, one in members if one != _EMPTY):
                 if file.is_file() and not file.is_symlink() and not file.stat().st_size:
                     file.unlink()
 
@@ -193,10 +194,13 @@ class Objects:
 
     def _is_copied(self, path: Path, digest: str) -> bool:
         """Whether a file or a folder in the workspace has the content that a hash stands for."""
-        members = self._members(digest) if digest.endswith(".dir") else {".": digest}
         found = [p for p in path.rglob("*") if not p.is_dir()] if path.is_dir() else [path]
         has = {p.relative_to(path).as_posix(): _hash(Path(os.path.realpath(p)))[0] for p in found}
-        return has == members
+        return has == self._files(digest)
+
+    def _files(self, digest: str) -> dict[str, str]:
+        """Hash of each file of an output, by its path in the output; a file's own is ``.``."""
+        return self._members(digest) if digest.endswith(".dir") else {".": digest}
 
     def _members(self, digest: str) -> dict[str, str]:
         """Hash of each file in a list; none of a list that is not there, or that no rule allows."""

@@ -127,8 +127,8 @@ def is_plain_path(path: str) -> bool:
     parts = path.split("/")
     longest = max(len(part.encode()) for part in parts)
     fits = len(parts) <= _MOST_PARTS and longest <= _LONGEST_PART
-    fits = fits and len(path.encode()) <= _LONGEST_PATH
-    return fits and not any(part.casefold() in _SETTINGS for part in parts)
+    short = len(path.encode()) <= _LONGEST_PATH
+    return fits and short and _SETTINGS.isdisjoint(map(str.casefold, parts))
 
 
 def fault_in_list(listed: Any) -> str | None:

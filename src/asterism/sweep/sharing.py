@@ -6,7 +6,7 @@ from pathlib import Path
 
 from asterism.dvc_hydra.cache_files import remove_left
 from asterism.dvc_hydra.experiments import check_out_by_dvc, fetch_by_dvc, push_by_dvc
-from asterism.dvc_hydra.repository import open_checked_repository
+from asterism.dvc_hydra.repository import open_checked_repository, open_repository
 
 
 def push(root: Path) -> int:
@@ -46,7 +46,7 @@ def pull(root: Path, origin: str | None) -> int:
     finally:
         clean_cache(root)
     if origin is None and status == 0:
-        with open_checked_repository(root) as repository:
+        with open_repository(root) as repository:  # its cache has just been scanned
             repository.remove_cut_short()
         status = check_out_by_dvc()
         with open_checked_repository(root) as repository:

@@ -119,6 +119,9 @@ class ChosenComparison(ABC):
     #: The options that this comparison takes.
     Options: ClassVar[type[ParameterSection]] = NoOptions
 
+    #: Whether rows may hold several outputs.
+    several: ClassVar[bool] = False
+
     def __init__(self, options: Any, shape: tuple[int, ...]) -> None:
         self.options = options
         self.shape = shape

@@ -78,6 +78,7 @@ class BoxComparison(ChosenComparison):
     """
 
     Options = BoxesOptions
+    several = True
 
     def __init__(self, options: BoxesOptions, shape: tuple[int, ...]) -> None:
         super().__init__(options, _table(options, shape))

@@ -53,6 +53,7 @@ class Regression(ChosenComparison):
     """
 
     Options = RegressionOptions
+    several = True
 
     def __init__(self, options: RegressionOptions, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)

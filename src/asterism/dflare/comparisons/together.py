@@ -49,6 +49,7 @@ class Together(ChosenComparison):
     """
 
     Options = TogetherOptions
+    several = True
 
     def __init__(self, options: TogetherOptions, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)

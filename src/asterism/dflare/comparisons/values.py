@@ -29,6 +29,7 @@ class Tolerance(ChosenComparison):
     """
 
     Options = ToleranceOptions
+    several = True
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """See :meth:`.ChosenComparison.differs`."""

@@ -210,7 +210,7 @@ def test_inputs_agree_where_both_models_answer_them_alike(pair):
     g = np.array([[1, 2], [1, 2], [np.inf, 2], [1, 2]], np.float32)
     with open_vetted(pair(), 0) as vetted:
         other = Vetted(**vars(vetted) | {"answers": Answers(f, g, {})})
-    assert other.agreed.tolist() == [0]
+    assert other.agreed.tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("limit", [None, 30, 40])

@@ -163,6 +163,7 @@ def read_given(params: VetParams, signature: Signature) -> GivenInputs:
         rate=options.get("rate"),
         length=params.length,
         pad=params.feeding.pad,
+        fit=params.fit,
     )
     labels = params.label_file
     return read_inputs(

@@ -88,6 +88,10 @@ class VetParams(ParameterSection):
         le=2**31 - 1,
         description="numbers of an input, where the model leaves it free; null: the longest",
     )
+    fit: Literal["auto", "crop", "pad", "squeeze"] = Field(
+        description="of images of another aspect than the model's; auto: crop, where the model's "
+        "are long pad"
+    )
     limit: int | None = Field(ge=2, description="inputs to take, drawn at random; null: all")
     domain: DomainParams = Field(description="what the inputs are")
     comparison: ComparisonParams = Field(description="how outputs are compared")

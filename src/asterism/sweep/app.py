@@ -20,6 +20,7 @@ from asterism.core.messages.errors import UserError, naming
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
+from asterism.sweep.live_lines import terminal_device
 from asterism.sweep.point import GRACE, REPORT, PointRecord, Sweep, write_points
 from asterism.sweep.points import (
     Point,
@@ -111,6 +112,7 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
     with open_checked_repository(project) as repository:
         cache = repository.cache
         check_targets(repository, targets, compositions)
+    on_slurm = launcher_name(launcher) == "slurm"
     sweep = Sweep(
         name,
         project,
@@ -120,8 +122,9 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
         request.jobs,
         shards,
         objective,
-        tied=launcher_name(launcher) != "slurm",
+        tied=not on_slurm,
         kept=tuple(request.kept),
+        terminal=terminal_device() if len(points) == 1 and not on_slurm else "",
     )
     return sweep, points, launcher
 

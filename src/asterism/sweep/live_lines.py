@@ -41,10 +41,11 @@ class LiveLines:
     Args:
         stream: a terminal.
         total: how many stages are to run in all.
+        log: gets what stages say as well; None where the terminal alone does.
     """
 
-    def __init__(self, stream: TextIO, total: int) -> None:
-        self._stream, self._total = stream, total
+    def __init__(self, stream: TextIO, total: int, log: TextIO | None = None) -> None:
+        self._stream, self._total, self._log = stream, total, log
         self._begun: dict[str, float] = {}
         self._read: dict[str, int] = {}
         self._drawn = 0
@@ -93,6 +94,9 @@ class LiveLines:
         """Put messages in the place of the lines, and the new lines below them."""
         up = _UP.format(self._drawn) if self._drawn else ""
         ended = said if not said or said.endswith("\n") else f"{said}\n"
+        if self._log is not None and ended:
+            self._log.write(ended)
+            self._log.flush()
         block = "".join(f"{line}\n" for line in lines)
         self._stream.write(f"{up}{_CLEAR}{ended}{block}")
         self._stream.flush()
@@ -123,9 +127,24 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def live_lines(total: int) -> LiveLines | None:
-    """Lines on standard error; None where that is no terminal."""
+def live_lines(total: int, terminal: str = "") -> LiveLines | None:
+    """Lines on standard error; None where that is no terminal.
+
+    Args:
+        total: how many stages are to run in all.
+        terminal: the device of another process's terminal, where this one's output is a log.
+    """
+    if terminal:
+        device = os.open(terminal, os.O_WRONLY | os.O_NOCTTY)
+        log = sys.stdout  # noqa: TID251 - a log, whose messages have been escaped
+        return LiveLines(os.fdopen(device, "w", encoding="utf-8"), total, log)
     return None if (stream := drawn_on()) is None else LiveLines(stream, total)
+
+
+def terminal_device() -> str:
+    """The device of the terminal that standard error is, empty where it is none."""
+    stream = drawn_on()
+    return "" if stream is None else os.ttyname(stream.fileno())
 
 
 def screen_of(folder: Path, stage: str) -> Path:

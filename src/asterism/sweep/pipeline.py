@@ -135,6 +135,7 @@ def run_stages(
     jobs: int,
     locks: Path,
     shards: Shards,
+    terminal: str = "",
 ) -> list[str]:
     """Bring the rest of a run up to date.
 
@@ -145,6 +146,7 @@ def run_stages(
         jobs: stages that may run at the same time.
         locks: see :func:`reproduce`.
         shards: see :func:`reproduce`.
+        terminal: see :func:`~asterism.sweep.live_lines.live_lines`.
 
     Returns:
         Names of the stages whose command ran.
@@ -162,7 +164,7 @@ def run_stages(
     before = lockfile.stage_names(root)
     done = {stage.name for stage in plan} - {stage.name for stage in stale}
     try:
-        return _run_side_by_side(root, longest_first(stale), done, jobs, locks, shards)
+        return _run_side_by_side(root, longest_first(stale), done, jobs, locks, shards, terminal)
     finally:
         lockfile.set_order(root, [*before, *(stage.name for stage in plan)])
 
@@ -216,12 +218,13 @@ def _run_side_by_side(
     jobs: int,
     locks: Path,
     shards: Shards,
+    terminal: str,
 ) -> list[str]:
     ran: list[str] = []
     working: dict[Future[bool], PlannedStage] = {}
     failure: BaseException | None = None
     context = forkserver()
-    lines, total = live_lines(len(waiting)), len(waiting)
+    lines, total = live_lines(len(waiting), terminal), len(waiting)
     of_run, _run = context.Pipe(duplex=False)  # held until here is the end
     with (
         lines or nullcontext(),

@@ -83,6 +83,7 @@ class Sweep:
         jobs: stages of a point at the same time.
         shards: help for long stages.
         objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
+        terminal: the device of the terminal that shows how far its only point is; empty for none.
         kept: files of a point's workspace that are kept with its record, as patterns.
         tied: whether its points end when its process is gone. Jobs of a cluster go on.
     """
@@ -97,6 +98,7 @@ class Sweep:
     objective: str = ""
     tied: bool = False
     kept: tuple[str, ...] = ()
+    terminal: str = ""
 
     @property
     def folder(self) -> Path:
@@ -226,6 +228,7 @@ def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> Answe
         str(lock_folder(sweep.project)),
         sweep.experiment(point),
         sweep.shards,
+        sweep.terminal,
     )
     worker.give_order(here, order)
     return _supervise(sweep, here, log, lock)

@@ -55,6 +55,7 @@ class Order:
         locks: folder of the locks between points.
         experiment: name of the DVC experiment to save.
         shards: help for long stages.
+        terminal: the device of the terminal that shows how far it is; empty for none.
     """
 
     project: str
@@ -63,6 +64,7 @@ class Order:
     locks: str
     experiment: str
     shards: Shards
+    terminal: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def _bring_up_to_date(workspace: Path, order: Order) -> list[str]:
         stale = take_from_cache(repository, plan, hashes)
         if order.jobs == 1:
             return run_one_by_one(repository, stale, locks, order.shards, hashes)
-    return run_stages(workspace, plan, stale, order.jobs, locks, order.shards)
+    return run_stages(workspace, plan, stale, order.jobs, locks, order.shards, order.terminal)
 
 
 def _save_experiment(workspace: Path, order: Order) -> None:

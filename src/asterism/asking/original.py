@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +31,14 @@ class Look:
         labels: of the inputs that it answers; None without labels.
         silent: inputs to which it gives no finite answer.
         inputs: how many there are.
+        seconds: that it took for each.
     """
 
     outputs: tuple[Output, ...]
     labels: NDArray[np.int64] | None
     silent: int
     inputs: int
+    seconds: float
 
 
 def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs) -> Look:
@@ -47,7 +50,9 @@ def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: Given
     every = feeding.outputs or [spec.name for spec in signature.answers]
     asked = feeding.model_copy(update={"outputs": every})
     with IsolatedFileModel(path, asked, inputs.kind == "images", inputs.items[:16]) as model:
+        started = time.perf_counter()
         rows, shapes = model.predict(inputs.items), model.shapes
+        seconds = (time.perf_counter() - started) / len(rows)
     answered = np.isfinite(rows).all(axis=1)
     if not answered.any():
         answered = ~np.isnan(rows).any(axis=1)
@@ -60,7 +65,7 @@ def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: Given
         whole = np.dtype(specs[name].dtype).kind in "iub" and not specs[name].scale
         outputs.append(Output(name, values, specs[name].made_by, whole))
     labels = None if inputs.labels is None else inputs.labels[answered]
-    return Look(tuple(outputs), labels, int((~answered).sum()), len(rows))
+    return Look(tuple(outputs), labels, int((~answered).sum()), len(rows), seconds)
 
 
 def require_answers(found: Look, path: Path) -> None:

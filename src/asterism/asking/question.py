@@ -13,6 +13,7 @@ import yaml
 from numpy.typing import NDArray
 
 from asterism.asking import detections
+from asterism.asking.budget import MINUTES, within
 from asterism.asking.chance import by_chance
 from asterism.asking.original import LOOKED, Look, look, require_answers, scene_of
 from asterism.asking.outputs import Choice, Output, Scene, choose
@@ -36,6 +37,8 @@ from asterism.models.signatures.signature import Signature
 from asterism.vetting.opening import drawn, read_given, shape_of
 from asterism.vetting.params import VetParams
 
+#: Inputs that the compressed model is tried on before anything runs.
+_TRIED = 16
 #: So many inputs with labels show whether the original is right by chance.
 _FEWEST_LABELLED = 20
 
@@ -97,14 +100,15 @@ class _Question:
             if path is not None:
                 found.overrides.append(f"vet.{name}={quoted(str(path.resolve()))}")
         if request.constants:
-            given = ", ".join(map(_constant, request.constants))
-            found.overrides.append(f"vet.feeding.constants=[{given}]")
+            constants = ", ".join(map(_constant, request.constants))
+            found.overrides.append(f"vet.feeding.constants=[{constants}]")
         if request.comparison is not None:
             if request.comparison not in COMPARISONS:
                 raise unknown("comparison", request.comparison, list(COMPARISONS))
             found.overrides += _comparison(Choice(request.comparison, "", request.options or {}))
         params = self._params(found)
-        inputs = drawn(read_given(params, self._signature), LOOKED, 0)
+        given = read_given(params, self._signature)
+        inputs = drawn(given, LOOKED, 0)
         if kind == "tokens":
             self._settle_tokens(found, inputs)
         if kind == "images":
@@ -115,10 +119,21 @@ class _Question:
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
         self._require_right(params, inputs, seen)
-        look(request.compressed, self._other, params.feeding, drawn(inputs, 2, 0))
+        other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
+        self._settle_budget(found, params, len(given.items), seen.seconds + other.seconds)
         found.overrides.append(f"vet.asked={_value(request.words())}")
         found.overrides.append(f"vet.settled={_value(found.said[2:])}")
         return [*found.overrides, *request.overrides], found.said
+
+    def _settle_budget(
+        self, found: _Settled, params: VetParams, inputs: int, seconds: float
+    ) -> None:
+        minutes = self._request.minutes or MINUTES
+        smaller, told = within(
+            minutes, params, inputs, seconds, lambda name: not self._request.settles(name)
+        )
+        if smaller:
+            found.take(told, **smaller)
 
     def _params(self, found: _Settled) -> VetParams:
         """The parameters so far."""

@@ -22,6 +22,7 @@ class VetRequest:
         labels: a JSON file.
         preprocessing: a choice of ``conf/preprocessing``, for images.
         constants: ``NAME=NUMBER``, values of further inputs.
+        minutes: that the answer may take.
         overrides: further overrides of Hydra.
     """
 
@@ -34,6 +35,7 @@ class VetRequest:
     labels: Path | None = None
     preprocessing: str | None = None
     constants: Sequence[str] = ()
+    minutes: float | None = None
     overrides: Sequence[str] = ()
 
     def words(self) -> list[str]:
@@ -42,6 +44,7 @@ class VetRequest:
             "--kind": self.kind,
             "--comparison": self.comparison,
             "--preprocessing": self.preprocessing,
+            "--minutes": None if self.minutes is None else f"{self.minutes:g}",
         }
         found = [word for flag, told in flags.items() if told for word in (flag, told)]
         for flag, several in (("--constant", self.constants), ("-S", self.overrides)):

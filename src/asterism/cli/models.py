@@ -91,6 +91,10 @@ def vet(
     constant: Annotated[
         list[str] | None, typer.Option(help="NAME=NUMBER: the value of a further input.")
     ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.5, help="Time that the answer may take; 5 where nothing is said."),
+    ] = None,
     override: Annotated[
         list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
     ] = None,
@@ -129,7 +133,10 @@ def vet(
     from asterism.vetting.verdict import EXIT_CODES
 
     if check is not None:
-        asked = (kind, comparison, preprocessing, constant, override, name, demo, dry_run)
+        asked = (
+            *(kind, comparison, preprocessing, constant, minutes, override, name),
+            *(demo, dry_run),
+        )
         if any(asked):
             raise UserError("--check asks what the certificate asked: give it with files only")
         files = {
@@ -167,6 +174,7 @@ def vet(
         labels=labels,
         preprocessing=preprocessing,
         constants=constant or (),
+        minutes=minutes,
         overrides=override or (),
     )
     overrides, said = vet_overrides(request, Path("conf"))

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing, write_arrays, write_json
+from asterism.core.messages.console import get_logger
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import VetParams
 from asterism.vetting.symptoms import symptoms_of
+
+log = get_logger(__name__)
 
 
 def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
@@ -34,6 +37,14 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
             answers.f, answers.g, vetted.comparison, inputs.labels, params.confidence
         )
         symptoms = symptoms_of(answers.f, answers.g, vetted.shapes)
+        alike = agreement.differ.rest
+        log.info(
+            "compared",
+            inputs=alike.total,
+            alike=f"{alike.share:.2%}",
+            between=f"{alike.low:.2%} and {alike.high:.2%}",
+            without_an_answer=agreement.lost,
+        )
         flips = measure_flips(vetted, vetted.agreed, seed)
         arrays = {"f": answers.f, "g": answers.g, "deviates": vetted.deviates}
         if inputs.labels is not None:

@@ -65,7 +65,7 @@ def _quantised(value: Array, details: Any) -> Array:
         return value.astype(details["dtype"])
     limits = np.iinfo(details["dtype"])
     rounded = np.round(value / scale + zero)
-    return np.clip(rounded, limits.min, limits.max).astype(details["dtype"])
+    return np.asarray(np.clip(rounded, limits.min, limits.max), details["dtype"])
 
 
 def _real(value: Array, details: Any) -> Array:

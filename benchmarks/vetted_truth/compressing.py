@@ -26,7 +26,15 @@ from vetted_truth.networks import Array
 #: Compressed files of ONNX.
 FORMATS = ("qdq", "qoperator", "dynamic", "half")
 #: What may be wrong with the constants of one node.
-OF_A_NODE = ("scale", "zero point", "saturated", "pruned", "swapped channels", "wrong axis", "constant")
+OF_A_NODE = (
+    "scale",
+    "zero point",
+    "saturated",
+    "pruned",
+    "swapped channels",
+    "wrong axis",
+    "constant",
+)
 #: Operators of which weights and outputs are quantised.
 _OPERATORS = ["Conv", "Gemm", "MatMul", "Relu"]
 
@@ -91,9 +99,11 @@ def damage(
     names = {node.name for node in original.graph.node}
     found = [site for site in found if site.node in names]
     if kind == "constant":
-        found = found[::-1][:1] if (last := _last(original)) is None else [
-            site for site in found if site.node == last and site.part == "weight"
-        ]
+        found = (
+            found[::-1][:1]
+            if (last := _last(original)) is None
+            else [site for site in found if site.node == last and site.part == "weight"]
+        )
     for index in rng.permutation(len(found)):
         site = found[index]
         if kind in ("scale", "saturated", "zero point"):

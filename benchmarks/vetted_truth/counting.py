@@ -79,15 +79,30 @@ def judge(role: str, f: Sequence[Array], g: Sequence[Array]) -> Judged:
         off = np.array([(a.argmax(-1) != b.argmax(-1)).mean() for a, b in zip(f, g, strict=True)])
         return _judged(finite, off > 0.2, off == 0)
     if role in ("found", "boxes", "boxes, columns first"):
-        x, y = ([found(role, v[0] if role != "found" else v) for v in side] for side in (f, g))
-        gone = np.array([_missing(a, b) for a, b in zip(x, y, strict=True)])
-        same = np.array([_same_things(a, b) for a, b in zip(x, y, strict=True)])
+        a_side, b_side = (
+            [found(role, v[0] if role != "found" else v) for v in side] for side in (f, g)
+        )
+        gone = np.array([_missing(a, b) for a, b in zip(a_side, b_side, strict=True)])
+        same = np.array([_same_things(a, b) for a, b in zip(a_side, b_side, strict=True)])
         return _judged(finite, gone, same)
     raise ValueError(role)
 
 
 def _judged(finite: Array, differs: Array, same: Array) -> Judged:
     return Judged(finite, differs | ~finite, differs | ~finite, same & finite)
+
+
+def _one(role: str, f: Sequence[Array], g: Sequence[Array]) -> Judged:
+    return _without_constants(judge(role, f, g), f, g)
+
+
+def _without_constants(judged: Judged, f: Sequence[Array], g: Sequence[Array]) -> Judged:
+    """Whatever a model answers that answers everything alike is wrong, if the original does not."""
+    if all(np.array_equal(g[0], v) for v in g) and not all(np.array_equal(f[0], v) for v in f):
+        other = np.array([not np.array_equal(a, b) for a, b in zip(f, g, strict=True)])
+        judged.clearly_differs |= other
+        judged.clearly_same &= ~other
+    return judged
 
 
 def together(parts: Sequence[Judged]) -> Judged:
@@ -103,11 +118,11 @@ def by_role(roles: dict[str, str], f: Sequence[Answer], g: Sequence[Answer]) -> 
     if "found boxes" in roles.values():
         named = {role: name for name, role in roles.items()}
         both = [[_joined(answer, named) for answer in _renamed(roles, side)] for side in (f, g)]
-        return judge("found", both[0], both[1])
+        return _one("found", both[0], both[1])
     counted = {name: role for name, role in roles.items() if role in ROLES}
     sides = [_renamed(roles, side) for side in (f, g)]
     return together(
-        [judge(role, *([a[name] for a in side] for side in sides)) for name, role in counted.items()]
+        [_one(role, *([a[name] for a in side] for side in sides)) for name, role in counted.items()]
     )
 
 

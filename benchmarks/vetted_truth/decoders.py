@@ -18,7 +18,9 @@ PAST = ("past_key_values.0.key", "past_key_values.0.value")
 PRESENT = ("present.0.key", "present.0.value")
 
 
-def decoder(net: Net, items: Items, rng: np.random.Generator) -> tuple[dict[str, Array], list[Output]]:
+def decoder(
+    net: Net, items: Items, rng: np.random.Generator
+) -> tuple[dict[str, Array], list[Output]]:
     """A decoder of one layer, fitted to which token follows.
 
     Returns:
@@ -52,7 +54,11 @@ def decoder(net: Net, items: Items, rng: np.random.Generator) -> tuple[dict[str,
 def fed(tokens: Array) -> dict[str, Array]:
     """Whole rows of tokens by the model's inputs, without a past."""
     nothing = np.zeros((len(tokens), HEADS_OF_ATTENTION, 0, SIZE), np.float32)
-    return {"input_ids": tokens, "attention_mask": np.ones_like(tokens), **dict.fromkeys(PAST, nothing)}
+    return {
+        "input_ids": tokens,
+        "attention_mask": np.ones_like(tokens),
+        **dict.fromkeys(PAST, nothing),
+    }
 
 
 def _attention(net: Net, x: str, rng: np.random.Generator) -> str:
@@ -72,7 +78,9 @@ def _attention(net: Net, x: str, rng: np.random.Generator) -> str:
         net.add("Concat", [past, now], f"/{name}/Concat", axis=2, output=name)
     turned = net.add("Transpose", [PRESENT[0]], "/keys/Transpose", perm=[0, 1, 3, 2])
     scores = net.add("MatMul", [query, turned], "/attention/MatMul")
-    scores = net.add("Mul", [scores, net.constant("scale", np.float32(SIZE**-0.5))], "/attention/Mul")
+    scores = net.add(
+        "Mul", [scores, net.constant("scale", np.float32(SIZE**-0.5))], "/attention/Mul"
+    )
     scores = net.add("Add", [scores, _mask(net, constant)], "/attention/Add")
     shares = net.add("Softmax", [scores], "/attention/Softmax", axis=-1)
     mixed = net.add("MatMul", [shares, PRESENT[1]], "/attention/MatMul_1")

@@ -22,7 +22,9 @@ def raw(made: Fitting) -> list[Output]:
     if made.rng.random() < 0.5:
         x = made.net.add("Transpose", [x], "/Transpose_out", perm=[0, 2, 1])
         sizes, role = sizes[::-1], "boxes"
-    return [Output(made.finish(x, "detections" if made.rng.random() < 0.5 else "output0"), role, sizes)]
+    return [
+        Output(made.finish(x, "detections" if made.rng.random() < 0.5 else "output0"), role, sizes)
+    ]
 
 
 def suppressed_together(made: Fitting) -> list[Output]:
@@ -31,7 +33,9 @@ def suppressed_together(made: Fitting) -> list[Output]:
     net = made.net
     columns = net.constant("column", np.array([1], np.int64))
     score = net.add("Unsqueeze", [scores, columns], "/Unsqueeze_score")
-    label = net.add("Cast", [net.add("Unsqueeze", [labels, columns], "/Unsqueeze_label")], "/Cast", to=1)
+    label = net.add(
+        "Cast", [net.add("Unsqueeze", [labels, columns], "/Unsqueeze_label")], "/Cast", to=1
+    )
     x = net.add("Concat", [boxes, score, label], "/Concat_out", axis=1)
     return [Output(made.finish(x, "detections"), "found", ["found", 6], batched=False)]
 
@@ -106,7 +110,9 @@ def _suppressed(made: Fitting) -> tuple[str, str, str]:
     matrix = net.constant("corners", corners.astype(np.float32))
     found = net.add("MatMul", [chosen, matrix], "/corners/MatMul")
     one = net.constant("last", np.array([1], np.int64))
-    places = [net.add("Unsqueeze", [x, one], f"/Unsqueeze_{i}") for i, x in enumerate((labels, cells))]
+    places = [
+        net.add("Unsqueeze", [x, one], f"/Unsqueeze_{i}") for i, x in enumerate((labels, cells))
+    ]
     where = net.add("Concat", places, "/Concat_places", axis=1)
     table = net.add("Squeeze", [scores, first], "/Squeeze_scores")
     return found, net.add("GatherND", [table, where], "/GatherND"), labels

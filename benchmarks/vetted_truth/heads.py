@@ -176,7 +176,9 @@ def ctc(made: Fitting) -> list[Output]:
         x = made.net.add("LogSoftmax", [x], "/LogSoftmax", axis=-1)
     name = made.finish(x, "ctc_logits")
     sizes = [FRAMES, SYMBOLS + 1]
-    return [Output(name, "transcript, time first" if first else "transcript", sizes, axis=int(first))]
+    return [
+        Output(name, "transcript, time first" if first else "transcript", sizes, axis=int(first))
+    ]
 
 
 def embedding(made: Fitting) -> list[Output]:

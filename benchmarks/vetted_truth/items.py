@@ -198,7 +198,8 @@ def _contents(count: int, rng: np.random.Generator) -> Items:
     share = rng.uniform(0.5, 0.9, count)
     for i, label in enumerate(labels):
         own = rng.random(BYTES) < share[i]
-        values[i, own] = rng.integers(*ranges[label], int(own.sum()))
+        low, high = ranges[label]
+        values[i, own] = rng.integers(low, high, int(own.sum()))
     return Items("bytes", values.astype(np.uint8), labels, {"amount": share[:, np.newaxis]})
 
 
@@ -213,7 +214,8 @@ def write(items: Items, folder: Path, labelled: bool, as_array: bool) -> Path:
     """Items as a user has them: files, in a folder for each class, or one ``.npz`` file."""
     if as_array or items.kind in ("tokens", "tensors"):
         path = folder / "inputs.npz"
-        np.savez(path, inputs=items.values, **({"labels": items.labels} if labelled else {}))
+        arrays: dict[str, Any] = {"labels": items.labels} if labelled else {}
+        np.savez(path, inputs=items.values, **arrays)
         return path
     root = folder / {"images": "photos", "sound": "sounds", "bytes": "files"}[items.kind]
     suffix = {"images": ".png", "sound": ".wav", "bytes": ".bin"}[items.kind]
@@ -231,4 +233,3 @@ def write(items: Items, folder: Path, labelled: bool, as_array: bool) -> Path:
         else:
             path.write_bytes(value.tobytes())
     return root
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,16 @@ from vetted_truth.networks import PREPROCESSING, Array
 from vetted_truth.originals import Asked, Original, drawn, preprocessing_of, with_labels
 
 #: Kinds of output, kinds of inputs and damage that these files are made with.
-KINDS = ("softmax", "logits", "sigmoids", "sigmoid", "number", "numbers", "label map", "several outputs")
+KINDS = (
+    "softmax",
+    "logits",
+    "sigmoids",
+    "sigmoid",
+    "number",
+    "numbers",
+    "label map",
+    "several outputs",
+)
 INPUTS = ("images", "sound", "tensors")
 DAMAGE = ("none", "pruned", "swapped channels", "wrong axis", "constant", "scale", "zero point")
 FORMS = ("lite int8", "lite weights")
@@ -121,7 +132,11 @@ def _heads(
     if kind in ("number", "numbers"):
         targets = 100 * amount
         if kind == "numbers":
-            columns = [amount, 10 * (labels[:, None] % 2) + amount, 5 * (labels[:, None] < 2) - amount]
+            columns = [
+                amount,
+                10 * (labels[:, None] % 2) + amount,
+                5 * (labels[:, None] < 2) - amount,
+            ]
             targets = np.column_stack(columns)
         name = "output" if plain else "coordinates" if kind == "numbers" else "amount"
         return [(dense(ridge(x, targets), None, name), Output(name, "numbers", [targets.shape[1]]))]
@@ -152,7 +167,8 @@ def converted(model: Any, form: str, rows: Array, whole: bool) -> bytes:
         if whole:
             converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
             converter.inference_input_type = converter.inference_output_type = tf.int8
-    return bytes(converter.convert())
+    with contextlib.redirect_stdout(io.StringIO()):  # it lists what it saved on its way
+        return bytes(converter.convert())
 
 
 def weighted_layers(model: Any) -> list[Any]:
@@ -161,7 +177,7 @@ def weighted_layers(model: Any) -> list[Any]:
 
 
 def damaged_layer(model: Any, kind: str, rng: np.random.Generator) -> tuple[Any, str]:
-    """A copy of a model of Keras with one layer's weights cut, shifted or 0; and the layer's name."""
+    """A copy of a model of Keras with one layer's weights cut, shifted or 0; its name."""
     import keras
 
     copy = keras.models.clone_model(model)

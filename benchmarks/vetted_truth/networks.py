@@ -49,7 +49,9 @@ class Net:
         self.nodes.append(helper.make_node(operator, given, [output], name, **attributes))
         return str(output)
 
-    def weighted(self, operator: str, x: str, weight: Array, bias: Array, name: str, **a: Any) -> str:
+    def weighted(
+        self, operator: str, x: str, weight: Array, bias: Array, name: str, **a: Any
+    ) -> str:
         """The output of a new Conv or Gemm."""
         given = [x, self.constant(f"{name}.weight", weight.astype(np.float32))]
         given.append(self.constant(f"{name}.bias", bias.astype(np.float32)))

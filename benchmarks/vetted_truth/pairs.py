@@ -98,8 +98,9 @@ def make(folder: Path, asked: Asked, seed: int, number: int) -> dict[str, Any]:
         "inputs": inputs.name,
         "seed": [seed, number],
     }
-    np.savez(folder / "fresh.npz", labels=sets["fresh"].labels, **_feed(made, sets["fresh"]))
-    np.savez(folder / "fed.npz", labels=sets["given"].labels, **_feed(made, sets["given"]))
+    for name, items in sets.items():
+        arrays: dict[str, Any] = {**_feed(made, items)}
+        np.savez(folder / f"{name}.npz", **arrays)
     (folder / "truth.json").write_text(json.dumps(truth, indent=1))
     return truth
 
@@ -215,7 +216,9 @@ def _beyond_half(model: Any, feed: dict[str, Array]) -> Array:
     known = {output.name for output in copy.graph.output}
     copy.graph.output.extend(v for v in model.graph.value_info if v.name not in known)
     session = onnxruntime.InferenceSession(copy.SerializeToString())
-    rows = [{k: v[i : i + 1] for k, v in feed.items()} for i in range(len(next(iter(feed.values()))))]
+    rows = [
+        {k: v[i : i + 1] for k, v in feed.items()} for i in range(len(next(iter(feed.values()))))
+    ]
     return np.array(
         [
             any(v.dtype == np.float32 and (np.abs(v) > 65504).any() for v in session.run(None, row))

@@ -92,7 +92,7 @@ class Runs:
                     outcome.failures.append(f"exit status {status} with verdict {outcome.word}")
                 break
             outcome = Outcome(status=status)
-            if "Traceback" in errors:
+            if re.search(r'Traceback|^ +File ".+", line \d+', errors, re.MULTILINE):
                 outcome.failures.append(f"traceback: {_last(errors)}")
                 break
             if status not in (1, 2):
@@ -119,7 +119,12 @@ class Runs:
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
         try:
             done = subprocess.run(
-                command, cwd=place, env=environment, capture_output=True, text=True, timeout=_TIMEOUT
+                command,
+                cwd=place,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT,
             )
         except subprocess.TimeoutExpired:
             return 124, "", f"it takes more than {_TIMEOUT} seconds"

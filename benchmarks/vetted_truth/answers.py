@@ -47,7 +47,9 @@ def _lite(path: Path) -> Model:
 
     interpreter = Interpreter(str(path), num_threads=1)
     interpreter.allocate_tensors()
-    (given,), outputs = interpreter.get_input_details(), interpreter.get_output_details()
+    (given,) = interpreter.get_input_details()
+    # The number at the end of a name is the output's place in the original model.
+    outputs = sorted(interpreter.get_output_details(), key=lambda o: o["name"].rpartition(":")[2])
 
     def run(values: Mapping[str, Array]) -> Answer:
         (value,) = values.values()

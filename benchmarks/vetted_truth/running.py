@@ -21,6 +21,8 @@ from vetted_truth.pairs import make, plan
 #: Questions of one pair that are answered.
 _MOST_QUESTIONS = 3
 _TIMEOUT = 1200
+#: What Python says of an error that nobody expected; a log may show its end only.
+TRACEBACK = re.compile(r'Traceback \(|^ +File ".+", line \d+', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Runs:
                     outcome.failures.append(f"exit status {status} with verdict {outcome.word}")
                 break
             outcome = Outcome(status=status)
-            if re.search(r'Traceback|^ +File ".+", line \d+', errors, re.MULTILINE):
+            if TRACEBACK.search(errors):
                 outcome.failures.append(f"traceback: {_last(errors)}")
                 break
             if status not in (1, 2):

@@ -37,6 +37,8 @@ OF_A_NODE = (
 )
 #: Operators of which weights and outputs are quantised.
 _OPERATORS = ["Conv", "Gemm", "MatMul", "Relu"]
+#: What follows a detector's suppression is left as it is.
+_IN_FLOAT = ["/corners/MatMul"]
 
 
 class _Rows(CalibrationDataReader):  # type: ignore[misc]
@@ -67,7 +69,11 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
         if form == "dynamic":
             types = ["MatMul", "Gemm", "Conv"]
             quantize_dynamic(
-                source, target, op_types_to_quantize=types, weight_type=QuantType.QUInt8
+                source,
+                target,
+                op_types_to_quantize=types,
+                weight_type=QuantType.QUInt8,
+                nodes_to_exclude=_IN_FLOAT,
             )
         else:
             quantize_static(
@@ -76,6 +82,7 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
                 _Rows(feed, 100),
                 quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
                 op_types_to_quantize=_OPERATORS,
+                nodes_to_exclude=_IN_FLOAT,
                 per_channel=bool(rng.random() < 0.5),
                 activation_type=QuantType.QUInt8,
                 weight_type=QuantType.QInt8 if form == "qdq" else QuantType.QUInt8,
@@ -99,11 +106,8 @@ def damage(
     names = {node.name for node in original.graph.node}
     found = [site for site in found if site.node in names]
     if kind == "constant":
-        found = (
-            found[::-1][:1]
-            if (last := _last(original)) is None
-            else [site for site in found if site.node == last and site.part == "weight"]
-        )
+        last = _last(original)
+        found = [site for site in found if site.node == last and site.part == "weight"]
     for index in rng.permutation(len(found)):
         site = found[index]
         if kind in ("scale", "saturated", "zero point"):
@@ -116,30 +120,24 @@ def damage(
         yield from _of_floats(model, original, kind, rng)
 
 
-def _last(original: Any) -> str | None:
-    """The last node with a weight."""
-    constants = {tensor.name for tensor in original.graph.initializer}
-    weighted = [
-        node.name
-        for node in original.graph.node
-        if node.op_type in ("Conv", "Gemm", "MatMul") and node.input[1] in constants
-    ]
-    return weighted[-1] if weighted else None
+def _weighted(model: Any) -> list[Any]:
+    """The nodes with a weight."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    nodes = [node for node in model.graph.node if node.op_type in ("Conv", "Gemm", "MatMul")]
+    return [n for n in nodes if n.input[1] in constants and n.name not in _IN_FLOAT]
+
+
+def _last(original: Any) -> str:
+    return str(_weighted(original)[-1].name)
 
 
 def _of_floats(
     model: Any, original: Any, kind: str, rng: np.random.Generator
 ) -> Iterator[tuple[Any, str]]:
     """Damage to weights that are real numbers, as in half precision."""
-    constants = {tensor.name for tensor in model.graph.initializer}
-    nodes = [
-        node
-        for node in model.graph.node
-        if node.op_type in ("Conv", "Gemm", "MatMul") and node.input[1] in constants
-    ]
-    last = _last(original)
+    nodes = _weighted(model)
     if kind == "constant":
-        nodes = [node for node in nodes if node.name == last]
+        nodes = [node for node in nodes if node.name == _last(original)]
     for index in rng.permutation(len(nodes)):
         yield _rewritten(model, nodes[index].input[1], "", kind, rng), nodes[index].name
 

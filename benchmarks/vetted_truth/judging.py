@@ -60,9 +60,12 @@ def judge(
     """
     word = certificate["verdict"]["word"]
     outcome = Outcome(status=0, word=word)
-    _verdict(truth, certificate, outcome)
-    _figures(truth, certificate, folder, outcome)
-    _blame(truth, certificate, outcome)
+    try:
+        _verdict(truth, certificate, outcome)
+        _figures(truth, certificate, folder, outcome)
+        _blame(truth, certificate, outcome)
+    except (KeyError, TypeError) as lacking:
+        outcome.failures.append(f"figure: the certificate is of another form: {lacking!r}")
     if word == "ship with the repair":
         _repair(truth, folder, repaired, outcome)
     return outcome
@@ -186,10 +189,14 @@ def _blame(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcome)
 
 
 def _named(node: str, blamed: str) -> bool:
-    """Whether a node is meant; converters put the layer's name into a longer one."""
-    parts = re.split(r"[/;:]", blamed)
-    layer = node.split(";")[0].split("/")
-    return blamed == node or (node[0] != "/" and any(part in parts for part in layer if part))
+    """Whether a node is meant.
+
+    Converters put the layer's name into a longer one, ``functional_1/first_1_2/Relu``, and call the
+    last layer by the call.
+    """
+    parts = {re.sub(r"(_\d+)+$", "", part) for part in re.split(r"[/;:]", blamed)}
+    is_last = "StatefulPartitionedCall" in parts and node not in ("first", "second")
+    return blamed == node or (node[0] != "/" and (node in parts or is_last))
 
 
 def _repair(truth: dict[str, Any], folder: Path, repaired: Path, outcome: Outcome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,15 @@ def _body(
         mean, spread = few.mean((0, 1, 2)), few.std((0, 1, 2))
         weight = rng.normal(0, 1, (3, 3, 3, 16)) * 2 / np.sqrt(27) / spread.reshape(1, 1, 3, 1)
         bias = rng.normal(0, 0.3, 16) - (weight * mean.reshape(1, 1, 3, 1)).sum((0, 1, 2))
-        x = _layer(layers.Conv2D(16, 3, padding="same", activation="relu"), given, weight, bias)
+        x = _layer(
+            layers.Conv2D(16, 3, padding="same", activation="relu", name="first"),
+            given,
+            weight,
+            bias,
+        )
         stride = 1 if kind == "label map" else 2
         weight = rng.normal(0, np.sqrt(2 / 144), (3, 3, 16, 24))
-        second = layers.Conv2D(24, 3, stride, padding="same", activation="relu")
+        second = layers.Conv2D(24, 3, stride, padding="same", activation="relu", name="second")
         x = _layer(second, x, weight, rng.normal(0, 0.2, 24))
         return given, x if kind == "label map" else layers.GlobalAveragePooling2D()(x)
     if inputs == "sound":
@@ -77,17 +83,19 @@ def _body(
         waves = [np.sin(2 * np.pi * pitches * at), np.cos(2 * np.pi * pitches * at)]
         weight = np.concatenate([*waves, *(-w for w in waves)], axis=1)[:, np.newaxis] / 16
         x = layers.Reshape((SOUND, 1))(given)
-        first = layers.Conv1D(48, 64, 25, activation="relu")
+        first = layers.Conv1D(48, 64, 25, activation="relu", name="first")
         x = _layer(first, x, weight, rng.normal(-0.1, 0.02, 48))
-        second = layers.Conv1D(32, 1, activation="relu")
+        second = layers.Conv1D(32, 1, activation="relu", name="second")
         weight = rng.normal(0, np.sqrt(2 / 48), (1, 48, 32))
         x = _layer(second, x, weight, rng.normal(0, 0.2, 32))
         return given, layers.GlobalAveragePooling1D()(x)
     given = Input((FEATURES,), name="features")
     x, wide = given, FEATURES
-    for _ in range(2):
+    for name in ("first", "second"):
         weight = rng.normal(0, np.sqrt(2 / wide), (wide, 32))
-        x = _layer(layers.Dense(32, activation="relu"), x, weight, rng.normal(0, 0.3, 32))
+        x = _layer(
+            layers.Dense(32, activation="relu", name=name), x, weight, rng.normal(0, 0.3, 32)
+        )
         wide = 32
     return given, x
 
@@ -198,7 +206,7 @@ def damaged_layer(model: Any, kind: str, rng: np.random.Generator) -> tuple[Any,
 
 
 def damaged_file(content: bytes, kind: str, rng: np.random.Generator) -> tuple[bytes, str]:
-    """A copy of a file with another scale or zero point of one weight, and the tensor's name."""
+    """A copy of a file with another scale or zero point of one weight, and its layer's name."""
     import flatbuffers
     from tensorflow.lite.python import schema_py_generated as schema
 
@@ -212,6 +220,7 @@ def damaged_file(content: bytes, kind: str, rng: np.random.Generator) -> tuple[b
         and tensor.quantization.scale is not None
         and model.buffers[tensor.buffer].data is not None
         and len(tensor.shape) > 1
+        and tensor.name.count(b"/") > 1
     ]
     if not weights:
         return content, ""
@@ -225,8 +234,12 @@ def damaged_file(content: bytes, kind: str, rng: np.random.Generator) -> tuple[b
         model.buffers[tensor.buffer].data = shifted.view(np.uint8)
     builder = flatbuffers.Builder(len(content))
     builder.Finish(model.Pack(builder), b"TFL3")
-    name = tensor.name.decode() if isinstance(tensor.name, bytes) else str(tensor.name)
-    return bytes(builder.Output()), name
+    return bytes(builder.Output()), layer_of(tensor.name.decode())
+
+
+def layer_of(tensor: str) -> str:
+    """The layer that a tensor belongs to: ``functional_1/first_1/convolution`` is of ``first``."""
+    return re.sub(r"(_\d+)+$", "", tensor.split("/")[-2])
 
 
 def write_original(model: Any, path: Path, rows: Array) -> None:

@@ -74,11 +74,11 @@ def judge(
 def _verdict(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcome) -> None:
     word = outcome.word
     wrong = f"{truth['clearly_differ']} of {truth['total']} differ clearly"
-    if truth["beyond_half_precision"]:
-        wrong += f", {truth['beyond_half_precision']} pass the range of half precision"
+    if truth["lost_in_half"]:
+        wrong += f", {truth['lost_in_half']} of 24 have no finite answer in half precision"
     if truth["must_not_ship"] and word == "ship":
         outcome.failures.append(f"verdict: ship, and {wrong}")
-    if truth["must_not_ship"] and word == "not enough inputs to say":
+    if truth["count_decides"] and word == "not enough inputs to say":
         outcome.failures.append(f"verdict: not enough inputs to say, and {wrong}")
     if not truth["must_not_reject"] or word == "ship":
         return

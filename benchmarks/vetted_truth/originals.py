@@ -16,8 +16,8 @@ from vetted_truth.networks import PREPROCESSING, Array, Net, body, fed
 
 #: Items that a last layer is fitted to.
 _FITTED = 600
-#: Squares are multiplied by this before they are summed, where half precision has to overflow.
-_OVERFLOWING = 3e4
+#: Squares are multiplied by one of these before they are summed, to pass half precision's range.
+_OVERFLOWING = (3e2, 3e3, 3e4)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def original_of(asked: Asked, rng: np.random.Generator) -> Original:
         name, features = body(net, items, preprocessing, rng)
         feed = {name: fed(items, preprocessing)}
         axes = {"images": 4, "tensors": items.values.ndim}.get(asked.inputs, 3)
-        power = _OVERFLOWING if asked.damage == "half-precision overflow" else 0.0
+        overflows = asked.damage == "half-precision overflow"
+        power = float(rng.choice(_OVERFLOWING)) if overflows else 0.0
         plain = bool(rng.random() < 0.5)
         made = Fitting(net, features, axes, items, feed, power, plain, rng)
         outputs = HEADS[asked.kind][0](made)

@@ -137,11 +137,12 @@ def vet(
         }  # fmt: skip
         word = _repeat(check, {k: path for k, path in files.items() if path is not None}, as_json)
         sys.exit(EXIT_CODES[word] if exit_code else 0)
+    from asterism.asking.question import vet_overrides
+    from asterism.asking.request import VetRequest
     from asterism.pairs.demo import FOLDER, make_demo
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.vetting.certificate import read_certificate
-    from asterism.vetting.command import VetRequest, vet_overrides
     from asterism.vetting.params import CERTIFICATE
 
     if as_json and dry_run:

@@ -118,13 +118,13 @@ def sum_overflow(ran: Ran) -> Iterator[str]:
 
 def mask_of_nan(ran: Ran) -> Iterator[str]:
     yield from _verdict(ran, *_DAMAGED)
-    yield from _figure(ran, "failed", 200)
+    yield from _figure(ran, "lost", 200)
     yield from _says(ran, "200 of 200")
 
 
 def not_finite_on_some(ran: Ran) -> Iterator[str]:
     yield from _verdict(ran, *_DAMAGED)
-    yield from _figure(ran, "failed", 900 * ran.number(r"int8 NaN ([\d.e-]+)"))
+    yield from _figure(ran, "lost", 900 * ran.number(r"int8 NaN ([\d.e-]+)"))
 
 
 def segmentation(ran: Ran) -> Iterator[str]:

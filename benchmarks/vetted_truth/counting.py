@@ -20,17 +20,20 @@ Array = NDArray[Any]
 ROLES: dict[str, tuple[str, ...]] = {
     "classes": ("top_label",),
     "several": ("multi_label",),
-    "one": ("binary_label", "threshold", "multi_label"),
-    "numbers": ("tolerance", "regression"),
+    "one": ("multi_label",),
+    "numbers": ("regression", "tolerance"),
     "map": ("label_map",),
     "map of labels": ("label_map",),
-    "transcript": ("sequence", "ctc"),
-    "transcript, time first": ("sequence", "ctc"),
+    "transcript": ("sequence", "frame_scores"),
+    "transcript, time first": ("sequence", "frame_scores"),
     "embedding": ("embedding",),
-    "boxes": ("boxes", "detections"),
-    "boxes, columns first": ("boxes", "detections"),
-    "found": ("boxes", "detections"),
-    "next token": ("next_token", "top_label", "label_map", "sequence", "decoder"),
+    "boxes": ("boxes",),
+    "boxes, columns first": ("boxes",),
+    "found": ("boxes",),
+    "found boxes": ("boxes",),
+    "found scores": ("boxes",),
+    "found labels": ("boxes",),
+    "next token": ("token_distribution",),
 }
 
 
@@ -68,7 +71,7 @@ def judge(role: str, f: Sequence[Array], g: Sequence[Array]) -> Judged:
         share = np.array([_pixels(role, a, b) for a, b in zip(f, g, strict=True)])
         return _judged(finite, share > 0.2, share < 0.005)
     if role.startswith("transcript"):
-        error = np.array([_error(transcript(a), transcript(b)) for a, b in zip(f, g, strict=True)])
+        error = np.array([transcript_error(a, b) for a, b in zip(f, g, strict=True)])
         return _judged(finite, error >= 0.5, error == 0)
     if role == "embedding":
         x, y = _rows(f), _rows(g)
@@ -117,16 +120,16 @@ def by_role(roles: dict[str, str], f: Sequence[Answer], g: Sequence[Answer]) -> 
     """Judge all outputs whose role counts, by name of the original's; ``g`` may name others."""
     if "found boxes" in roles.values():
         named = {role: name for name, role in roles.items()}
-        both = [[_joined(answer, named) for answer in _renamed(roles, side)] for side in (f, g)]
+        both = [[_joined(answer, named) for answer in renamed(roles, side)] for side in (f, g)]
         return _one("found", both[0], both[1])
     counted = {name: role for name, role in roles.items() if role in ROLES}
-    sides = [_renamed(roles, side) for side in (f, g)]
+    sides = [renamed(roles, side) for side in (f, g)]
     return together(
         [_one(role, *([a[name] for a in side] for side in sides)) for name, role in counted.items()]
     )
 
 
-def _renamed(roles: dict[str, str], side: Sequence[Answer]) -> list[Answer]:
+def renamed(roles: dict[str, str], side: Sequence[Answer]) -> list[Answer]:
     """Answers under the original's names: a converter names outputs anew, in their order."""
     return [a if set(roles) <= set(a) else dict(zip(roles, a.values(), strict=True)) for a in side]
 
@@ -163,8 +166,9 @@ def transcript(scores: Array, blank: int = 0) -> list[int]:
     return [int(symbol) for symbol in best[first] if symbol != blank]
 
 
-def _error(wanted: list[int], given: list[int]) -> float:
-    """The edit distance as a share of the symbols."""
+def transcript_error(f: Array, g: Array, blank: int = 0) -> float:
+    """The edit distance of two transcripts as a share of the first one's symbols."""
+    wanted, given = (transcript(scores, blank) for scores in (f, g))
     row = np.arange(len(given) + 1)
     for i, one in enumerate(wanted, 1):
         new = [i]

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
-from vetted_truth.answers import Answer, answers
-from vetted_truth.counting import by_role, cosine, labels_of, nearest, transcript
+from vetted_truth.answers import answers
+from vetted_truth.counting import ROLES, by_role, renamed
+from vetted_truth.recounting import deviations
 
-Array = NDArray[Any]
 #: Verdicts by the status of ``--exit-code``.
 WORDS = {
     0: "ship",
@@ -96,28 +95,37 @@ def _verdict(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcom
 def _figures(
     truth: dict[str, Any], certificate: dict[str, Any], folder: Path, outcome: Outcome
 ) -> None:
-    told = certificate["measured"]["agreement"]
-    chosen = _comparison_of(certificate)
-    name, options = chosen.get("kind", ""), chosen.get("options") or {}
+    told, chosen = certificate["measured"]["agreement"], _comparison_of(certificate)
     _expect(outcome, "inputs counted", told["differ"]["total"], truth["total"])
-    _expect(outcome, "inputs without an answer", told["failed"], truth["no_answer"])
-    right = truth["comparisons"]
-    if len(right) == 1 and name not in next(iter(right.values())):
-        outcome.failures.append(f"comparison: {name} of {next(iter(truth['roles'].values()))}")
+    _expect(outcome, "inputs without an answer", told["lost"], truth["no_answer"])
+    wrong = _wrong_comparisons(truth, chosen)
+    if wrong:
+        outcome.failures.append(f"comparison: {wrong}")
     else:
-        counted = _recounted(name, options, truth, folder)
+        counted = _recounted(truth, chosen, folder)
         if counted is None:
-            outcome.notes.append(f"figures of {name} are not counted here")
+            outcome.notes.append(f"figures of {chosen['kind']} are not counted here")
         else:
-            _expect(outcome, f"deviations by {name}", told["differ"]["count"], counted)
+            _expect(outcome, f"deviations by {chosen['kind']}", told["differ"]["count"], counted)
     if truth["accuracy"] is not None:
         given = [share["count"] for share in told["accuracy"]]
         _expect(outcome, "right answers", given, truth["accuracy"])
 
 
 def _comparison_of(certificate: dict[str, Any]) -> dict[str, Any]:
-    chosen = (yaml.safe_load(certificate["parameters"]) or {}).get("comparison")
-    return chosen if isinstance(chosen, dict) else {}
+    return dict(yaml.safe_load(certificate["parameters"])["comparison"])
+
+
+def _wrong_comparisons(truth: dict[str, Any], chosen: dict[str, Any]) -> str:
+    """Outputs that are compared as something that they are not."""
+    right = truth["comparisons"]
+    if chosen["kind"] == "together":
+        told = {part["output"]: part["kind"] for part in chosen["options"]["outputs"]}
+    else:
+        told = dict.fromkeys(right, chosen["kind"])
+    pairs = [(name, told.get(name, "nothing")) for name in right]
+    bad = [f"{kind} of {truth['roles'][n]}" for n, kind in pairs if kind not in right[n]]
+    return ", ".join(bad)
 
 
 def _expect(outcome: Outcome, what: str, told: Any, counted: Any) -> None:
@@ -125,54 +133,15 @@ def _expect(outcome: Outcome, what: str, told: Any, counted: Any) -> None:
         outcome.failures.append(f"figure: {what}: {told} is said, {counted} is counted")
 
 
-def _recounted(
-    name: str, options: dict[str, Any], truth: dict[str, Any], folder: Path
-) -> int | None:
-    """Deviations by a comparison with the options that the certificate names; None: unknown."""
-    roles = truth["roles"]
-    if len(roles) > 1 or not roles:
-        return None
-    (role,) = roles.values()
-    if name in ("top_label", "multi_label", "binary_label") and role in (
-        "classes",
-        "several",
-        "one",
-    ):
-        return int(truth["differ"]) if options.get("threshold", 0.5) == 0.5 else None
+def _recounted(truth: dict[str, Any], chosen: dict[str, Any], folder: Path) -> int | None:
+    """Deviations by the comparison that the certificate names; None: not known here."""
     with np.load(folder / "given.npz") as arrays:
         feed = dict(arrays)
-    f, g = (_values(answers(folder / truth[k], feed)) for k in ("original", "compressed"))
-    finite = np.array(
-        [np.isfinite(b).all() or not np.isfinite(a).all() for a, b in zip(f, g, strict=True)]
-    )
-    counted = _by_name(name, options, role, f, g)
-    return None if counted is None else int((counted | ~finite).sum())
-
-
-def _values(side: list[Answer]) -> list[Array]:
-    return [np.asarray(next(iter(answer.values()))) for answer in side]
-
-
-def _by_name(
-    name: str, options: dict[str, Any], role: str, f: list[Array], g: list[Array]
-) -> Array | None:
-    if name == "tolerance" and {"absolute", "relative"} <= set(options):
-        limit = [options["absolute"] + options["relative"] * np.abs(a) for a in f]
-        sides = zip(f, g, limit, strict=True)
-        return np.array([(~(np.abs(a - b) <= most)).any() for a, b, most in sides])
-    if name == "embedding" and {"tolerance", "nearest"} <= set(options):
-        x, y = (np.stack([v.reshape(-1) for v in side]).astype(np.float64) for side in (f, g))
-        far = ~(cosine(x, y) <= options["tolerance"])
-        return np.asarray(far | (nearest(x, x) != nearest(x, y))) if options["nearest"] else far
-    if name == "label_map" and "share" in options:
-        maps = [
-            (labels_of(role, a) != labels_of(role, b)).mean() for a, b in zip(f, g, strict=True)
-        ]
-        return np.asarray(np.array(maps) > options["share"])
-    plain = {"decoding": "ctc", "blank": 0, "unit": "symbol"}
-    if name == "sequence" and plain.items() <= options.items() and not options.get("rate"):
-        return np.array([transcript(a) != transcript(b) for a, b in zip(f, g, strict=True)])
-    return None
+    roles = {name: role for name, role in truth["roles"].items() if role in ROLES}
+    sides = [answers(folder / truth[k], feed) for k in ("original", "compressed")]
+    f, g = (renamed(truth["roles"], side) for side in sides)
+    counted = deviations(chosen, roles, f, g)
+    return None if counted is None else int(counted.sum())
 
 
 def _blame(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcome) -> None:

@@ -15,7 +15,7 @@ def ran(folder, name, said, truth="", word=None, agreement=None, kind="top_label
     if word is not None:
         certificate = {
             "verdict": {"word": word},
-            "measured": {"agreement": agreement or {"differ": {"count": 0}, "failed": 0}},
+            "measured": {"agreement": agreement or {"differ": {"count": 0}, "lost": 0}},
             "parameters": yaml.safe_dump({"comparison": {"kind": kind}}),
             "repair": repair,
         }
@@ -27,11 +27,11 @@ NAN = "accuracy 1.0 int8 NaN 0.04555555 of dark 0.2"
 
 
 @pytest.mark.parametrize(
-    ("word", "failed", "right"),
+    ("word", "lost", "right"),
     [("do not ship", 41, True), ("ship", 41, False), ("do not ship", 0, False)],
 )
-def test_answers_that_are_not_finite(tmp_path, word, failed, right):
-    agreement = {"differ": {"count": 41}, "failed": failed}
+def test_answers_that_are_not_finite(tmp_path, word, lost, right):
+    agreement = {"differ": {"count": 41}, "lost": lost}
     told = ran(tmp_path, "20-int8-nan", "verdict", NAN, word, agreement)
     assert (cases.wrong_with(told) == []) is right
 

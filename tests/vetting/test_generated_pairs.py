@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_pair(tmp_path):
     assert {asked.kind for asked, _ in planned[0]} == set(pairs.KINDS)
 
 
-def certificate(truth, word, differ=None, failed=None, **more):
+def certificate(truth, word, differ=None, lost=None, **more):
     """What a program says that says the truth, or something else."""
     share = {
         "count": truth["differ"] if differ is None else differ,
@@ -83,7 +83,7 @@ def certificate(truth, word, differ=None, failed=None, **more):
         "measured": {
             "agreement": {
                 "differ": share,
-                "failed": truth["no_answer"] if failed is None else failed,
+                "lost": truth["no_answer"] if lost is None else lost,
                 "accuracy": accuracy,
             }
         },
@@ -105,7 +105,7 @@ def test_a_true_certificate_passes_and_each_lie_is_named(tmp_path):
     assert "verdict" in failures("ship").failures[0]
     assert "verdict" in failures("not enough inputs to say").failures[0]
     assert "deviations" in failures("do not ship", differ=1).failures[0]
-    assert "without an answer" in failures("do not ship", failed=3).failures[0]
+    assert "without an answer" in failures("do not ship", lost=3).failures[0]
     assert "no repaired file" in failures("ship with the repair").failures[0]
     other = failures("do not ship", repair={"blamed": [{"node": "another"}]})
     assert other.blamed is False

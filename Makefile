@@ -14,6 +14,8 @@ EXAMPLES ?= 20000
 SEED ?= 0
 # Of reproduce: smoke, small or full; MODELS is the folder of the published models, if any.
 SCALE ?= smoke
+# Of cases: where situations that people report lie.
+CASES ?= ../shared/cases
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -21,8 +23,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro reproduce remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params \
-  dag docs reference tutorial lock try-dvc upgrade-dvc clean findings
+.PHONY: help install repro reproduce remote push pull pull-experiments test test-all tests cases fuzz-readers mutants dependencies lint format \
+  params dag docs reference tutorial lock try-dvc upgrade-dvc clean findings
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -62,6 +64,9 @@ pull-experiments: $(STAMP) ## get others' experiments, points of sweeps among th
 
 test: $(STAMP) ## lint, types and the fast tests
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
+
+cases: $(STAMP) ## run every case of CASES (../shared/cases) and print the truth beside the answer; CASE=11: one
+	@python benchmarks/vetted_truth cases --cases "$(CASES)" --work build/cases $(if $(CASE),--case "$(CASE)")
 
 test-all: $(STAMP) ## the slow tests too
 	@$(MAKE) --no-print-directory --jobs 2 lint tests CHOSEN="-m ''"

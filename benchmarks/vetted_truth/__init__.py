@@ -1,0 +1,1 @@
+"""Pairs of models whose truth is known, and whether ``asterism vet`` tells it of them."""

@@ -1,0 +1,118 @@
+"""Pairs whose truth is known, given to plain ``asterism vet``: is what it says true?
+
+    python benchmarks/vetted_truth run --pairs 400 --seed 0 --work FOLDER [--only KIND] [--jobs 2]
+    python benchmarks/vetted_truth table --seed 0 --work FOLDER     # of what was run already
+    python benchmarks/vetted_truth make --number 7 --work FOLDER    # one pair, to look at
+    python benchmarks/vetted_truth cases --cases ../shared/cases --work FOLDER [--case 11]
+
+A pair's truth is counted by the files' own runtimes; see ``counting.py``. ``run`` goes on where it
+was interrupted: each outcome is a line of ``FOLDER/outcomes.jsonl``. ``cases`` runs the situations
+that people report (``cases.py``) and prints the truth beside the answer. Both end with status 1
+where something is not true.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "localisation")]
+
+from vetted_truth.cases import cases_in, run_case, shown, wrong_with  # noqa: E402
+from vetted_truth.pairs import KINDS  # noqa: E402
+from vetted_truth.running import Runs, run_all  # noqa: E402
+
+
+def table(lines: Sequence[dict[str, Any]]) -> str:
+    """Counts by the kind of output, and each failure in a line."""
+    heads = ("pairs", "asked", "wrong", "figures", "errors", "other", "blamed", "seconds")
+    told = [f"{'output':<20}" + "".join(f"{head:>10}" for head in heads)]
+    kinds = [kind for kind in KINDS if any(line["kind"] == kind for line in lines)]
+    for kind in (*kinds, "all"):
+        chosen = [line for line in lines if kind in ("all", line["kind"])]
+        blame = [line["blamed"] for line in chosen if line["blamed"] is not None]
+        known = ("verdict", "figure", "traceback", "dead end", "repair", "status")
+        counts = [
+            len(chosen),
+            sum(bool(line["asked"]) for line in chosen),
+            _having(chosen, ("verdict", "repair")),
+            _having(chosen, ("figure",)),
+            _having(chosen, ("traceback", "dead end", "status", "asks")),
+            sum(any(not f.startswith(known) for f in line["failures"]) for line in chosen),
+            f"{sum(blame)}/{len(blame)}",
+            f"{sum(line['seconds'] for line in chosen) / max(1, len(chosen)):.1f}",
+        ]
+        told.append(f"{kind:<20}" + "".join(f"{count:>10}" for count in counts))
+    for line in lines:
+        for text in (*line["failures"], *(f"({note})" for note in line["notes"])):
+            told.append(f"{_named(line)}: {text}")
+    return "\n".join(told)
+
+
+def _having(lines: Sequence[dict[str, Any]], starts: tuple[str, ...]) -> int:
+    return sum(any(f.startswith(starts) for f in line["failures"]) for line in lines)
+
+
+def _named(line: dict[str, Any]) -> str:
+    labels = ", labels" if line["labelled"] else ""
+    made = f"{line['kind']} of {line['input_kind']}, {line['form']}, {line['damage']}{labels}"
+    return f"{line['number']:04d} ({made})"
+
+
+def run_cases(folder: Path, work: Path, asterism: Path, only: str | None) -> int:
+    """Run the cases, and print the truth beside the answer."""
+    if not folder.is_dir():
+        print(f"there is no folder {folder}: its cases are skipped")
+        return 0
+    names = [name for name in cases_in(folder) if only in (None, name[:2])]
+    wrong = 0
+    for name in names:
+        ran = run_case(folder, name, work, asterism)
+        print(shown(ran), flush=True)
+        wrong += bool(wrong_with(ran))
+    print(f"{len(names) - wrong} of {len(names)} are right")
+    return int(wrong > 0)
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("command", choices=("run", "table", "make", "cases"))
+    parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--number", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--only", choices=list(KINDS))
+    parser.add_argument("--jobs", type=int, default=1, choices=(1, 2))
+    parser.add_argument("--asterism", default=shutil.which("asterism"))
+    parser.add_argument("--keep", action="store_true", help="keep the projects")
+    parser.add_argument("--cases", type=Path, help="the folder of the cases")
+    parser.add_argument("--case", help="a case's number, else all are run")
+    chosen = parser.parse_args()
+    work = chosen.work.resolve()
+    if chosen.command == "cases":
+        return run_cases(chosen.cases.resolve(), work, Path(chosen.asterism), chosen.case)
+    runs = Runs(work, chosen.seed, chosen.asterism, chosen.keep)
+    if chosen.command == "make":
+        print(json.dumps(runs.pair(chosen.number), indent=1))
+        return 0
+    lines = []
+    if chosen.command == "table":
+        lines = [line for _, line in sorted(runs.known().items())]
+    else:
+        for line in run_all(runs, chosen.pairs, chosen.only, chosen.jobs):
+            lines.append(line)
+            said = "; ".join(line["failures"]) or line["word"]
+            print(f"{_named(line)}: {said} ({line['seconds']:.0f} s)", flush=True)
+    print(table(lines))
+    return int(any(line["failures"] for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

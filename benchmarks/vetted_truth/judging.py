@@ -1,0 +1,184 @@
+"""Whether what ``asterism vet`` said of a pair is true."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from vetted_truth.answers import answers
+from vetted_truth.counting import ROLES, by_role, renamed
+from vetted_truth.recounting import deviations
+
+#: Verdicts by the status of ``--exit-code``.
+WORDS = {
+    0: "ship",
+    3: "ship with the repair",
+    4: "do not ship",
+    5: "not enough inputs to say",
+}
+
+
+@dataclass
+class Outcome:
+    """What came of one pair.
+
+    Attributes:
+        status: of the command that gave a verdict, or of the last that did not.
+        word: the verdict; empty where there is none.
+        asked: flags that were given after the program had named them.
+        failures: what is not true, a line each.
+        notes: what is worth knowing and no failure.
+        blamed: whether the damaged node is named first; None where there is none to name.
+        seconds: of all commands together.
+    """
+
+    status: int
+    word: str = ""
+    asked: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    blamed: bool | None = None
+    seconds: float = 0.0
+
+
+def judge(
+    truth: dict[str, Any], certificate: dict[str, Any], folder: Path, repaired: Path
+) -> Outcome:
+    """Compare a certificate with the truth.
+
+    Args:
+        truth: of the pair.
+        certificate: what the command printed.
+        folder: the pair's.
+        repaired: the repaired file, which may be missing.
+    """
+    word = certificate["verdict"]["word"]
+    outcome = Outcome(status=0, word=word)
+    try:
+        _verdict(truth, certificate, outcome)
+        _figures(truth, certificate, folder, outcome)
+        _blame(truth, certificate, outcome)
+    except (KeyError, TypeError) as lacking:
+        outcome.failures.append(f"figure: the certificate is of another form: {lacking!r}")
+    if word == "ship with the repair":
+        _repair(truth, folder, repaired, outcome)
+    return outcome
+
+
+def _verdict(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcome) -> None:
+    word = outcome.word
+    wrong = f"{truth['clearly_differ']} of {truth['total']} differ clearly"
+    if truth["lost_in_half"]:
+        wrong += f", {truth['lost_in_half']} of 24 have no finite answer in half precision"
+    if truth["must_not_ship"] and word == "ship":
+        outcome.failures.append(f"verdict: ship, and {wrong}")
+    if truth["count_decides"] and word == "not enough inputs to say":
+        outcome.failures.append(f"verdict: not enough inputs to say, and {wrong}")
+    if not truth["must_not_reject"] or word == "ship":
+        return
+    criteria = certificate["verdict"]["criteria"]
+    unmet = [c for c in criteria if c["met"] is False]
+    if word != "do not ship":
+        outcome.notes.append(f"undecided, and {truth['clearly_same']} are the same")
+    elif all("flip" in c["name"] for c in unmet):
+        outcome.notes.append("do not ship, by flips under natural changes alone")
+    else:
+        told = f"{truth['clearly_same']} of {truth['total']} are the same"
+        outcome.failures.append(f"verdict: do not ship, and {told}")
+
+
+def _figures(
+    truth: dict[str, Any], certificate: dict[str, Any], folder: Path, outcome: Outcome
+) -> None:
+    told, chosen = certificate["measured"]["agreement"], _comparison_of(certificate)
+    _expect(outcome, "inputs counted", told["differ"]["total"], truth["total"])
+    _expect(outcome, "inputs without an answer", told["lost"], truth["no_answer"])
+    wrong = _wrong_comparisons(truth, chosen)
+    if wrong:
+        outcome.failures.append(f"comparison: {wrong}")
+    else:
+        counted = _recounted(truth, chosen, folder)
+        if counted is None:
+            outcome.notes.append(f"figures of {chosen['kind']} are not counted here")
+        else:
+            _expect(outcome, f"deviations by {chosen['kind']}", told["differ"]["count"], counted)
+    if truth["accuracy"] is not None:
+        given = [share["count"] for share in told["accuracy"]]
+        _expect(outcome, "right answers", given, truth["accuracy"])
+
+
+def _comparison_of(certificate: dict[str, Any]) -> dict[str, Any]:
+    return dict(yaml.safe_load(certificate["parameters"])["comparison"])
+
+
+def _wrong_comparisons(truth: dict[str, Any], chosen: dict[str, Any]) -> str:
+    """Outputs that are compared as something that they are not."""
+    right = truth["comparisons"]
+    if chosen["kind"] == "together":
+        told = {part["output"]: part["kind"] for part in chosen["options"]["outputs"]}
+    else:
+        told = dict.fromkeys(right, chosen["kind"])
+    pairs = [(name, told.get(name, "nothing")) for name in right]
+    bad = [f"{kind} of {truth['roles'][n]}" for n, kind in pairs if kind not in right[n]]
+    return ", ".join(bad)
+
+
+def _expect(outcome: Outcome, what: str, told: Any, counted: Any) -> None:
+    if told != counted:
+        outcome.failures.append(f"figure: {what}: {told} is said, {counted} is counted")
+
+
+def _recounted(truth: dict[str, Any], chosen: dict[str, Any], folder: Path) -> int | None:
+    """Deviations by the comparison that the certificate names; None: not known here."""
+    with np.load(folder / "given.npz") as arrays:
+        feed = dict(arrays)
+    roles = {name: role for name, role in truth["roles"].items() if role in ROLES}
+    sides = [answers(folder / truth[k], feed) for k in ("original", "compressed")]
+    f, g = (renamed(truth["roles"], side) for side in sides)
+    counted = deviations(chosen, roles, f, g)
+    return None if counted is None else int(counted.sum())
+
+
+def _blame(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcome) -> None:
+    """Whether the damaged node comes first; only where the damage makes a difference."""
+    if not truth["node"] or truth["clearly_differ"] < truth["total"] / 10:
+        return
+    blamed = [entry["node"] for entry in certificate["repair"].get("blamed", ())]
+    if not blamed:
+        why = certificate["repair"].get("reason", "")
+        outcome.notes.append(f"no blame ({why[:120]})")
+    outcome.blamed = bool(blamed) and _named(truth["node"], blamed[0])
+    if blamed and not outcome.blamed:
+        outcome.notes.append(f"{blamed[0]} is blamed, and {truth['node']} is damaged")
+
+
+def _named(node: str, blamed: str) -> bool:
+    """Whether a node is meant.
+
+    Converters put the layer's name into a longer one, ``functional_1/first_1_2/Relu``, and call the
+    last layer by the call.
+    """
+    parts = {re.sub(r"(_\d+)+$", "", part) for part in re.split(r"[/;:]", blamed)}
+    is_last = "StatefulPartitionedCall" in parts and node not in ("first", "second")
+    return blamed == node or (node[0] != "/" and (node in parts or is_last))
+
+
+def _repair(truth: dict[str, Any], folder: Path, repaired: Path, outcome: Outcome) -> None:
+    """Count a repaired file's deviations on inputs that nobody but this has seen."""
+    if not repaired.exists():
+        outcome.failures.append("repair: there is no repaired file")
+        return
+    with np.load(folder / "fresh.npz") as arrays:
+        feed = dict(arrays)
+    if repaired.suffix != Path(truth["original"]).suffix:
+        outcome.notes.append("the repaired file is of another format and is not counted")
+        return
+    f, g = answers(folder / truth["original"], feed), answers(repaired, feed)
+    off = int(by_role(truth["roles"], f, g).clearly_differs.sum())
+    if off > 0.06 * len(f):
+        outcome.failures.append(f"repair: {off} of {len(f)} fresh inputs differ clearly")

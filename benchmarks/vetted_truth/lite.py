@@ -1,0 +1,250 @@
+"""Originals of Keras and their LiteRT files, whole in 8 bits or with 8-bit weights."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vetted_truth.fitting import logistic, ridge
+from vetted_truth.heads import Output
+from vetted_truth.items import CLASSES, FEATURES, PICTURE, SOUND, Items
+from vetted_truth.networks import PREPROCESSING, Array
+from vetted_truth.originals import Asked, Original, drawn, preprocessing_of, with_labels
+
+#: Kinds of output, kinds of inputs and damage that these files are made with.
+KINDS = (
+    "softmax",
+    "logits",
+    "sigmoids",
+    "sigmoid",
+    "number",
+    "numbers",
+    "label map",
+    "several outputs",
+)
+INPUTS = ("images", "sound", "tensors")
+DAMAGE = ("none", "pruned", "swapped channels", "wrong axis", "constant", "scale", "zero point")
+FORMS = ("lite int8", "lite weights")
+
+
+def lite_original(asked: Asked, rng: np.random.Generator) -> Original:
+    """An original of Keras."""
+    import keras
+
+    labelled = with_labels(asked.kind, rng)
+    preprocessing = preprocessing_of(asked, labelled, rng)
+    items = drawn(asked, 600, rng)
+    given, features = _body(asked.inputs, asked.kind, items, preprocessing, rng)
+    values = keras.Model(given, features).predict(lite_feed(items, preprocessing), verbose=0)
+    heads = _heads(asked.kind, features, values, items, rng)
+    model = keras.Model(given, [tensor for tensor, _ in heads])
+    outputs = [output for _, output in heads]
+    return Original(model, outputs, items, given.name, preprocessing, labelled)
+
+
+def lite_feed(items: Items, preprocessing: str) -> Array:
+    """Items as these models take them: the channels of pictures are last."""
+    if items.kind == "images":
+        return np.asarray(PREPROCESSING[preprocessing](items.values * 1.0), np.float32)
+    return items.values
+
+
+def _body(
+    inputs: str, kind: str, items: Items, preprocessing: str, rng: np.random.Generator
+) -> tuple[Any, Any]:
+    from keras import Input, layers
+
+    if inputs == "images":
+        given = Input((PICTURE, PICTURE, 3), name="images")
+        few = lite_feed(items[:200], preprocessing)
+        mean, spread = few.mean((0, 1, 2)), few.std((0, 1, 2))
+        weight = rng.normal(0, 1, (3, 3, 3, 16)) * 2 / np.sqrt(27) / spread.reshape(1, 1, 3, 1)
+        bias = rng.normal(0, 0.3, 16) - (weight * mean.reshape(1, 1, 3, 1)).sum((0, 1, 2))
+        x = _layer(
+            layers.Conv2D(16, 3, padding="same", activation="relu", name="first"),
+            given,
+            weight,
+            bias,
+        )
+        stride = 1 if kind == "label map" else 2
+        weight = rng.normal(0, np.sqrt(2 / 144), (3, 3, 16, 24))
+        second = layers.Conv2D(24, 3, stride, padding="same", activation="relu", name="second")
+        x = _layer(second, x, weight, rng.normal(0, 0.2, 24))
+        return given, x if kind == "label map" else layers.GlobalAveragePooling2D()(x)
+    if inputs == "sound":
+        given = Input((SOUND,), name="waveform")
+        at = np.arange(64)[:, np.newaxis] / 16000
+        pitches = np.geomspace(300, 3000, 12)
+        waves = [np.sin(2 * np.pi * pitches * at), np.cos(2 * np.pi * pitches * at)]
+        weight = np.concatenate([*waves, *(-w for w in waves)], axis=1)[:, np.newaxis] / 16
+        x = layers.Reshape((SOUND, 1))(given)
+        first = layers.Conv1D(48, 64, 25, activation="relu", name="first")
+        x = _layer(first, x, weight, rng.normal(-0.1, 0.02, 48))
+        second = layers.Conv1D(32, 1, activation="relu", name="second")
+        weight = rng.normal(0, np.sqrt(2 / 48), (1, 48, 32))
+        x = _layer(second, x, weight, rng.normal(0, 0.2, 32))
+        return given, layers.GlobalAveragePooling1D()(x)
+    given = Input((FEATURES,), name="features")
+    x, wide = given, FEATURES
+    for name in ("first", "second"):
+        weight = rng.normal(0, np.sqrt(2 / wide), (wide, 32))
+        x = _layer(
+            layers.Dense(32, activation="relu", name=name), x, weight, rng.normal(0, 0.3, 32)
+        )
+        wide = 32
+    return given, x
+
+
+def _layer(layer: Any, x: Any, weight: Array, bias: Array) -> Any:
+    y = layer(x)
+    layer.set_weights([weight.astype(np.float32), bias.astype(np.float32)])
+    return y
+
+
+def _heads(
+    kind: str, features: Any, values: Array, items: Items, rng: np.random.Generator
+) -> list[tuple[Any, Output]]:
+    from keras import layers
+
+    def dense(fit: tuple[Array, Array], activation: str | None, name: str) -> Any:
+        return _layer(layers.Dense(len(fit[1]), activation=activation, name=name), features, *fit)
+
+    plain = bool(rng.random() < 0.5)
+    labels, amount = items.labels, items.facts.get("amount")
+    x = values.astype(np.float64)
+    if kind == "label map":
+        rows = x.reshape(-1, x.shape[-1])
+        chosen = rng.permutation(len(rows))[:20_000]
+        targets = np.eye(3)[items.facts["map"].reshape(-1)[chosen]]
+        weight, bias = logistic(rows[chosen], targets, softmax=True, steps=150)
+        head = layers.Conv2D(3, 1, activation="softmax", name="output" if plain else "mask")
+        sizes = [PICTURE, PICTURE, 3]
+        y = _layer(head, features, weight[np.newaxis, np.newaxis], bias)
+        return [(y, Output(head.name, "map", sizes))]
+    assert amount is not None
+    classes = logistic(x, np.eye(CLASSES)[labels], softmax=True)
+    if kind in ("softmax", "logits", "several outputs"):
+        name = "output" if plain else "logits" if kind == "logits" else "probabilities"
+        y = dense(classes, None if kind == "logits" else "softmax", name)
+        made = [(y, Output(name, "classes", [CLASSES]))]
+        if kind == "several outputs":
+            name = "output_1" if plain else "amount"
+            y = dense(ridge(x, 100 * amount), None, name)
+            made.append((y, Output(name, "numbers", [1])))
+        return made
+    if kind in ("number", "numbers"):
+        targets = 100 * amount
+        if kind == "numbers":
+            columns = [
+                amount,
+                10 * (labels[:, None] % 2) + amount,
+                5 * (labels[:, None] < 2) - amount,
+            ]
+            targets = np.column_stack(columns)
+        name = "output" if plain else "coordinates" if kind == "numbers" else "amount"
+        return [(dense(ridge(x, targets), None, name), Output(name, "numbers", [targets.shape[1]]))]
+    columns = [labels % 2, labels // 2, labels > 0, amount[:, 0] > np.median(amount)]
+    wanted = np.column_stack(columns) if kind == "sigmoids" else labels[:, np.newaxis] < 2
+    name = "output" if plain else "scores" if kind == "sigmoids" else "probability"
+    y = dense(logistic(x, wanted * 1.0, softmax=False), "sigmoid", name)
+    role = "several" if kind == "sigmoids" else "one"
+    return [(y, Output(name, role, [wanted.shape[1]]))]
+
+
+def converted(model: Any, form: str, rows: Array, whole: bool) -> bytes:
+    """A LiteRT file: ``float``, ``lite int8`` or ``lite weights``.
+
+    Args:
+        model: of Keras.
+        form: see above.
+        rows: what ranges are measured on.
+        whole: inputs and outputs of 8 bits too.
+    """
+    import tensorflow as tf
+
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    if form != "float":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if form == "lite int8":
+        converter.representative_dataset = lambda: ([rows[i : i + 1]] for i in range(100))
+        if whole:
+            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+            converter.inference_input_type = converter.inference_output_type = tf.int8
+    with contextlib.redirect_stdout(io.StringIO()):  # it lists what it saved on its way
+        return bytes(converter.convert())
+
+
+def weighted_layers(model: Any) -> list[Any]:
+    """The layers with weights, the last ones last."""
+    return [layer for layer in model.layers if layer.get_weights()]
+
+
+def damaged_layer(model: Any, kind: str, rng: np.random.Generator) -> tuple[Any, str]:
+    """A copy of a model of Keras with one layer's weights cut, shifted or 0; its name."""
+    import keras
+
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    layers = weighted_layers(copy)
+    layer = layers[-1] if kind == "constant" else layers[int(rng.integers(len(layers)))]
+    weight, *rest = layer.get_weights()
+    if kind == "pruned":
+        weight = np.where(np.abs(weight) < np.quantile(np.abs(weight), 0.9), 0, weight)
+    elif kind == "constant":
+        weight = np.zeros_like(weight)
+    elif kind == "swapped channels":
+        weight = np.roll(weight, int(rng.integers(1, 3)), axis=-2 if layer is layers[-1] else -1)
+    elif kind == "wrong axis":
+        weight = weight.T.reshape(weight.shape)
+    layer.set_weights([weight, *rest])
+    return copy, layer.name
+
+
+def damaged_file(content: bytes, kind: str, rng: np.random.Generator) -> tuple[bytes, str]:
+    """A copy of a file with another scale or zero point of one weight, and its layer's name."""
+    import flatbuffers
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    model = schema.ModelT.InitFromPackedBuf(bytearray(content), 0)
+    graph = model.subgraphs[0]
+    weights = [
+        tensor
+        for tensor in graph.tensors
+        if tensor.type == schema.TensorType.INT8
+        and tensor.quantization is not None
+        and tensor.quantization.scale is not None
+        and model.buffers[tensor.buffer].data is not None
+        and len(tensor.shape) > 1
+        and tensor.name.count(b"/") > 1
+    ]
+    if not weights:
+        return content, ""
+    tensor = weights[int(rng.integers(len(weights)))]
+    scale = np.asarray(tensor.quantization.scale, np.float32)
+    if kind == "scale":
+        tensor.quantization.scale = scale * np.float32(4)
+    else:
+        data = np.asarray(model.buffers[tensor.buffer].data).view(np.int8).astype(int)
+        shifted = np.clip(data + 48, -127, 127).astype(np.int8)
+        model.buffers[tensor.buffer].data = shifted.view(np.uint8)
+    builder = flatbuffers.Builder(len(content))
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output()), layer_of(tensor.name.decode())
+
+
+def layer_of(tensor: str) -> str:
+    """The layer that a tensor belongs to: ``functional_1/first_1/convolution`` is of ``first``."""
+    return re.sub(r"(_\d+)+$", "", tensor.split("/")[-2])
+
+
+def write_original(model: Any, path: Path, rows: Array) -> None:
+    """A ``.keras`` file, or a float ``.tflite`` file."""
+    if path.suffix == ".keras":
+        model.save(path)
+    else:
+        path.write_bytes(converted(model, "float", rows, whole=False))

@@ -1,0 +1,334 @@
+"""Whether the original's own values fit the range of the 16-bit numbers of its compressed file.
+
+On a processor ONNX Runtime computes many nodes of such a file in 32 bits, so that its answers do
+not show what a device does that computes in 16. So the original's tensors are looked at instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError, reading
+from asterism.localisation.graph import Graph, ordered
+from asterism.localisation.qoperators import without_constant_nodes
+from asterism.localisation.reading import with_outputs
+from asterism.localisation.running import FilledRun, Run, Session, first_call
+from asterism.models.foreign.onnx_files import read_onnx
+from asterism.vetting.rounded_graphs import rounded
+from asterism.vetting.runtime_types import RanOtherwise, ran_otherwise
+
+Array = NDArray[Any]
+Rows = NDArray[np.bool_]
+_NAMES = onnx.TensorProto.DataType.Name
+
+
+@dataclass(frozen=True)
+class _Half:
+    """A type of 16 bits: its largest number, and from where numbers become infinite or 0."""
+
+    largest: float
+    infinite: float
+    zero: float
+
+
+_HALVES = {
+    "float16": _Half(65504.0, 65520.0, 2.0**-25),
+    "bfloat16": _Half((2 - 2.0**-7) * 2.0**127, (2 - 2.0**-8) * 2.0**127, 2.0**-134),
+}
+#: Types whose values may be beyond these.
+_WIDER = ("float", "double")
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A tensor of the original with a value that the compressed file's type does not hold.
+
+    Attributes:
+        tensor: its name in the original.
+        node: name of the original's node that makes it.
+        operator: that node's type.
+        type: that the compressed file has it in: ``float16`` or ``bfloat16``.
+        limit: the largest number of that type.
+        largest: the largest finite magnitude, on the given inputs.
+        inputs: on how many of them it is beyond the limit.
+    """
+
+    tensor: str
+    node: str
+    operator: str
+    type: str
+    limit: float
+    largest: float
+    inputs: int
+
+
+@dataclass(frozen=True)
+class LostConstant:
+    """A constant of the original that is infinite or 0 in the compressed file.
+
+    Attributes:
+        tensor: its name.
+        value: one of the original's values.
+        becomes: ``inf``, ``-inf`` or ``0``.
+        count: how many values do.
+    """
+
+    tensor: str
+    value: float
+    becomes: str
+    count: int
+
+
+@dataclass(frozen=True)
+class HalfPrecision:
+    """What a file in 16-bit numbers says, beside what the original computes and what ran here.
+
+    Attributes:
+        types: of 16 bits that the file has tensors of.
+        tensors: how many such tensors were compared with the original's.
+        unmatched: how many have no counterpart in the original.
+        inputs: how many the original was run on.
+        inputs_beyond: on how many of these a tensor is beyond the range.
+        unanswered: on how many a device that rounds after each node gives no finite answer; None
+            where that is not known.
+        beyond: the tensors, in the order in which they are computed.
+        constants: that are lost.
+        ran_otherwise: nodes that ONNX Runtime does not compute here as the file says.
+    """
+
+    types: tuple[str, ...]
+    tensors: int
+    unmatched: int
+    inputs: int
+    inputs_beyond: int
+    unanswered: int | None
+    beyond: tuple[Beyond, ...]
+    constants: tuple[LostConstant, ...]
+    ran_otherwise: tuple[RanOtherwise, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value."""
+        return asdict(self)
+
+
+def half_precision(original: Path, compressed: Path, runs: Sequence[Run]) -> HalfPrecision | None:
+    """Compare the original's tensors with the range of the types that its compressed file has.
+
+    A tensor counts where the compressed file's own value, rounded after each node, is not finite
+    either: a mask of -3.4e38 that the file has as -10,000 does no harm. Where the file cannot be
+    rounded so, the original's value decides. Memory holds the tensors of one call. Tensors are
+    matched by their names, else by the name of the node that makes them.
+
+    Args:
+        original: an ONNX file, in 32 bits.
+        compressed: an ONNX file.
+        runs: of the original.
+
+    Returns:
+        What was found; None where the compressed file has no tensor of 16 bits.
+
+    Raises:
+        UserError: a file cannot be read, or the original cannot run.
+    """
+    first, second = (_graph(path) for path in (original, compressed))
+    types = half_tensors(second)
+    if not types:
+        return None
+    matched = dict(_matched(first, second, types))
+    session = Session(with_outputs(first.model, list(matched)), str(original), optimised=False)
+    wide = {t: other for t, other in matched.items() if session.output_types[t] in _WIDER}
+    sums = {tensor: _Sum(_HALVES[types[other]]) for tensor, other in wide.items()}
+    rows = {tensor: np.concatenate(beyond) for tensor, beyond in _rows(session, runs, sums).items()}
+    wide = {tensor: other for tensor, other in wide.items() if rows[tensor].any()}
+    unanswered = None
+    with suppress(UserError):
+        infinite, unanswered = _infinite(second, types, str(compressed), runs, wide, first)
+        rows |= {tensor: rows[tensor] & infinite[tensor] for tensor in wide}
+    beyond = [t for t in sorted(wide, key=lambda t: first.maker[t]) if rows[t].any()]
+    count = sum(_items(run) for run in runs)
+    return HalfPrecision(
+        tuple(sorted(set(types.values()))),
+        len(sums),
+        len(types) - len(matched),
+        count,
+        int(np.any([np.zeros(count, np.bool_), *(rows[t] for t in beyond)], axis=0).sum()),
+        unanswered,
+        tuple(_beyond(first, t, types[wide[t]], sums[t].largest, rows[t]) for t in beyond),
+        tuple(_lost_constants(first, second)),
+        _ran_otherwise(compressed, types),
+    )
+
+
+@dataclass
+class _Sum:
+    """The largest value of a tensor, over values that come in parts."""
+
+    half: _Half
+    largest: float = 0.0
+
+    def add(self, values: Array, rows: int) -> Rows:
+        """Take in the values of a call; on which of its items one is beyond the range."""
+        sizes = np.abs(np.where(np.isfinite(values), values, 0))
+        if sizes.size:
+            self.largest = max(self.largest, float(sizes.max()))
+        return _by_item(sizes >= self.half.infinite, rows)
+
+
+def _by_item(values: Array, rows: int) -> Rows:
+    """On which items of a call something holds; on all where the values are not of items."""
+    if values.ndim and len(values) == rows:
+        return np.asarray(values.reshape(rows, -1).any(axis=1))
+    return np.full(rows, bool(values.any()))
+
+
+def _items(run: Run) -> int:
+    return run.items if isinstance(run, FilledRun) else _size(run)
+
+
+def _size(run: Run) -> int:
+    return len(next(iter(first_call(run).values())))
+
+
+def _rows(session: Session, runs: Sequence[Run], sums: dict[str, _Sum]) -> dict[str, list[Rows]]:
+    """On which items of each run the original's tensors are beyond the range."""
+    found: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in sums}
+    for run in runs:
+        beyond = {tensor: np.zeros(_size(run), np.bool_) for tensor in sums}
+        for values in session.calls(run):
+            for tensor, total in sums.items():
+                beyond[tensor] |= total.add(values[tensor], _size(run))
+        for tensor in sums:
+            found[tensor].append(beyond[tensor][: _items(run)])
+    return found
+
+
+def _infinite(
+    graph: Graph,
+    types: Mapping[str, str],
+    name: str,
+    runs: Sequence[Run],
+    wanted: Mapping[str, str],
+    original: Graph,
+) -> tuple[dict[str, Rows], int]:
+    """On which items tensors are not finite where the file is rounded, and its answers' number.
+
+    Raises:
+        UserError: the file cannot be rounded or run.
+    """
+    model = with_outputs(rounded(graph, types), list(wanted.values()))
+    session = Session(model, f"{name}, rounded after each node", optimised=False)
+    states = dict(zip(original.outputs, graph.outputs, strict=True))
+    found: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in wanted}
+    unanswered = 0
+    for run in runs:
+        looked_at = {**wanted, **{f":{i}": output for i, output in enumerate(graph.outputs)}}
+        rows = {tensor: np.zeros(_size(run), np.bool_) for tensor in looked_at}
+        for values in session.calls(run, states):
+            for tensor, own in looked_at.items():
+                if values[own].dtype.kind == "f":
+                    rows[tensor] |= _by_item(~np.isfinite(values[own]), _size(run))
+        for tensor in wanted:
+            found[tensor].append(rows[tensor][: _items(run)])
+        answers = [rows[tensor] for tensor in looked_at if tensor not in wanted]
+        unanswered += int(np.any(answers, axis=0)[: _items(run)].sum())
+    return {tensor: np.concatenate(parts) for tensor, parts in found.items()}, unanswered
+
+
+def _graph(path: Path) -> Graph:
+    model = read_onnx(path)
+    with reading(str(path)):
+        without_constant_nodes(model)
+        order = ordered(model.graph.node)
+        nodes = [model.graph.node[index] for index in order]  # converters leave them unsorted
+        copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+        del model.graph.node[:]
+        model.graph.node.extend(copies)
+        return Graph(model)
+
+
+def half_tensors(graph: Graph) -> dict[str, str]:
+    """The tensors of 16 bits that depend on an input, with their types, as the file says them."""
+    inferred = onnx.shape_inference.infer_shapes(graph.model).graph
+    values = [*inferred.value_info, *inferred.input, *inferred.output]
+    named = {v.name: _NAMES(v.type.tensor_type.elem_type).lower() for v in values}
+    return {n: named[n] for n in graph.maker if n in graph.varying and named.get(n) in _HALVES}
+
+
+def _matched(
+    original: Graph, compressed: Graph, types: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The original's tensors with their counterparts in the compressed file."""
+    nodes = {node.name: node for node in original.nodes if node.name}
+    for tensor in types:
+        if tensor in original.maker:
+            yield tensor, tensor
+            continue
+        maker = compressed.maker_of(tensor)
+        node = nodes.get(maker.name)
+        place = list(maker.output).index(tensor)
+        if node is not None and node.op_type == maker.op_type and place < len(node.output):
+            yield node.output[place], tensor
+
+
+def _beyond(graph: Graph, tensor: str, kind: str, largest: float, rows: Rows) -> Beyond:
+    index, limit = graph.maker[tensor], _HALVES[kind].largest
+    name, operator = graph.name_of(index), graph.nodes[index].op_type
+    return Beyond(tensor, name, operator, kind, limit, largest, int(rows.sum()))
+
+
+def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RanOtherwise, ...]:
+    """None where ONNX Runtime cannot open the file: nothing ran."""
+    with suppress(UserError):
+        return tuple(ran_otherwise(path, types))
+    return ()
+
+
+def _lost_constants(original: Graph, compressed: Graph) -> Iterator[LostConstant]:
+    """Constants under one name in both files; what the compressed one holds is what counts."""
+    for name in original.constants:
+        ours, theirs = original.value(name), compressed.value(name)
+        if ours is None or theirs is None or ours.shape != theirs.shape:
+            continue
+        if ours.dtype.kind != "f":
+            continue
+        given, became = np.atleast_1d(ours.astype(np.float64)), np.atleast_1d(theirs)
+        became = became.astype(np.float64)
+        infinite = np.isfinite(given) & ~np.isfinite(became)
+        zero = (given != 0) & (became == 0)
+        if infinite.any():
+            value = float(given[infinite][0])
+            told = "-inf" if value < 0 else "inf"
+            yield LostConstant(name, value, told, int(infinite.sum()))
+        if zero.all():  # single small weights are lost without harm, an epsilon is not
+            yield LostConstant(name, float(given[zero][0]), "0", int(zero.sum()))
+
+
+def in_words(found: HalfPrecision) -> list[str]:
+    """One sentence for each thing that a verdict on the file has to say."""
+    told = []
+    if found.unanswered:
+        told.append(
+            f"a device that computes as the file says gives no finite answer on "
+            f"{found.unanswered} of {found.inputs} inputs"
+        )
+    for one in found.beyond:
+        told.append(
+            f"{one.node} ({one.operator}) gives {one.largest:.4g} on {one.inputs} of "
+            f"{found.inputs} inputs, and {one.type} ends at {one.limit:.6g}"
+        )
+    for lost in found.constants:
+        told.append(f"the constant {lost.tensor} ({lost.value:.4g}) is {lost.becomes} in the file")
+    if found.ran_otherwise:
+        kinds = sorted({(one.type_in_file, one.type_run) for one in found.ran_otherwise})
+        named = ", ".join(f"{here} instead of {there}" for there, here in kinds)
+        count = len(found.ran_otherwise)
+        told.append(f"ONNX Runtime computed {count} nodes otherwise than the file says: {named}")
+    return told

@@ -6,13 +6,14 @@ import written_graphs
 from onnx import helper
 from written_graphs import constant, value
 
-from asterism.localisation.finer_scales import FinerScales, Precision, observed_values
+from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.hybrids import checked, hybrid
 from asterism.localisation.patches import MICROSOFT
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve
 from asterism.localisation.running import Session, batches
+from asterism.localisation.scales import observed_values
 from asterism.localisation.trials import TrialRunner
 
 RNG = np.random.default_rng(0)

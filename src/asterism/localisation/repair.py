@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.files.artifacts import replacing
-from asterism.localisation.finer_scales import FinerScales, Precision, observed_values
+from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.hybrids import checked, hybrid
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Run, Session, first_call
+from asterism.localisation.scales import observed_values
 from asterism.localisation.tensor_errors import own_noise, tensor_errors
 from asterism.localisation.trials import Deviation, Localisation, Trial, TrialRunner, localise
 

@@ -189,9 +189,9 @@ def test_the_range_of_a_softmax_stays_as_its_kernel_needs_it():
         ],
         [value("x", "n", 8)],
         [value("y", "n", 3)],
-        [constant("w", RNG.normal(0, 0.2, (8, 3)).astype(np.float32))],
+        [constant("w", RNG.normal(0, 0.02, (8, 3)).astype(np.float32))],
     )
-    levels = np.rint(constant_value(match(pair_of(original, original)).opened.original, "w") / 0.01)
+    levels = np.rint(constant_value(match(pair_of(original, original)).opened.original, "w") / 0.001)
     quantise, dequantise = "QuantizeLinear", "DequantizeLinear"
     nodes = [
         helper.make_node(quantise, ["x", "sx", "zx"], ["xq"]),
@@ -208,9 +208,9 @@ def test_the_range_of_a_softmax_stays_as_its_kernel_needs_it():
         "sx": np.float32(1 / 255),
         "zx": np.uint8(0),
         "q": np.clip(levels, -127, 127).astype(np.int8),
-        "sw": np.float32(0.01),
+        "sw": np.float32(0.001),
         "zw": np.int8(0),
-        "sh": np.float32(0.02),
+        "sh": np.float32(0.002),
         "zh": np.uint8(128),
         "sp": np.float32(1 / 256),
     }

@@ -191,7 +191,9 @@ def test_the_range_of_a_softmax_stays_as_its_kernel_needs_it():
         [value("y", "n", 3)],
         [constant("w", RNG.normal(0, 0.02, (8, 3)).astype(np.float32))],
     )
-    levels = np.rint(constant_value(match(pair_of(original, original)).opened.original, "w") / 0.001)
+    levels = np.rint(
+        constant_value(match(pair_of(original, original)).opened.original, "w") / 0.001
+    )
     quantise, dequantise = "QuantizeLinear", "DequantizeLinear"
     nodes = [
         helper.make_node(quantise, ["x", "sx", "zx"], ["xq"]),

@@ -240,7 +240,7 @@ def test_unclipped_ranges_are_those_of_the_values():
     pair = match(pair_of(original(), quantised()))
     feeds = batches({"x": X}, 20)
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
-    changed = FinerScales(pair, observed_values(pair, feeds), clipped=False).applied([gemm])
+    changed = FinerScales(pair, observed_values(pair, feeds), ranges="whole").applied([gemm])
     graph = changed.opened.compressed
     answers = X @ W + B
     low, high = min(0, answers.min()), max(0, answers.max())

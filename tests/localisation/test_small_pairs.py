@@ -22,12 +22,13 @@ from written_graphs import (
 from asterism.core.messages.errors import UserError
 from asterism.localisation import repair
 from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.localising import Budget, _moved_by, localise
 from asterism.localisation.quantised_nodes import match, taken_by
 from asterism.localisation.reading import open_pair, pair_of, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import Difference, Sums, own_noise, tensor_errors
-from asterism.localisation.trials import Budget, Trial, TrialRunner, _moved_by, localise
+from asterism.localisation.trials import Trial, TrialRunner
 
 
 @pytest.fixture(scope="module")
@@ -284,8 +285,8 @@ def test_the_smallest_file_has_the_fewest_floats_then_changes_then_bytes():
     curve = RepairCurve(None, None, files, 0)
     assert curve.smallest(0.9) is files[4]
     assert curve.smallest(0.91) is files[1]
-    assert curve.smallest(0.91, 0.2) is files[1]
-    assert curve.smallest(0.91, 0.19) is None
+    assert curve.smallest(0.91, 2) is files[1]
+    assert curve.smallest(0.91, 1) is None
     assert curve.smallest(0.0) is files[0]
 
 

@@ -185,7 +185,7 @@ def test_as_few_nodes_as_are_enough_get_weights_of_16_bits():
     curve = repair_curve(pair, feeds, difference, 12, most=1, enough=0.9)
     most = max(len(file.finest) for file in curve.files)
     assert most == len(pair.nodes) == 6
-    chosen = curve.smallest(0.9, 0.0)
+    chosen = curve.smallest(0.9, 0)
     assert {pair.nodes[i].name for i in chosen.finest} == {"product2", "product4"}
     assert chosen.size < max(file.size for file in curve.files if len(file.finest) == most)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from onnx import numpy_helper
@@ -59,8 +59,9 @@ class FinerScales:
         pair: the matched pair.
         values: of :func:`observed_values`, which ranges are chosen by.
         precision: how many bits there are.
-        clipped: whether a range of 8 bits may be smaller than that of the values. A smaller one is
-            better for most values, and worse for a model that needs its largest ones.
+        ranges: of outputs of 8 bits: as they are (``kept``), that of the values (``whole``), or
+            maybe a smaller one (``clipped``), which is better for most values, and worse for a
+            model that needs its largest ones.
     """
 
     def __init__(
@@ -69,12 +70,13 @@ class FinerScales:
         values: Mapping[str, Array],
         precision: Precision | None = None,
         *,
-        clipped: bool = True,
+        ranges: Literal["kept", "clipped", "whole"] = "clipped",
     ) -> None:
         self._pair = pair
         self.precision = precision or Precision()
         self._wide = self.precision.outputs > 8
-        self._shares = _ROOM if self._wide else SHARES if clipped else SHARES[:1]
+        self._shares = _ROOM if self._wide else SHARES if ranges == "clipped" else SHARES[:1]
+        self._keeps = ranges == "kept" and not self._wide
         self._graph = pair.opened.compressed
         self._values = values
         self._owner = owners(pair)
@@ -127,7 +129,8 @@ class FinerScales:
         patch = Patch(self._graph, f"finer/{number}")
         for index in node.body:
             self._constants(node, index, patch)
-        self._ranges(node, patch)
+        if not self._keeps:
+            self._ranges(node, patch)
         if self._wide:
             self._divide_ranges(node, patch)
         return patch

@@ -92,10 +92,11 @@ def observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]
     count = sum(number_of_calls(run) for run in runs)
     for values in (call for run in runs for call in session.calls(run)):
         for tensor in tensors:
-            flat = np.asarray(values[tensor], np.float64).reshape(-1)
-            flat = flat[np.isfinite(flat)]
+            flat = np.asarray(values[tensor]).reshape(-1)
+            is_finite = np.isfinite(flat)
+            flat = flat if is_finite.all() else flat[is_finite]
             if flat.size:
                 step = max(1, flat.size * count // _SAMPLE)
-                ends = np.array([flat.min(), flat.max()])
-                parts.setdefault(tensor, []).append(np.concatenate([ends, flat[::step]]))
+                some = [flat.min(keepdims=True), flat.max(keepdims=True), flat[::step]]
+                parts.setdefault(tensor, []).append(np.concatenate(some).astype(np.float64))
     return {tensor: np.concatenate(some) for tensor, some in parts.items()}

@@ -13,6 +13,9 @@ from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FLOATS, Array, Run, Session
 
+#: Values after which no further run is compared.
+_VALUES = 200_000_000
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -42,6 +45,7 @@ class TensorError:
         cumulative: its difference as it is in the compressed graph.
         own: its difference where the quantised node takes the original's tensors; None where no
             quantised node makes it.
+        values: how many it has in a run, on average.
     """
 
     tensor: str
@@ -50,6 +54,7 @@ class TensorError:
     quantised: int | None
     cumulative: Difference
     own: Difference | None
+    values: float
 
 
 @dataclass
@@ -59,23 +64,31 @@ class Sums:
     signal: float = 0.0
     noise: float = 0.0
     largest: float = 0.0
+    values: int = 0
     shapes_differ: bool = field(default=False)
 
     def add(self, wanted: Array, given: Array) -> None:
         """Take in a part of the values; ones of another shape count as infinitely far."""
+        self.values += wanted.size
         if wanted.shape != given.shape:
             self.shapes_differ = True
             return
         if not wanted.size:
             return
-        first, given = np.atleast_1d(wanted.astype(np.float64, copy=False), given)
+        first, given = np.ravel(wanted).astype(np.float64), np.ravel(given)
         with np.errstate(invalid="ignore", over="ignore"):
-            difference = np.abs(first - given)
-            difference[np.isnan(difference)] = math.inf
-            difference[np.equal(first, given)] = 0  # infinities of both
-        self.signal += float(np.sum(np.square(first), where=np.isfinite(first)))
-        self.noise += float(np.square(difference).sum())
-        self.largest = max(self.largest, float(difference.max()))
+            difference = first - given
+            # Not by BLAS, whose threads wait for each other where others use the processors.
+            signal, noise = (float(np.einsum("i,i->", v, v)) for v in (first, difference))
+            if not math.isfinite(signal + noise):
+                difference = np.abs(difference)
+                difference[np.isnan(difference)] = math.inf
+                difference[np.equal(first, given)] = 0  # infinities of both
+                signal = float(np.sum(np.square(first), where=np.isfinite(first)))
+                noise = float(np.square(difference).sum())
+        self.signal += signal
+        self.noise += noise
+        self.largest = max(self.largest, float(difference.max()), -float(difference.min()))
 
     def difference(self) -> Difference:
         """The difference of all parts together."""
@@ -101,6 +114,9 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:
     states: an error in a carried state would turn up in all nodes that follow, in later calls
     also in those before the node that makes it, and would not tell them apart.
 
+    Errors are means over all values of a tensor, so large tensors need few inputs: runs are left
+    out once 200 million values were compared.
+
     Args:
         pair: the matched pair.
         feeds: inputs of runs, by name.
@@ -121,7 +137,11 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:
     own = {tensor: Sums() for tensor in bodies if tensor in cumulative}
     opened = pair.opened
     states = dict(zip(opened.original.outputs, opened.compressed.outputs, strict=True))
+    runs = 0
     for feed in feeds:
+        if sum(sums.values for sums in cumulative.values()) > _VALUES:
+            break
+        runs += 1
         calls = zip(reference.calls(feed), compressed.calls(feed, states), strict=True)
         for values, theirs in calls:
             for tensor in floats:
@@ -130,7 +150,7 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:
                 sums.add(values[tensor], values[bodies[tensor]])
     by_tensor = {t: i for i, node in enumerate(pair.nodes) for t in node.outputs}
     return [
-        _error(pair, tensor, by_tensor.get(tensor), cumulative[tensor], own.get(tensor))
+        _error(pair, tensor, by_tensor.get(tensor), cumulative[tensor], own.get(tensor), runs)
         for tensor in _in_order(pair, floats)
     ]
 
@@ -141,7 +161,12 @@ def _in_order(pair: MatchedPair, tensors: Sequence[str]) -> list[str]:
 
 
 def _error(
-    pair: MatchedPair, tensor: str, quantised: int | None, cumulative: Sums, own: Sums | None
+    pair: MatchedPair,
+    tensor: str,
+    quantised: int | None,
+    cumulative: Sums,
+    own: Sums | None,
+    runs: int,
 ) -> TensorError:
     graph = pair.opened.original
     index = graph.maker.get(tensor)
@@ -152,6 +177,7 @@ def _error(
         quantised,
         cumulative.difference(),
         None if own is None else own.difference(),
+        cumulative.values / max(1, runs),
     )
 
 

@@ -209,7 +209,7 @@ def _grown_beside(points: _Points, finer: _Finer, evaluations: int, most: int | 
 
 
 def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> None:
-    """Find by bisection how few nodes with weights of 16 bits are enough.
+    """Find by bisection how few nodes with weights of 16 bits are enough, to a sixteenth of all.
 
     Nodes are ordered by their own errors where only outputs have 16 bits: these are the errors of
     the weights, since those of outputs are smaller by far.
@@ -219,7 +219,7 @@ def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> Non
     points.spent += 1
     order = sorted(widest.possible, key=lambda i: (-noise[i], i))
     too_few, enough = 0, len(order)
-    while enough - too_few > 1:
+    while enough - too_few > max(1, len(order) // 16):
         size = (too_few + enough) // 2
         points.keep(points.tried(wide, widest.possible, order[:size], widest))
         if points.files[-1].expected >= points.enough:

@@ -22,7 +22,7 @@ from asterism.localisation.running import (
 )
 
 #: Values after which no further run is compared, and those of which memory holds a few copies.
-_VALUES, _ROOM = 200_000_000, 100_000_000
+_VALUES, _ROOM = 100_000_000, 40_000_000
 
 
 @dataclass(frozen=True)

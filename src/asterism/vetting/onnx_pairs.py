@@ -28,7 +28,7 @@ from asterism.vetting.opening import Vetted, beside
 
 #: Items that a candidate graph runs on at a time, and numbers of these at most: all tensors of a
 #: call are held together.
-_BATCH, _NUMBERS = 8, 1_250_000
+_BATCH, _NUMBERS = 8, 400_000
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from asterism.localisation.scales import observed_values
 from asterism.localisation.tensor_errors import own_noise, tensor_errors
 from asterism.localisation.trials import Deviation, Trial, TrialRunner
 
-#: Runs of which the median is a file's latency.
+#: Runs of which the median is a file's latency, at most.
 _TIMED_RUNS = 15
 
 
@@ -357,12 +357,15 @@ class _Points:
 
 
 def latency(content: bytes, run: Run) -> float:
-    """Median seconds of the first call of a run of a file, by one thread, after two to warm up."""
+    """Median seconds of the first call of a run of a file, by one thread.
+
+    Fifteen calls after two to warm up; three at least, where they take more than a second in all.
+    """
     session, feed = Session(content, "the file"), first_call(run)
     for _ in range(2):
         session.run(feed)
-    seconds = []
-    for _ in range(_TIMED_RUNS):
+    seconds: list[float] = []
+    while len(seconds) < _TIMED_RUNS and (len(seconds) < 3 or sum(seconds) < 1):
         started = time.perf_counter()
         session.run(feed)
         seconds.append(time.perf_counter() - started)

@@ -21,6 +21,7 @@ from asterism.localisation.repair import (
     latency,
     repair_curve,
 )
+from asterism.localisation.running import Run
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
@@ -41,8 +42,8 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         params: the pair and the budget.
         seed: the run's seed.
         triggers: ``triggers.npz`` of the search.
-        folder: replaced by ``ranking.csv``, ``tensors.csv``, ``curve.csv`` and, where a file
-            repairs enough, ``repaired.onnx``.
+        folder: replaced by ``ranking.csv``, ``tensors.csv``, ``curve.csv``, ``speed.csv`` and,
+            where a file repairs something, ``repaired.onnx``.
 
     Returns:
         Figures of the repair; ``reason`` says why there is none.
@@ -59,10 +60,11 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
+                chosen = _best(curve, params)
                 _write_tables(curve, pair, cases, temporary)
+                _write_speed(curve, chosen, pair.runs(cases[:1])[0], temporary)
         except UserError as reason:
             return {"reason": str(reason)}
-        chosen = _best(curve, params)
         facts: dict[str, Any] = {
             "quantised_nodes": len(curve.pair.nodes),
             "evaluations": curve.evaluations,
@@ -83,12 +85,9 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         path = temporary / REPAIRED
         chosen.write(path)
         judged = judge(vetted, path, unseen, seed)
-        if _gains_nothing(judged):
+        if reason := _no_gain(judged):
             path.unlink()
-            return facts | {
-                "reason": "the best file takes none of the deviations away on "
-                f"{len(unseen)} inputs that it was not made by"
-            }
+            return facts | {"reason": f"{reason} on {len(unseen)} inputs that it was not made by"}
         facts["sha256"] = digest_of(path)
         return facts | _told(chosen, params) | judged
 
@@ -155,12 +154,15 @@ def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
     return max(within, key=lambda f: (f.gone, -f.error, -len(f.floats)), default=None)
 
 
-def _gains_nothing(judged: dict[str, Any]) -> bool:
-    """Whether a file leaves all deviations on inputs that its repair has not seen."""
+def _no_gain(judged: dict[str, Any]) -> str:
+    """Why a file gains nothing on inputs that its repair has not seen; empty where it does."""
     gone, before = (judged.get(name, {}) for name in ("gone_held_out", "differ_before"))
-    kept = bool(gone.get("total")) and not gone["count"]
+    if gone.get("total") and not gone["count"]:
+        return "the best file takes none of the deviations away"
     after = judged.get("agreement", {}).get("differ", {}).get("count", 0)
-    return kept or bool(before.get("count") and after >= before["count"])
+    if before.get("count") and after >= before["count"]:
+        return "the best file makes as many new deviations as it takes away"
+    return ""
 
 
 def _allowed(curve: RepairCurve, params: VetParams) -> str:
@@ -217,3 +219,18 @@ def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folde
         "milliseconds": [1e3 * latency(file.content, one) for file in curve.files],
     }
     write_table(folder / "curve.csv", pl.DataFrame(points, strict=False))
+
+
+def _write_speed(curve: RepairCurve, chosen: RepairedFile | None, one: Run, folder: Path) -> None:
+    """Bytes and milliseconds of one input, on one thread, of the files that an owner may ship."""
+    import polars as pl
+
+    opened = curve.pair.opened
+    files = {"original": opened.original_file, "compressed": opened.compressed_file}
+    files |= {} if chosen is None else {"repaired": chosen.content}
+    table = {
+        "file": list(files),
+        "bytes": [len(content) for content in files.values()],
+        "milliseconds": [1e3 * latency(content, one) for content in files.values()],
+    }
+    write_table(folder / "speed.csv", pl.DataFrame(table, strict=False))

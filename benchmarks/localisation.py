@@ -44,11 +44,12 @@ from onnx import helper, numpy_helper  # noqa: E402
 from onnxruntime import quantization  # noqa: E402
 from onnxruntime.quantization import qdq_loss_debug  # noqa: E402
 
+from asterism.localisation.localising import localise  # noqa: E402
 from asterism.localisation.quantised_nodes import match  # noqa: E402
 from asterism.localisation.reading import open_pair, pair_of  # noqa: E402
 from asterism.localisation.repair import judged, latency, repair_curve  # noqa: E402
 from asterism.localisation.running import Session, batches  # noqa: E402
-from asterism.localisation.trials import TrialRunner, localise  # noqa: E402
+from asterism.localisation.trials import TrialRunner  # noqa: E402
 from asterism.pairs.entry import read_pair  # noqa: E402
 from asterism.pairs.preparing import prepare  # noqa: E402
 from asterism.vetting.onnx_pairs import opened_as_onnx  # noqa: E402

@@ -10,14 +10,16 @@ from onnxruntime.quantization import quantize_static
 from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.finer_scales import FinerScales, observed_values
+from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import hybrid
+from asterism.localisation.localising import localise
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair, pair_of
 from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
+from asterism.localisation.scales import observed_values
 from asterism.localisation.tensor_errors import Sums, tensor_errors
-from asterism.localisation.trials import TrialRunner, localise
+from asterism.localisation.trials import TrialRunner
 from thinning import every
 
 

@@ -6,15 +6,8 @@ import written_graphs
 from onnx import helper
 from written_graphs import constant, value
 
-from asterism.localisation import finer_scales
-from asterism.localisation.finer_scales import (
-    FinerScales,
-    Precision,
-    _is_dynamic,
-    best_range,
-    by_channel,
-    observed_values,
-)
+from asterism.localisation import scales
+from asterism.localisation.finer_scales import FinerScales, Precision, _is_dynamic
 from asterism.localisation.graph import Graph
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.matching import scale_of
@@ -23,6 +16,7 @@ from asterism.localisation.quantised_nodes import _members, match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.rescaled_biases import _scale
 from asterism.localisation.running import Session, batches
+from asterism.localisation.scales import best_range, by_channel, observed_values
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=(4, 3)).astype(np.float32) * np.float32([1, 5, 0.2])
@@ -246,7 +240,7 @@ def test_unclipped_ranges_are_those_of_the_values():
     pair = match(pair_of(original(), quantised()))
     feeds = batches({"x": X}, 20)
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
-    changed = FinerScales(pair, observed_values(pair, feeds), clipped=False).applied([gemm])
+    changed = FinerScales(pair, observed_values(pair, feeds), ranges="whole").applied([gemm])
     graph = changed.opened.compressed
     answers = X @ W + B
     low, high = min(0, answers.min()), max(0, answers.max())
@@ -256,7 +250,7 @@ def test_unclipped_ranges_are_those_of_the_values():
 
 
 def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
-    monkeypatch.setattr(finer_scales, "_SAMPLE", 40)
+    monkeypatch.setattr(scales, "_SAMPLE", 40)
     pair = match(pair_of(original(), quantised()))
     found = observed_values(pair, batches({"x": X}, 32))
     assert set(found) == {"x", "y"}

@@ -20,7 +20,6 @@ from streaming_networks import (
 )
 from written_graphs import constant, net, value
 
-from asterism.localisation.finer_scales import observed_values
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
@@ -32,6 +31,7 @@ from asterism.localisation.running import (
     first_call,
     number_of_calls,
 )
+from asterism.localisation.scales import observed_values
 from asterism.localisation.tensor_errors import tensor_errors
 from asterism.localisation.trials import TrialRunner
 

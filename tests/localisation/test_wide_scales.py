@@ -6,13 +6,14 @@ import written_graphs
 from onnx import helper
 from written_graphs import constant, value
 
-from asterism.localisation.finer_scales import FinerScales, Precision, observed_values
+from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.hybrids import checked, hybrid
 from asterism.localisation.patches import MICROSOFT
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve
 from asterism.localisation.running import Session, batches
+from asterism.localisation.scales import observed_values
 from asterism.localisation.trials import TrialRunner
 
 RNG = np.random.default_rng(0)
@@ -184,7 +185,7 @@ def test_as_few_nodes_as_are_enough_get_weights_of_16_bits():
     curve = repair_curve(pair, feeds, difference, 12, most=1, enough=0.9)
     most = max(len(file.finest) for file in curve.files)
     assert most == len(pair.nodes) == 6
-    chosen = curve.smallest(0.9, 0.0)
+    chosen = curve.smallest(0.9, 0)
     assert {pair.nodes[i].name for i in chosen.finest} == {"product2", "product4"}
     assert chosen.size < max(file.size for file in curve.files if len(file.finest) == most)
 

@@ -1,40 +1,39 @@
 """Quantising nodes anew: weights by channels, ranges of outputs measured on given inputs.
 
-A node that is repaired so stays a quantised node. Weights get one scale for each output channel,
-``max |w| / (levels - 1)`` symmetrically (Jacob et al., CVPR 2018; Krishnamoorthi, arXiv:1806.08342,
-section 3.1). An output's range is, of the range of its values and of smaller ones, that
-which gives the least mean squared error (Banner et al., NeurIPS 2019, section 3, by search).
+A node that is repaired so stays a quantised node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from onnx import numpy_helper
 
-from asterism.localisation.graph import Graph
+from asterism.localisation.graph import Array, Graph
+from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back
 from asterism.localisation.patches import MICROSOFT, Patch
-from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
-from asterism.localisation.reading import with_outputs
+from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
+from asterism.localisation.reading import PER_CHANNEL_OPSET
 from asterism.localisation.rescaled_biases import rescale_biases
-from asterism.localisation.running import FLOATS, Array, Run, Session, number_of_calls
+from asterism.localisation.scales import SHARES, best_range, by_channel, owners
 
 #: The output channel's axis of a weight in the second place of a node.
-_CHANNELS = {"Conv": 0, "ConvInteger": 0, "ConvTranspose": 1, "MatMul": -1, "MatMulInteger": -1}
+_CHANNELS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
+#: Where operators that quantise by themselves take weights, their scales and their zero points.
+_BY_THEMSELVES = {
+    "DynamicQuantizeLSTM": ((1, 8, 9), (2, 10, 11)),
+    "DynamicQuantizeMatMul": ((1, 2, 3),),
+    "MatMulIntegerToFloat": ((1, 3, 5),),
+}
 #: Integers of 16 bits that one of 8 bits is divided into, so that both ends stay.
 _FINER = 257
 #: Operators whose constants are quantised as a whole.
 _ELEMENTWISE = ("Add", "Sub", "Mul", "Div")
-#: Shares of the measured range that are tried.
-_SHARES = np.concatenate([np.linspace(1, 0.9, 6), np.linspace(0.85, 0.3, 12)])
 #: The range with 16 bits: other inputs have larger values, and one bit costs less than clipping.
 _ROOM = np.array([2.0])
-#: Values of a tensor that a range is chosen by.
-_SAMPLE = 50_000
-_PER_CHANNEL_OPSET = 13
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,9 @@ class FinerScales:
         pair: the matched pair.
         values: of :func:`observed_values`, which ranges are chosen by.
         precision: how many bits there are.
-        clipped: whether a range of 8 bits may be smaller than that of the values. A smaller one is
-            better for most values, and worse for a model that needs its largest ones.
+        ranges: of outputs of 8 bits: as they are (``kept``), that of the values (``whole``), or
+            maybe a smaller one (``clipped``), which is better for most values, and worse for a
+            model that needs its largest ones.
     """
 
     def __init__(
@@ -70,15 +70,16 @@ class FinerScales:
         values: Mapping[str, Array],
         precision: Precision | None = None,
         *,
-        clipped: bool = True,
+        ranges: Literal["kept", "clipped", "whole"] = "clipped",
     ) -> None:
         self._pair = pair
         self.precision = precision or Precision()
         self._wide = self.precision.outputs > 8
-        self._shares = _ROOM if self._wide else _SHARES if clipped else _SHARES[:1]
+        self._shares = _ROOM if self._wide else SHARES if ranges == "clipped" else SHARES[:1]
+        self._keeps = ranges == "kept" and not self._wide
         self._graph = pair.opened.compressed
         self._values = values
-        self._owner = _owners(pair)
+        self._owner = owners(pair)
         self._patches = [self._patch(number) for number in range(len(pair.nodes))]
 
     @property
@@ -128,7 +129,8 @@ class FinerScales:
         patch = Patch(self._graph, f"finer/{number}")
         for index in node.body:
             self._constants(node, index, patch)
-        self._ranges(node, patch)
+        if not self._keeps:
+            self._ranges(node, patch)
         if self._wide:
             self._divide_ranges(node, patch)
         return patch
@@ -143,7 +145,10 @@ class FinerScales:
         if part.op_type == "Gather":
             self._stored(index, 0, 0, self.precision.weights, patch)
             return
-        axis = _CHANNELS.get(part.op_type)
+        if part.op_type in _BY_THEMSELVES:
+            self._own_weights(index, patch)
+            return
+        axis = _CHANNELS.get(plain_operator(part))
         if part.op_type == "Gemm":
             axis = 0 if any(a.name == "transB" and a.i for a in part.attribute) else 1
         wanted = self._pair.constant(index, 1)
@@ -161,9 +166,16 @@ class FinerScales:
         """New values of a quantised constant that a node takes."""
         graph = self._graph
         wanted = self._pair.constant(index, place)
-        if axis >= 0 and graph.opset() < _PER_CHANNEL_OPSET:
-            axis = -1
         dequantise = graph.maker.get(graph.nodes[index].input[place])
+        while dequantise is not None and graph.nodes[dequantise].op_type in MOVES_OF_CONSTANTS:
+            node = graph.nodes[dequantise]
+            before = constant_value(graph, node.input[0])
+            if wanted is None or before is None:
+                return
+            wanted, axis = moved_back(node, wanted, axis, before.shape)
+            dequantise = graph.maker.get(node.input[0])
+        if axis >= 0 and graph.opset() < PER_CHANNEL_OPSET:
+            axis = -1
         if wanted is None or dequantise is None or not np.isfinite(wanted).all():
             return
         stored = graph.value(graph.nodes[dequantise].input[0])
@@ -172,6 +184,25 @@ class FinerScales:
         if stored.shape == wanted.shape and stored.dtype.itemsize == 1:
             dtype = stored.dtype if bits == 8 else np.dtype(np.int16)
             patch.dequantise(dequantise, *by_channel(wanted, axis, dtype), axis)
+
+    def _own_weights(self, index: int, patch: Patch) -> None:
+        """New weights of a node that quantises by itself; 16 bits have no such operator."""
+        part = self._graph.nodes[index]
+        if self._wide:
+            return
+        for place, scale_place, zero_place in _BY_THEMSELVES[part.op_type]:
+            wanted, stored = self._pair.constant(index, place), self._graph.value(part.input[place])
+            if wanted is None or stored is None or not np.isfinite(wanted).all():
+                continue
+            if part.op_type == "DynamicQuantizeLSTM":  # it takes them turned, by directions
+                turned = wanted.transpose(0, 2, 1)
+                sides = [by_channel(side, 1, stored.dtype) for side in turned]
+                found = tuple(np.stack(parts) for parts in zip(*sides, strict=True))
+            else:
+                found = by_channel(wanted, wanted.ndim - 1, stored.dtype)
+            if found[0].shape == stored.shape:
+                places = (place, scale_place, zero_place)
+                patch.replace(index, dict(zip(places, found, strict=True)))
 
     def _integer_weights(
         self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: Patch
@@ -187,7 +218,7 @@ class FinerScales:
             for place, name in enumerate(graph.nodes[i].input)
             if graph.value(name) is not None and _is_dynamic(graph, graph.nodes[i], place)
         ]
-        if stored is None or stored.shape != wanted.shape or len(found) != 1 or len(part.input) < 4:
+        if stored is None or stored.shape != wanted.shape or len(found) != 1:
             return
         values, scale, zero = by_channel(wanted, axis, stored.dtype)
         shape = [1] * wanted.ndim
@@ -213,7 +244,7 @@ class FinerScales:
         inputs = patch.quantised(taken, *best_range(observed, np.uint16, self._shares))
         dtype = np.int8 if self.precision.weights == 8 else np.int16
         weights = patch.stored(str(index), *by_channel(wanted, axis, dtype), axis)
-        operator = part.op_type.removesuffix("Integer")
+        operator = plain_operator(part)
         patch.product(result, operator, part.attribute, (inputs, weights))
 
     def _ranges(self, node: QuantisedNode, patch: Patch) -> None:
@@ -229,13 +260,15 @@ class FinerScales:
                     key = tuple(v.tobytes() for v in values if v is not None)
                     shared.setdefault(key, []).append(tensor)
         for tensors in shared.values():
+            if not self._wide and any(self._is_made_by(tensor, "Softmax") for tensor in tensors):
+                continue  # ONNX Runtime's kernel of integers takes no other scale than 1/256
             quantisers = [i for t in tensors for i in self._pair.tensors[t].quantiser]
             zero = graph.value(graph.nodes[quantisers[0]].input[2])
             assert zero is not None
             observed = np.concatenate([self._values[tensor] for tensor in tensors])
             dtype = np.dtype(np.uint16) if self._wide else zero.dtype
             is_bound = any(self._stands_for_clip(tensor) for tensor in tensors)
-            shares = _SHARES[:1] if self._wide and is_bound else self._shares
+            shares = SHARES[:1] if self._wide and is_bound else self._shares
             scale, point = best_range(observed, dtype, shares)
             for index in quantisers:
                 patch.requantise(index, scale, point)
@@ -263,52 +296,12 @@ class FinerScales:
 
     def _stands_for_clip(self, tensor: str) -> bool:
         """Whether the compressed graph clips a tensor by the range of its quantiser alone."""
-        wanted = self._pair.opened.original.maker_of(tensor)
         given = self._graph.maker_of(self._pair.tensors[tensor].raw)
-        is_clipped = wanted is not None and wanted.op_type == "Clip"
-        return is_clipped and (given is None or given.op_type != "Clip")
+        return self._is_made_by(tensor, "Clip") and (given is None or given.op_type != "Clip")
 
-
-def by_channel(wanted: Array, axis: int, dtype: Any) -> tuple[Array, Array, Array]:
-    """Integers with a symmetric scale for each channel; for all of them, if the axis is below 0.
-
-    Returns:
-        The integers, the scales float32 and the zero points.
-    """
-    limits = np.iinfo(dtype)
-    middle = (int(limits.max) + int(limits.min) + 1) // 2
-    highest = int(limits.max) - middle
-    others = tuple(i for i in range(wanted.ndim) if i != axis)
-    largest = np.abs(wanted).max(axis=others if axis >= 0 else None, keepdims=True)
-    scale = np.where(largest > 0, largest / highest, 1.0).astype(np.float32)
-    levels = np.rint(wanted / scale) + middle
-    values = np.clip(levels, middle - highest, limits.max).astype(dtype)
-    scale = scale.reshape(-1) if axis >= 0 else scale.reshape(())
-    return values, scale, np.full(scale.shape, middle, dtype)
-
-
-def best_range(observed: Array, dtype: Any, shares: Array = _SHARES) -> tuple[Array, Array]:
-    """The scale, float32, and the zero point with the least squared error on these values.
-
-    Args:
-        observed: values.
-        dtype: of the integers.
-        shares: of the values' range, that are tried.
-    """
-    limits = np.iinfo(dtype)
-    low, high = min(0.0, float(observed.min())), max(0.0, float(observed.max()))
-    best: tuple[float, Array, Array] | None = None
-    for share in shares:
-        scale = np.float32((high - low) * share / (int(limits.max) - int(limits.min)))
-        if not scale > 0:
-            scale = np.float32(1)
-        point = np.clip(np.rint(limits.min - low * share / scale), limits.min, limits.max)
-        levels = np.clip(np.rint(observed / scale) + point, limits.min, limits.max)
-        error = float(np.square((levels - point) * scale - observed).sum())
-        if best is None or error < best[0]:
-            best = (error, np.asarray(scale, np.float32), np.asarray(point, dtype))
-    assert best is not None
-    return best[1], best[2]
+    def _is_made_by(self, tensor: str, operator: str) -> bool:
+        node = self._pair.opened.original.maker_of(tensor)
+        return node is not None and node.op_type == operator
 
 
 def _is_dynamic(graph: Graph, node: Any, place: int) -> bool:
@@ -325,39 +318,3 @@ def _scaled_result(graph: Graph, node: QuantisedNode, product: Any) -> int:
         i for i in node.body if graph.nodes[i].op_type == "Mul" and casts & {*graph.nodes[i].input}
     ]
     return found[0] if len(found) == 1 else -1
-
-
-def _owners(pair: MatchedPair) -> dict[str, str]:
-    """The original's tensors by the names of their counterparts."""
-    return {n: t for t, part in pair.tensors.items() for n in (part.raw, *part.final)}
-
-
-def observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]:
-    """The original's values, with the least and the largest, of tensors that are quantised.
-
-    Args:
-        pair: the matched pair.
-        feeds: inputs like those that a repaired file will get.
-    """
-    opened = pair.opened
-    kinds, graph, owner = opened.original_types, opened.compressed, _owners(pair)
-    dynamic = [n.input[0] for n in graph.nodes if n.op_type == "DynamicQuantizeLinear"]
-    quantised = {t for t, part in pair.tensors.items() if part.quantiser}
-    quantised |= {owner[name] for name in dynamic if name in owner}
-    tensors = [tensor for tensor in pair.tensors if tensor in quantised and kinds[tensor] in FLOATS]
-    if not tensors:
-        return {}
-    made = sorted(tensor for tensor in tensors if tensor in opened.original.maker)
-    session = Session(with_outputs(opened.original.model, made), "the original", optimised=False)
-    parts: dict[str, list[Array]] = {}
-    runs = list(feeds)
-    count = sum(number_of_calls(run) for run in runs)
-    for values in (call for run in runs for call in session.calls(run)):
-        for tensor in tensors:
-            flat = np.asarray(values[tensor], np.float64).reshape(-1)
-            flat = flat[np.isfinite(flat)]
-            if flat.size:
-                step = max(1, flat.size * count // _SAMPLE)
-                ends = np.array([flat.min(), flat.max()])
-                parts.setdefault(tensor, []).append(np.concatenate([ends, flat[::step]]))
-    return {tensor: np.concatenate(some) for tensor, some in parts.items()}

@@ -152,12 +152,17 @@ def _moved(node: Any, name_here: Any, names: dict[str, str]) -> Any:
     return copy
 
 
-def original_with_bodies(pair: MatchedPair) -> tuple[Any, dict[str, str]]:
+def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[Any, dict[str, str]]:
     """The original with each quantised node beside it, which takes the original's tensors.
 
+    Args:
+        pair: the matched pair.
+        tensors: of the original, that are wanted.
+
     Returns:
-        The model, which gives all matched tensors of the original and the quantised nodes'
-        versions of their outputs; and the names of the latter by those of the former.
+        The model, which gives these tensors and the quantised nodes' versions of them, where there
+        are some, beside the original's outputs; and the names of the versions by those of the
+        tensors.
     """
     original, compressed = pair.opened.original, pair.opened.compressed
     owner = {n: t for t, part in pair.tensors.items() for n in (part.raw, *part.final)}
@@ -186,12 +191,12 @@ def original_with_bodies(pair: MatchedPair) -> tuple[Any, dict[str, str]]:
             copy.name = prefix + compressed.name_of(index)
             copy.output[:] = [prefix + n if n else "" for n in part.output]
             nodes.append(copy)
-        for tensor in node.outputs:
+        for tensor in (one for one in node.outputs if one in tensors):
             results[tensor] = prefix + pair.tensors[tensor].final[0]
     constants = dict(original.constants)
     constants |= {_COMPRESSED + name: value for name, value in compressed.constants.items()}
     known = {name for node in nodes for name in node.output}
-    wanted = sorted({*pair.tensors} & known) + sorted(set(results.values()) & known)
+    wanted = sorted({*tensors, *original.outputs} & known) + sorted(set(results.values()) & known)
     outputs_wanted = [helper.ValueInfoProto(name=name) for name in wanted]
     imports = imports_of(original.model) | imports_of(compressed.model)
     model = assembled(original.model, [*nodes, *casts.nodes], constants, outputs_wanted, imports)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from asterism.localisation.reading import OpenedPair
 
 #: What a quantiser may put into the lower bound of an output's range, and leave out of the graph.
 _CLIPS = ("Relu", "Clip")
+#: Operators between a stored constant and the node that takes it.
+MOVES_OF_CONSTANTS = ("Cast", "Identity", "Transpose", "Reshape")
 
 
 @dataclass(frozen=True)
@@ -193,17 +196,67 @@ def constants_of(graph: Graph, node: object) -> list[Array]:
 
 
 def constant_value(graph: Graph, tensor: str) -> Array | None:
-    """Float64 values of an initialiser, also behind ``DequantizeLinear``; None where it is none."""
+    """Float64 values of a constant; None where it is none.
+
+    It is an initialiser, or one behind ``DequantizeLinear``, a cast, or a move of its elements.
+    """
     value = graph.value(tensor)
     if value is not None:
         return value.astype(np.float64) if value.dtype.kind in "fiu" else None
     node = graph.maker_of(tensor)
-    if node is None or node.op_type != "DequantizeLinear":
+    if node is None:
         return None
-    parts = [graph.value(name) for name in node.input]
-    if any(part is None for part in parts) or parts[0] is None:
+    if node.op_type == "DequantizeLinear":
+        parts = [graph.value(name) for name in node.input]
+        if any(part is None for part in parts) or parts[0] is None:
+            return None
+        zero = parts[2] if len(parts) > 2 else None
+        return dequantised(parts[0], parts[1], zero, axis_of(node))
+    if node.op_type not in MOVES_OF_CONSTANTS:
         return None
-    return dequantised(parts[0], parts[1], parts[2] if len(parts) > 2 else None, axis_of(node))
+    inner = constant_value(graph, node.input[0])
+    return None if inner is None else moved(graph, node, inner)
+
+
+def moved(graph: Graph, node: Any, values: Array) -> Array | None:
+    """What a node of :data:`MOVES_OF_CONSTANTS` makes of values; None where that is not known."""
+    if node.op_type == "Transpose":
+        return values.transpose(permutation(node, values.ndim))
+    if node.op_type != "Reshape":
+        return values
+    wanted = graph.value(node.input[1])
+    if wanted is None or any(a.name == "allowzero" and a.i for a in node.attribute):
+        return None
+    sizes = [int(size) or values.shape[place] for place, size in enumerate(wanted)]
+    return values.reshape(sizes)
+
+
+def moved_back(
+    node: Any, values: Array, axis: int, shape: tuple[int, ...]
+) -> tuple[Array | None, int]:
+    """Values and their axis of channels before a move; a negative axis is none."""
+    if node.op_type == "Transpose":
+        order = permutation(node, values.ndim)
+        return values.transpose(np.argsort(order)), order[axis] if axis >= 0 else axis
+    if node.op_type != "Reshape":
+        return values, axis
+    if values.size != np.prod(shape):
+        return None, -1
+    ahead = np.cumprod([1, *shape])[: len(shape)]
+    same = [
+        place
+        for place, size in enumerate(shape)
+        if axis >= 0
+        and size == values.shape[axis]
+        and ahead[place] == np.prod(values.shape[:axis], dtype=int)
+    ]
+    return values.reshape(shape), same[0] if same else -1
+
+
+def permutation(node: Any, axes: int) -> list[int]:
+    """The axes of a ``Transpose`` node, in the order in which it puts them."""
+    given = [list(a.ints) for a in node.attribute if a.name == "perm"]
+    return given[0] if given else list(reversed(range(axes)))
 
 
 def dequantised(values: Array, scale: Array | None, zero: Array | None, axis: int) -> Array:

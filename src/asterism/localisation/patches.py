@@ -41,6 +41,7 @@ class Patch:
             node.CopyFrom(self._graph.nodes[index])
             self.nodes[index] = node
         for place, values in inputs.items():
+            node.input.extend([""] * (place + 1 - len(node.input)))
             node.input[place] = self._constant(f"{index}/{place}", values)
         return node
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from asterism.localisation.graph import Array, Graph, cone, inputs_of, subgraphs
 from asterism.localisation.matching import (
@@ -23,11 +23,21 @@ from asterism.localisation.reading import OpenedPair
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
 _WEIGHTED = ("Conv", "ConvTranspose", "MatMul", "Gemm")
+#: Operators whose constants can be quantised anew.
+_TWINNED = (*_WEIGHTED, "LSTM")
 #: Operators of which all constants are compared: these, and those that take vectors of a table.
 _COMPARED = (*_WEIGHTED, "Gather")
 #: Operators of which all weights are compared: recurrent layers, and control flow with what is in
 #: it, where exporters put a streaming model's layers.
 _WHOLE = ("LSTM", "GRU", "RNN", "If", "Loop", "Scan")
+#: Float operators that quantised ones stand for.
+_PLAIN = {
+    "MatMulInteger": "MatMul",
+    "MatMulIntegerToFloat": "MatMul",
+    "DynamicQuantizeMatMul": "MatMul",
+    "ConvInteger": "Conv",
+    "DynamicQuantizeLSTM": "LSTM",
+}
 #: Parts of the names of operators that quantise, or compute with few bits.
 _QUANTISED = ("Quantize", "Integer", "QLinear", "QGemm", "QAttention", "QEmbed", "NBits", "Bnb4")
 
@@ -77,10 +87,28 @@ class MatchedPair:
     twins: dict[int, int]
 
     def constant(self, index: int, place: int) -> Array | None:
-        """Values in the original of a weight or bias of a compressed graph's node, or None."""
+        """Values in the original of a weight or bias of a compressed graph's node, or None.
+
+        They are laid out as the original's operator takes them, and as a product does where a
+        product stands for a ``Gemm``.
+        """
         twin = self.twins.get(index)
-        given = [] if twin is None else self.opened.original.nodes[twin].input
-        return constant_value(self.opened.original, given[place]) if place < len(given) else None
+        node = None if twin is None else self.opened.original.nodes[twin]
+        if node is None or place >= len(node.input):
+            return None
+        value = constant_value(self.opened.original, node.input[place])
+        is_product = plain_operator(self.opened.compressed.nodes[index]) == "MatMul"
+        if value is None or node.op_type != "Gemm" or not is_product:
+            return value
+        given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        if given.get("transA") or given.get("alpha", 1.0) != 1.0:
+            return None
+        return value.T if place == 1 and given.get("transB") else value
+
+
+def plain_operator(node: Any) -> str:
+    """The float operator that a node is, or stands for."""
+    return _PLAIN.get(node.op_type, str(node.op_type))
 
 
 def match(pair: OpenedPair) -> MatchedPair:
@@ -118,7 +146,7 @@ def match(pair: OpenedPair) -> MatchedPair:
         for node in nodes
         for i in node.body
         if (twin := _twin_by_output(pair, owner, i)) >= 0
-        or (twin := _twin(pair, node.members, i, _WEIGHTED)) >= 0
+        or (twin := _twin(pair, node.members, i, _TWINNED)) >= 0
     }
     return MatchedPair(pair, tensors, tuple(nodes), twins)
 
@@ -135,11 +163,12 @@ def _twin_by_output(pair: OpenedPair, owner: dict[str, str], index: int) -> int:
 def _twin(pair: OpenedPair, members: Sequence[int], index: int, operators: Sequence[str]) -> int:
     """The original's node that a node of one of the operators stands for; -1 of no one."""
     node = pair.compressed.nodes[index]
-    operator = node.op_type.removesuffix("Integer")
+    operator = plain_operator(node)
     same = [i for i in members if pair.original.nodes[i].op_type == operator]
-    is_product = operator == "Gemm" and not any(a.name == "transB" and a.i for a in node.attribute)
-    if is_product and not same:
-        same = [i for i in members if pair.original.nodes[i].op_type == "MatMul"]
+    is_turned = any(a.name == "transB" and a.i for a in node.attribute)
+    other = {"Gemm": "MatMul", "MatMul": "Gemm"}.get(operator)
+    if other and not same and not (operator == "Gemm" and is_turned):
+        same = [i for i in members if pair.original.nodes[i].op_type == other]
     return same[0] if len(same) == 1 and operator in operators else -1
 
 
@@ -211,7 +240,11 @@ def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int])
         if twin >= 0:
             one = constants_of(pair.original, pair.original.nodes[twin])
             other = constants_of(pair.compressed, pair.compressed.nodes[index])
-            if not all(np.array_equal(a, b) for a, b in zip(one, other, strict=False)):
+            turns = pair.original.nodes[twin].op_type != pair.compressed.nodes[index].op_type
+            pairs = zip(one, other, strict=False)
+            if not all(
+                np.array_equal(a, b) or (turns and np.array_equal(a.T, b)) for a, b in pairs
+            ):
                 return True
     return False
 

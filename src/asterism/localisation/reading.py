@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from asterism.localisation.qoperators import QuantisedOperators, without_constan
 from asterism.localisation.running import Session
 from asterism.models.foreign.onnx_files import read_onnx
 
-#: ONNX's own operators of the first set in which a scale may hold for each channel.
-_PER_CHANNEL_OPSET = 13
+#: ONNX's own operators of the first set in which a scale may hold for each channel, and the format
+#: version of its files.
+PER_CHANNEL_OPSET, _FORMAT = 13, 7
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class OpenedPair:
 
     Attributes:
         original: the float model; its operators are of the compressed model's sets.
-        compressed: the compressed model with all static quantisation in the QDQ form.
+        compressed: the compressed model with all static quantisation in the QDQ form, raised to
+            the operators of set 13 where it is older and can be.
         original_types: element types of the original's tensors that depend on its inputs, as
             ONNX Runtime writes them (``float``, ``int64``), by name; and of the compressed model's.
         compressed_types: see ``original_types``.
@@ -72,13 +75,12 @@ def pair_of(
         UserError: see :func:`open_pair`.
     """
     files = [model.SerializeToString(deterministic=True) for model in (original, compressed)]
-    first = _of_opset(original, compressed, names)
-    second = type(compressed)()
-    second.CopyFrom(compressed)
+    second = _with_scales_of_channels(compressed)
+    first = _of_opset(original, second, names)
     with reading(names[1]):
         without_constant_nodes(first)
         without_constant_nodes(second)
-        if _opset(second) >= _PER_CHANNEL_OPSET:
+        if _opset(second) >= PER_CHANNEL_OPSET:
             second = QuantisedOperators(second).model
         graphs = Graph(first), Graph(second)
     for what in ("inputs", "outputs"):
@@ -101,18 +103,36 @@ def _of_opset(original: Any, compressed: Any, names: tuple[str, str]) -> Any:
     """The original by the compressed model's operators, so that its nodes can stand there."""
     wanted = _opset(compressed)
     if _opset(original) == wanted:
-        copy = type(original)()
-        copy.CopyFrom(original)
-        return copy
-    from onnx.version_converter import convert_version
-
+        return _copy(original)
     try:
-        return convert_version(original, wanted)
+        return _converted(original, wanted)
     except Exception as error:  # the converter raises what its adapters raise
         raise UserError(
             f"{names[0]} has operators of set {_opset(original)} and {names[1]} of set {wanted}, "
             f"and the former cannot be converted: export both with the same set ({error})"
         ) from None
+
+
+def _with_scales_of_channels(compressed: Any) -> Any:
+    """The compressed model by operators that take scales of channels, where it can be converted."""
+    if _opset(compressed) < PER_CHANNEL_OPSET:
+        with suppress(Exception):  # the converter raises what its adapters raise
+            raised = _converted(compressed, PER_CHANNEL_OPSET)
+            raised.ir_version = max(raised.ir_version, _FORMAT)
+            return raised
+    return _copy(compressed)
+
+
+def _converted(model: Any, opset: int) -> Any:
+    from onnx.version_converter import convert_version
+
+    return convert_version(model, opset)
+
+
+def _copy(model: Any) -> Any:
+    copy = type(model)()
+    copy.CopyFrom(model)
+    return copy
 
 
 def _types(graph: Graph, name: str) -> dict[str, str]:
@@ -124,8 +144,7 @@ def _types(graph: Graph, name: str) -> dict[str, str]:
 
 def with_outputs(model: Any, tensors: list[str]) -> Any:
     """A copy of a model that also gives these tensors."""
-    copy = type(model)()
-    copy.CopyFrom(model)
+    copy = _copy(model)
     known = {output.name for output in copy.graph.output}
     for tensor in tensors:
         if tensor not in known:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from asterism.core.files.artifacts import replacing
-from asterism.localisation.finer_scales import FinerScales, Precision, observed_values
+from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.localising import Blame, Localisation
 from asterism.localisation.quantised_nodes import MatchedPair
-from asterism.localisation.running import Run, Session, first_call
+from asterism.localisation.running import Array, Run, Session, first_call
+from asterism.localisation.scales import observed_values
 from asterism.localisation.tensor_errors import own_noise, tensor_errors
-from asterism.localisation.trials import Deviation, Localisation, Trial, TrialRunner, localise
+from asterism.localisation.trials import Deviation, Trial, TrialRunner
 
-#: Runs of which the median is a file's latency.
+#: Runs of which the median is a file's latency, at most.
 _TIMED_RUNS = 15
 
 
@@ -38,6 +42,8 @@ class RepairedFile:
         remaining: deviation on the given inputs that is left.
         error: squared error of the outputs, relative to the compressed model's.
         float_share: nodes in float, as a share of the quantised nodes.
+        kept: share of the deviations that is gone on ordinary inputs, new ones counted against it,
+            at the cautious end of what was counted; None where that was not asked.
     """
 
     floats: tuple[int, ...]
@@ -50,6 +56,7 @@ class RepairedFile:
     remaining: float
     error: float
     float_share: float
+    kept: float | None = None
 
     @property
     def size(self) -> int:
@@ -63,10 +70,16 @@ class RepairedFile:
         Of few given inputs, the share that is gone says little: it is drawn towards one half, as
         the mean of a binomial share with Jeffreys' prior is. And of deviations near the boundary of
         a decision a share stays that is the size of the error, relative to what it was: an error of
-        half the size moves half as many inputs across.
+        half the size moves half as many inputs across. Where outputs matter unequally, the size
+        of the error says little, and what was counted on ordinary inputs may say more.
         """
-        drawn = (self.gone * self.inputs + 0.5) / (self.inputs + 1)
-        return min(self.gone, drawn, 1 - math.sqrt(max(0.0, self.error)))
+        by_error = 1 - math.sqrt(max(0.0, self.error))
+        return min(self.promised, by_error if self.kept is None else max(by_error, self.kept))
+
+    @property
+    def promised(self) -> float:
+        """Share of such deviations as the given ones that is expected to be gone."""
+        return min(self.gone, (self.gone * self.inputs + 0.5) / (self.inputs + 1))
 
     def write(self, path: Path) -> None:
         """Write the file."""
@@ -90,19 +103,26 @@ class RepairCurve:
     files: list[RepairedFile]
     evaluations: int
 
-    def smallest(self, gone: float, float_share: float = 1.0) -> RepairedFile | None:
+    def smallest(self, gone: float, most: int | None = None) -> RepairedFile | None:
         """The file with the fewest nodes in float, then the fewest changed, that repairs enough.
 
         Args:
             gone: share of the deviation that is expected to be gone.
-            float_share: nodes that may be in float, as a share of the quantised nodes.
+            most: nodes that may be in float, all where it is None.
         """
-        fitting = [f for f in self.files if f.expected >= gone and f.float_share <= float_share]
+        fitting = [
+            f for f in self.files if f.expected >= gone and (most is None or len(f.floats) <= most)
+        ]
         return min(
             fitting,
             key=lambda f: (len(f.floats), len(f.finest), len(f.finer), f.size),
             default=None,
         )
+
+
+def allowed_floats(nodes: int, share: float) -> int:
+    """How many of so many quantised nodes may be in float: the share, but one at least."""
+    return max(1, int(share * nodes + 1e-9))
 
 
 def repair_curve(
@@ -112,14 +132,15 @@ def repair_curve(
     evaluations: int,
     most: int | None = None,
     enough: float = 1.0,
-    ordinary: Sequence[Run] | None = None,
+    ordinary: Sequence[Run] = (),
 ) -> RepairCurve:
     """Localise, and build the repaired files.
 
-    The points are: growing sets in float; the most blamed node with finer scales; all nodes with
-    them, and growing sets in float beside these. Where none of them repairs enough, all nodes get
-    finer scales and outputs of 16 bits; then weights of 16 bits as well, of all nodes, and of the
-    fewest that are enough; then again growing sets in float.
+    The points are: the most blamed node in float; this node with finer scales; all nodes with
+    them: new weights alone, then new ranges too. Where none of them repairs enough, growing sets in
+    float, as the file is and beside the finer scales. Then all nodes get finer scales and
+    outputs of 16 bits; then weights of 16 bits as well, of all nodes, and of the fewest that are
+    enough; then again growing sets in float.
 
     Args:
         pair: the matched pair.
@@ -128,38 +149,67 @@ def repair_curve(
         evaluations: runs of candidate graphs over all inputs, for each series of growing sets.
         most: nodes of the largest set in float, a tenth of all where it is None.
         enough: a set grows until this share of the deviation is expected to be gone.
-        ordinary: inputs of runs that ranges are measured on; ``feeds`` where it is None.
+        ordinary: further inputs of runs, as they come in use. Ranges are measured on them too.
     """
-    found = localise(pair, feeds, deviation, evaluations, most, enough)
-    points = _Points(TrialRunner(pair, feeds, deviation), enough)
+    points = _Points(TrialRunner(pair, feeds, deviation), enough, ordinary)
+    blame = Blame(points.runner, evaluations, most)
+    given = points.keep(_Finer(pair, points.runner.base, (), 8, ()))
+    found = points.grow(given, blame, 1)
+    values = observed_values(pair, [*feeds, *ordinary])
+    finer = _best_of_8_bits(points, found, values)
+    found = points.grow(given, blame)
     points.spent += found.evaluations
-    points.unchanged(found)
-    values = observed_values(pair, feeds if ordinary is None else ordinary)
-    both = [FinerScales(pair, values, clipped=clipped) for clipped in (True, False)]
-    wide, widest = (FinerScales(pair, values, Precision(16, bits)) for bits in (8, 16))
-    if both[0].possible:
-        tried = [points.tried(scales, scales.possible) for scales in both]
-        better = min((0, 1), key=lambda i: (tried[i].trial.deviation, tried[i].trial.error))
-        blamed = [ranked.index for ranked in found.ranking]
-        blamed = [index for index in blamed if index in both[better].possible][:1]
-        if blamed != both[better].possible:
-            points.keep(points.tried(both[better], blamed))
-        points.keep(tried[better])
-        if not points.has_enough:
-            points.grow(tried[better], evaluations, most)
-    if wide.possible and not points.has_enough:
+    if finer is not None and not points.has_enough:
+        _grown_beside(points, finer, evaluations, most)
+    if not points.has_enough:
+        _with_16_bits(points, values, evaluations, most)
+    return RepairCurve(pair, found, points.files, points.spent)
+
+
+def _best_of_8_bits(
+    points: _Points, found: Localisation, values: Mapping[str, Array]
+) -> _Finer | None:
+    """The best of the files in which all nodes are quantised anew; None where none can be."""
+    pair, tried = points.runner.pair, dict[FinerScales, _Finer]()
+    for ranges in ("kept", "clipped", "whole"):
+        scales = FinerScales(pair, values, ranges=ranges)
+        if scales.possible:
+            tried[scales] = points.tried(scales, scales.possible)
+            if points.is_enough(tried[scales]):
+                break
+    if not tried:
+        return None
+    best = min(tried, key=lambda one: (tried[one].trial.deviation, tried[one].trial.error))
+    blamed = [entry.index for entry in found.ranking if entry.index in best.possible][:1]
+    if blamed != best.possible:
+        points.keep(points.tried(best, blamed))
+    return points.keep(tried[best])
+
+
+def _with_16_bits(
+    points: _Points, values: Mapping[str, Array], evaluations: int, most: int | None
+) -> None:
+    wide, widest = (
+        FinerScales(points.runner.pair, values, Precision(16, bits)) for bits in (8, 16)
+    )
+    if wide.possible:
         points.keep(points.tried(wide, wide.possible))
     if widest.possible and not points.has_enough:
         finest = points.keep(points.tried(wide, widest.possible, widest.possible, widest))
         if points.has_enough:
             _with_fewest(points, wide, widest)
         else:
-            points.grow(finest, evaluations, most)
-    return RepairCurve(pair, found, points.files, points.spent)
+            _grown_beside(points, finest, evaluations, most)
+
+
+def _grown_beside(points: _Points, finer: _Finer, evaluations: int, most: int | None) -> None:
+    """Make points of growing sets in float beside finer scales."""
+    runner = TrialRunner(finer.pair, points.runner.feeds, points.runner.deviation)
+    points.spent += points.grow(finer, Blame(runner, evaluations, most)).evaluations
 
 
 def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> None:
-    """Find by bisection how few nodes with weights of 16 bits are enough.
+    """Find by bisection how few nodes with weights of 16 bits are enough, to a sixteenth of all.
 
     Nodes are ordered by their own errors where only outputs have 16 bits: these are the errors of
     the weights, since those of outputs are smaller by far.
@@ -169,7 +219,7 @@ def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> Non
     points.spent += 1
     order = sorted(widest.possible, key=lambda i: (-noise[i], i))
     too_few, enough = 0, len(order)
-    while enough - too_few > 1:
+    while enough - too_few > max(1, len(order) // 16):
         size = (too_few + enough) // 2
         points.keep(points.tried(wide, widest.possible, order[:size], widest))
         if points.files[-1].expected >= points.enough:
@@ -195,6 +245,7 @@ class _Points:
     Args:
         runner: where candidates are measured.
         enough: share of the deviation that is to go.
+        ordinary: inputs of runs, as they come in use.
 
     Attributes:
         runner: see above.
@@ -203,21 +254,17 @@ class _Points:
         spent: evaluations.
     """
 
-    def __init__(self, runner: TrialRunner, enough: float) -> None:
+    def __init__(self, runner: TrialRunner, enough: float, ordinary: Sequence[Run] = ()) -> None:
         self.runner, self.enough = runner, enough
         self.files: list[RepairedFile] = []
         self.spent = 0
+        self._ordinary = list(ordinary)
+        self._known: dict[str, Trial] = {}
 
     @property
     def has_enough(self) -> bool:
         """Whether a point repairs enough."""
         return any(file.expected >= self.enough for file in self.files)
-
-    def unchanged(self, found: Localisation) -> None:
-        """Make points of the pair as it was given, and of growing sets in float."""
-        given = _Finer(self.runner.pair, self.runner.base, (), 8, ())
-        for size, trial in enumerate(found.trials):
-            self._add(given, found.order[:size], trial, trial.error)
 
     def tried(
         self,
@@ -230,9 +277,12 @@ class _Points:
         pair = scales.applied(chosen, finest, widest)
         content = checked(hybrid(pair, ()), "the model with finer scales")
         pair = replace(pair, opened=replace(pair.opened, compressed_file=content))
-        outputs = self.runner.outputs(content, "the model with finer scales")
-        self.spent += 1
-        trial = self.runner.judge(frozenset(), outputs)
+        key = hashlib.sha256(content).hexdigest()
+        if key not in self._known:
+            outputs = self.runner.outputs(content, "the model with finer scales")
+            self.spent += 1
+            self._known[key] = self.runner.judge(frozenset(), outputs)
+        trial = self._known[key]
         bits = scales.precision.outputs
         return _Finer(pair, trial, tuple(chosen), bits, tuple(sorted(finest)))
 
@@ -241,44 +291,81 @@ class _Points:
         self._add(finer, (), finer.trial, finer.trial.error)
         return finer
 
-    def grow(self, finer: _Finer, evaluations: int, most: int | None) -> None:
-        """Make points of growing sets in float beside finer scales."""
-        found = localise(finer.pair, self.runner.feeds, self.runner.deviation, evaluations, most)
-        self.spent += found.evaluations
-        for size in range(1, len(found.trials)):
-            trial = found.trials[size]
-            self._add(finer, found.order[:size], trial, trial.error * finer.trial.error)
-            if self.has_enough:
+    def grow(self, finer: _Finer, blame: Blame, most: int | None = None) -> Localisation:
+        """Make points of growing sets in float beside finer scales, until one is enough.
+
+        Args:
+            finer: what the sets grow in: the pair as it was given, or with finer scales.
+            blame: of the same pair.
+            most: nodes of the largest set, as many as ``blame`` allows where it is None.
+
+        Returns:
+            What was found on the way.
+        """
+        found = blame.grown(1.0, 0)
+        while not self.has_enough and (most is None or len(found.order) < most):
+            known = len(found.trials)
+            found = blame.grown(1.0, known)
+            if len(found.trials) == known:
                 break
+            trial = found.trials[known]
+            self._add(finer, found.order[:known], trial, trial.error * finer.trial.error)
+        return found
+
+    def is_enough(self, finer: _Finer) -> bool:
+        """Whether finer scales repair enough."""
+        return self._file(finer, (), finer.trial, finer.trial.error).expected >= self.enough
 
     def _add(self, finer: _Finer, floats: Sequence[int], trial: Trial, error: float) -> None:
+        self.files.append(self._file(finer, floats, trial, error))
+
+    def _file(
+        self, finer: _Finer, floats: Sequence[int], trial: Trial, error: float
+    ) -> RepairedFile:
         pair, base = finer.pair, self.runner.base.deviation
         is_given = not floats and not finer.finer
-        self.files.append(
-            RepairedFile(
-                tuple(floats),
-                tuple(i for i in finer.finer if i not in floats),
-                finer.bits,
-                tuple(i for i in finer.finest if i not in floats),
-                pair.opened.compressed_file
-                if is_given
-                else checked(hybrid(pair, floats), "a repaired file"),
-                1 - trial.deviation / base if base else 0.0,
-                int(np.count_nonzero(self.runner.base.deviations)),
-                trial.deviation,
-                error,
-                len(floats) / len(pair.nodes) if pair.nodes else 0.0,
-            )
+        file = RepairedFile(
+            tuple(floats),
+            tuple(i for i in finer.finer if i not in floats),
+            finer.bits,
+            tuple(i for i in finer.finest if i not in floats),
+            pair.opened.compressed_file
+            if is_given
+            else checked(hybrid(pair, floats), "a repaired file"),
+            1 - trial.deviation / base if base else 0.0,
+            int(np.count_nonzero(self.runner.base.deviations)),
+            trial.deviation,
+            error,
+            len(floats) / len(pair.nodes) if pair.nodes else 0.0,
         )
+        if file.expected < self.enough <= file.promised:
+            return replace(file, kept=self._kept(file.content))
+        return file
+
+    @cached_property
+    def _as_they_come(self) -> TrialRunner:
+        return TrialRunner(self.runner.pair, self._ordinary, self.runner.deviation)
+
+    def _kept(self, content: bytes) -> float | None:
+        """Share of the deviations on ordinary inputs that is gone, cautiously."""
+        if not self._ordinary:
+            return None
+        runner = self._as_they_come
+        trial = runner.judge(frozenset(), runner.outputs(content, "a repaired file"))
+        before, after = (np.count_nonzero(t.deviations) for t in (runner.base, trial))
+        return 1 - float(after + 1 + math.sqrt(after)) / before if before else None
 
 
 def latency(content: bytes, run: Run) -> float:
-    """Median seconds of the first call of a run of a file, by one thread, after two to warm up."""
+    """Median seconds of the first call of a run of a file, by one thread.
+
+    Fifteen calls after two to warm up; three at least, where they take more than a second in all.
+    """
     session, feed = Session(content, "the file"), first_call(run)
     for _ in range(2):
         session.run(feed)
-    seconds = []
-    for _ in range(_TIMED_RUNS):
+    seconds: list[float] = []
+    while len(seconds) < _TIMED_RUNS and (len(seconds) < 3 or sum(seconds) < 1):
         started = time.perf_counter()
         session.run(feed)
         seconds.append(time.perf_counter() - started)

@@ -167,7 +167,8 @@ class Session:
         found = [{one: call[o] for one, o in wanted.items()} for call in self.calls(run, names)]
         items = run.items if isinstance(run, FilledRun) else None
         if not isinstance(_whole(run), Stream):
-            return {one: value[:items] if value.ndim else value for one, value in found[0].items()}
+            # Copies: the runtime's own arrays keep all memory of their session.
+            return {one: _copied(value, items) for one, value in found[0].items()}
         return {one: np.stack([call[one][:items] for call in found], axis=1) for one in wanted}
 
     def run(self, feed: Feed, wanted: Sequence[str] | None = None) -> dict[str, Array]:
@@ -188,6 +189,11 @@ class Session:
         except Exception as error:
             why = telling_line(str(error))
             raise UserError(f"ONNX Runtime cannot run {self._name}: {why}") from None
+
+
+def _copied(value: Array, items: int | None) -> Array:
+    """A copy of the values of the first items."""
+    return np.array(value[:items] if np.ndim(value) else value)
 
 
 def _element(kind: str) -> str:

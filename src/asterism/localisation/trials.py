@@ -1,22 +1,16 @@
-"""Trials: what becomes of the deviations when chosen nodes are computed in float.
-
-An *evaluation* is one run of a candidate graph over all given inputs. The first ones exchange one
-node each. The differences that they make to the outputs are added up to predict what several
-nodes would make together, and further evaluations check, and correct, these predictions: to first
-order in the errors, their effects on the outputs add up.
-"""
+"""Trials: what becomes of the deviations when chosen nodes are computed in float."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from asterism.localisation.hybrids import hybrid
-from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
+from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, Run, Session, carried_outputs, side_by_side
-from asterism.localisation.tensor_errors import TensorError, own_noise, tensor_errors
 
 #: Outputs of one run, in the order of the original's outputs, by the original's names, without
 #: carried states. Those of a stream are ``(n, calls, ...)``.
@@ -49,21 +43,6 @@ class Trial:
         return float(self.deviations.sum())
 
 
-class Budget:
-    """Evaluations that may still be spent."""
-
-    def __init__(self, evaluations: int) -> None:
-        self.left = evaluations
-        self.spent = 0
-
-    def take(self, wanted: int) -> int:
-        """As many of the wanted evaluations as there are."""
-        taken = min(wanted, self.left)
-        self.left -= taken
-        self.spent += taken
-        return taken
-
-
 class TrialRunner:
     """Runs candidate graphs on the same inputs and judges their outputs.
 
@@ -90,11 +69,29 @@ class TrialRunner:
         self._noise = self.judge(frozenset(), self.given).error or 1.0
         self.base = self.judge(frozenset(), self.given)
 
-    def outputs(self, model: object, name: str) -> list[Outputs]:
-        """A model's outputs of all runs, each with the states that this model carries itself."""
+    def first(self, runs: int) -> TrialRunner:
+        """A runner on the first runs alone."""
+        few = copy(self)
+        few.feeds = self.feeds[:runs]
+        few.wanted, few.given = self.wanted[:runs], self.given[:runs]
+        few._noise = 1.0
+        few._noise = few.judge(frozenset(), few.given).error or 1.0
+        few.base = few.judge(frozenset(), few.given)
+        return few
+
+    def outputs(self, model: object, name: str, *, alone: bool = True) -> list[Outputs]:
+        """A model's outputs of all runs, each with the states that this model carries itself.
+
+        Args:
+            model: serialised, or an ``onnx.ModelProto``.
+            name: of the model, for messages.
+            alone: whether no other model runs meanwhile, so that all processors are this one's.
+        """
         session = Session(model, name)
         outputs = self.pair.opened.original.outputs
         names = dict(zip(outputs, session.output_types, strict=True))
+        if alone:
+            return side_by_side(lambda run: session.answers(run, names), self.feeds)
         return [session.answers(run, names) for run in self.feeds]
 
     def judge(self, floats: frozenset[int], outputs: Sequence[Outputs]) -> Trial:
@@ -110,18 +107,19 @@ class TrialRunner:
                 noise += float(np.nan_to_num(np.square(difference), nan=np.inf).sum())
         return Trial(floats, np.concatenate(judged), noise / self._noise)
 
-    def run(self, floats: Collection[int]) -> tuple[Trial, list[Outputs]]:
+    def run(self, floats: Collection[int], *, alone: bool = True) -> tuple[Trial, list[Outputs]]:
         """One evaluation: the graph with these nodes in float, on all inputs."""
         chosen = frozenset(floats)
-        outputs = self.outputs(hybrid(self.pair, chosen), f"a graph with nodes {sorted(chosen)}")
+        name = f"a graph with nodes {sorted(chosen)}"
+        outputs = self.outputs(hybrid(self.pair, chosen), name, alone=alone)
         return self.judge(chosen, outputs), outputs
 
     def run_all(self, sets: Iterable[Collection[int]]) -> list[tuple[Trial, list[Outputs]]]:
         """Independent evaluations, side by side."""
-        return side_by_side(self.run, list(sets))
+        return side_by_side(lambda floats: self.run(floats, alone=False), list(sets))
 
     def singles(self, nodes: Sequence[int], least: int) -> SingleNodeTrials:
-        """Evaluations with one node in float each.
+        """Evaluations with one node in float each, side by side.
 
         Args:
             nodes: indices into ``pair.nodes``.
@@ -154,159 +152,3 @@ class SingleNodeTrials:
     def rank(self, index: int) -> tuple[float, float, int]:
         """Sorts the nodes whose trials leave the least first."""
         return self.trials[index].deviation, self.trials[index].error, index
-
-
-@dataclass(frozen=True)
-class RankedNode:
-    """A quantised node and what it is to blame for.
-
-    Attributes:
-        index: in ``pair.nodes``.
-        node: the quantised node.
-        explained: share of the deviation that is gone with this node alone in float; negative
-            where there is more then. None where the budget allowed no trial.
-        error_explained: the same of the outputs' squared error.
-        own: relative error of its output, where it takes the original's tensors.
-    """
-
-    index: int
-    node: QuantisedNode
-    explained: float | None
-    error_explained: float | None
-    own: float
-
-
-@dataclass(frozen=True)
-class Localisation:
-    """What is to blame.
-
-    Attributes:
-        errors: of the tensors along the graph.
-        ranking: quantised nodes, the most to blame first.
-        order: indices of nodes, in the order in which they join the set that stays float.
-        trials: what the sets of the order's beginnings do, by their sizes from 0; measured.
-        evaluations: runs of candidate graphs that it took, the one for own errors among them.
-    """
-
-    errors: list[TensorError]
-    ranking: list[RankedNode]
-    order: list[int]
-    trials: list[Trial]
-    evaluations: int
-
-
-def localise(
-    pair: MatchedPair,
-    feeds: Sequence[Run],
-    deviation: Deviation,
-    evaluations: int,
-    most: int | None = None,
-    enough: float = 1.0,
-) -> Localisation:
-    """Find the nodes that make the deviations, and small sets of them that do away with it.
-
-    Args:
-        pair: the matched pair.
-        feeds: inputs of runs, on which the models deviate.
-        deviation: how far the outputs of a run deviate, per input.
-        evaluations: runs of candidate graphs over all inputs.
-        most: nodes of the largest set, a tenth of all where it is None.
-        enough: the search ends when this share of the deviation is gone.
-    """
-    runner = TrialRunner(pair, feeds, deviation)
-    budget = Budget(evaluations)
-    budget.take(1)
-    errors = tensor_errors(pair, feeds)
-    noise = own_noise(pair, errors)
-    wanted = max(1, -(-len(pair.nodes) // 10)) if most is None else most
-    reserve = min(wanted, max(1, evaluations // 4))
-    by_noise = sorted(range(len(pair.nodes)), key=lambda i: (-noise[i], i))
-    single = by_noise[: budget.take(max(0, min(len(by_noise), budget.left - reserve)))]
-    singles = runner.singles(single, wanted)
-    ranking = [
-        _ranked(pair, runner.base, i, singles.trials.get(i), noise[i])
-        for i in range(len(pair.nodes))
-    ]
-    ranking.sort(key=_blame)
-    greedy = _Greedy(runner, singles, noise)
-    greedy.grow(budget, wanted, enough)
-    return Localisation(errors, ranking, greedy.order, greedy.trials, budget.spent)
-
-
-def _ranked(
-    pair: MatchedPair, base: Trial, index: int, trial: Trial | None, noise: float
-) -> RankedNode:
-    if trial is None:
-        return RankedNode(index, pair.nodes[index], None, None, noise)
-    explained = 1 - trial.deviation / base.deviation if base.deviation else 0.0
-    return RankedNode(index, pair.nodes[index], explained, 1 - trial.error, noise)
-
-
-def _blame(ranked: RankedNode) -> tuple[float, ...]:
-    """Order of the ranking: deviation explained, then error explained, then own error."""
-    if ranked.explained is None or ranked.error_explained is None:
-        return (1.0, 0.0, 0.0, -ranked.own, ranked.index)
-    return (0.0, -ranked.explained, -ranked.error_explained, -ranked.own, ranked.index)
-
-
-class _Greedy:
-    """Adds to the set of float nodes the one after which the predicted deviation is smallest.
-
-    Args:
-        runner: where it is measured.
-        singles: the trials with one node in float.
-        noise: own errors, which order the nodes that were not tried.
-    """
-
-    def __init__(
-        self, runner: TrialRunner, singles: SingleNodeTrials, noise: Sequence[float]
-    ) -> None:
-        self._runner = runner
-        self._noise = noise
-        self._singles = singles
-        self.order: list[int] = []
-        self.trials: list[Trial] = [runner.base]
-
-    def grow(self, budget: Budget, most: int, enough: float) -> None:
-        """Add nodes until enough of the deviation is gone; each step is measured."""
-        current = self._runner.given
-        base = self._runner.base.deviation
-        while len(self.order) < min(most, len(self._runner.pair.nodes)):
-            chosen = self._next(current)
-            self.order.append(chosen)
-            if len(self.order) == 1 and chosen in self._singles.outputs:
-                trial, current = self._singles.trials[chosen], self._singles.outputs[chosen]
-            elif budget.take(1):
-                trial, current = self._runner.run(self.order)
-            else:
-                self.order.pop()
-                return
-            self.trials.append(trial)
-            if base and 1 - trial.deviation / base >= enough:
-                return
-
-    def _next(self, current: Sequence[Outputs]) -> int:
-        left = [i for i in range(len(self._noise)) if i not in self.order]
-        tried = [i for i in left if i in self._singles.outputs]
-        if not tried:
-            return max(left, key=lambda i: (self._noise[i], -i))
-        predicted = side_by_side(lambda i: self._predicted(i, current), tried)
-        return min(zip(tried, predicted, strict=True), key=lambda p: (*p[1], p[0]))[0]
-
-    def _predicted(self, index: int, current: Sequence[Outputs]) -> tuple[float, float]:
-        """Deviation and error if the node's own effect on the outputs were taken away too."""
-        outputs = [
-            {name: _moved_by(now[name], was[name], alone[name]) for name in now}
-            for now, was, alone in zip(
-                current, self._runner.given, self._singles.outputs[index], strict=True
-            )
-        ]
-        trial = self._runner.judge(frozenset((*self.order, index)), outputs)
-        return trial.deviation, trial.error
-
-
-def _moved_by(now: Array, was: Array, alone: Array) -> Array:
-    """What one change made to an output, made to the output as it is now; labels are left."""
-    if now.dtype.kind != "f" or now.shape != was.shape:
-        return now
-    return np.asarray(now + (alone - was))

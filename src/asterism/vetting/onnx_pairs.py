@@ -25,8 +25,9 @@ from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
 from asterism.vetting.opening import Vetted, beside, shape_of
 
-#: Items that a candidate graph runs on at a time: all tensors of a call are held together.
-_BATCH = 8
+#: Items that a candidate graph runs on at a time, and numbers of these at most: all tensors of a
+#: call are held together.
+_BATCH, _NUMBERS = 8, 400_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class OnnxPair:
         vetted = self.vetted
         feed = Feed(self.signature, vetted.params.feeding, vetted.inputs.kind == "images")
         fixed = self.signature.given[0].shape[0]
-        size = fixed or _BATCH
+        numbers = int(np.prod(items.shape[1:]))
+        size = fixed or max(1, min(_BATCH, _NUMBERS // max(1, numbers)))
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         return [self._filled(feed, part, fixed or len(part)) for part in parts]
 

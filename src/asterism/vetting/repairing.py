@@ -14,7 +14,14 @@ from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
-from asterism.localisation.repair import RepairCurve, RepairedFile, latency, repair_curve
+from asterism.localisation.repair import (
+    RepairCurve,
+    RepairedFile,
+    allowed_floats,
+    latency,
+    repair_curve,
+)
+from asterism.localisation.running import Run
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
@@ -35,8 +42,8 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         params: the pair and the budget.
         seed: the run's seed.
         triggers: ``triggers.npz`` of the search.
-        folder: replaced by ``ranking.csv``, ``tensors.csv``, ``curve.csv`` and, where a file
-            repairs enough, ``repaired.onnx``.
+        folder: replaced by ``ranking.csv``, ``tensors.csv``, ``curve.csv``, ``speed.csv`` and,
+            where a file repairs something, ``repaired.onnx``.
 
     Returns:
         Figures of the repair; ``reason`` says why there is none.
@@ -53,10 +60,11 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
+                chosen = _best(curve, params)
                 _write_tables(curve, pair, cases, temporary)
+                _write_speed(curve, chosen, pair.runs(cases[:1])[0], temporary)
         except UserError as reason:
             return {"reason": str(reason)}
-        chosen = _best(curve, params)
         facts: dict[str, Any] = {
             "quantised_nodes": len(curve.pair.nodes),
             "evaluations": curve.evaluations,
@@ -71,13 +79,17 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
             ],
         }
         if chosen is None:
-            return facts | {"reason": "no file takes any of the deviations away"}
+            return facts | {"reason": _nothing(curve, params)}
         if chosen.expected < params.repair.gone:
-            facts["reason"] = _too_little(params, chosen)
+            facts["reason"] = _too_little(curve, params, chosen)
         path = temporary / REPAIRED
         chosen.write(path)
+        judged = judge(vetted, path, unseen, seed)
+        if reason := _no_gain(judged):
+            path.unlink()
+            return facts | {"reason": f"{reason} on {len(unseen)} inputs that it was not made by"}
         facts["sha256"] = digest_of(path)
-        return facts | _told(chosen, params) | judge(vetted, path, unseen, seed)
+        return facts | _told(chosen, params) | judged
 
 
 def _found_from(triggers: Path, seeds: NDArray[np.int64]) -> NDArray[Any]:
@@ -93,7 +105,7 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
     Args:
         pair: the pair as ONNX files.
         items: inputs on which the models deviate.
-        ordinary: inputs that ranges are measured on, beside these.
+        ordinary: further inputs, as they come: ranges are measured on all.
 
     Raises:
         UserError: there is nothing to repair, or the files do not fit together.
@@ -105,7 +117,7 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
             f"nothing is to exchange: no node of {Path(params.compressed).name} has fewer bits or "
             f"other weights than the node of {Path(params.original).name} that it stands for"
         )
-    most = max(1, int(params.repair.float_share * len(nodes.nodes)))
+    most = allowed_floats(len(nodes.nodes), params.repair.float_share)
     return repair_curve(
         nodes,
         pair.runs(items),
@@ -113,7 +125,7 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
         params.repair.evaluations,
         most,
         params.repair.gone,
-        pair.runs(np.concatenate([items, ordinary])),
+        pair.runs(ordinary),
     )
 
 
@@ -134,16 +146,38 @@ def _told(chosen: RepairedFile, params: VetParams) -> dict[str, Any]:
 
 def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
     """The smallest change that repairs enough, else the file that repairs most; None for none."""
-    enough = curve.smallest(params.repair.gone, params.repair.float_share)
+    most = allowed_floats(len(curve.pair.nodes), params.repair.float_share)
+    enough = curve.smallest(params.repair.gone, most)
     if enough is not None and (enough.floats or enough.finer):
         return enough
-    within = [f for f in curve.files if f.float_share <= params.repair.float_share and f.gone > 0]
+    within = [f for f in curve.files if len(f.floats) <= most and f.gone > 0]
     return max(within, key=lambda f: (f.gone, -f.error, -len(f.floats)), default=None)
 
 
-def _too_little(params: VetParams, chosen: RepairedFile) -> str:
+def _no_gain(judged: dict[str, Any]) -> str:
+    """Why a file gains nothing on inputs that its repair has not seen; empty where it does."""
+    gone, before = (judged.get(name, {}) for name in ("gone_held_out", "differ_before"))
+    if gone.get("total") and not gone["count"]:
+        return "the best file takes none of the deviations away"
+    after = judged.get("agreement", {}).get("differ", {}).get("count", 0)
+    if before.get("count") and after >= before["count"]:
+        return "the best file makes as many new deviations as it takes away"
+    return ""
+
+
+def _allowed(curve: RepairCurve, params: VetParams) -> str:
+    nodes = len(curve.pair.nodes)
+    most = allowed_floats(nodes, params.repair.float_share)
+    return f"no file with at most {most} of the {nodes} quantised nodes in float"
+
+
+def _nothing(curve: RepairCurve, params: VetParams) -> str:
+    return f"{_allowed(curve, params)} takes any of the deviations away"
+
+
+def _too_little(curve: RepairCurve, params: VetParams, chosen: RepairedFile) -> str:
     return (
-        f"no file with at most {params.repair.float_share:.0%} of the nodes in float takes "
+        f"{_allowed(curve, params)} takes "
         f"{params.repair.gone:.0%} of the deviations away. This one takes {chosen.gone:.0%} of "
         f"those that it was made by, and {max(0.0, chosen.expected):.0%} are expected of others"
     )
@@ -185,3 +219,18 @@ def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folde
         "milliseconds": [1e3 * latency(file.content, one) for file in curve.files],
     }
     write_table(folder / "curve.csv", pl.DataFrame(points, strict=False))
+
+
+def _write_speed(curve: RepairCurve, chosen: RepairedFile | None, one: Run, folder: Path) -> None:
+    """Bytes and milliseconds of one input, on one thread, of the files that an owner may ship."""
+    import polars as pl
+
+    opened = curve.pair.opened
+    files = {"original": opened.original_file, "compressed": opened.compressed_file}
+    files |= {} if chosen is None else {"repaired": chosen.content}
+    table = {
+        "file": list(files),
+        "bytes": [len(content) for content in files.values()],
+        "milliseconds": [1e3 * latency(content, one) for content in files.values()],
+    }
+    write_table(folder / "speed.csv", pl.DataFrame(table, strict=False))

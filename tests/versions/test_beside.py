@@ -75,9 +75,17 @@ def test_what_does_not_run():
     (only,) = deeds({FILE: 1, ORT: "error"}).values()
     assert only.kind == "fails" and only.change.pair.old == FILE
     assert kinds({FILE: "error", ORT: "error", OV: "hang"}) == [
-        "nothing runs it",
+        "invalid question",
         "fails",  # a process that had to be ended is a fault, whatever the others do
     ]
+
+
+def test_what_one_library_alone_runs_is_not_said_to_be_right():
+    assert kinds({FILE: "unsupported", ORT: 1, FAST: 1, OV: "unsupported"}) == [
+        *["unchecked"] * 2,
+        "not supported",
+    ]
+    assert kinds({FILE: "unsupported", ORT: "error", OV: "error"}) == ["nothing runs it"] * 2
 
 
 def test_a_warning_is_a_stated_limit():

@@ -15,6 +15,7 @@ from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.model_files import (
     INTEGER_BOUND,
     Arrays,
@@ -240,6 +241,7 @@ def read_subjects(
     paths: Sequence[Path],
     size: int,
     shapes: Mapping[str, Sequence[int]],
+    rejected: NotCompared,
     read: Reader = read_subject,
 ) -> list[ModelFile]:
     """A user's model files.
@@ -248,25 +250,29 @@ def read_subjects(
         paths: of the files.
         size: stands for free sizes.
         shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
+        rejected: where files that cannot be read are noted.
         read: opens each file.
 
     Raises:
-        UserError: two models have one name, or a shape is of no input.
+        UserError: two models have one name, a shape is of no input, or no file can be read.
     """
     found: list[ModelFile] = []
     used: set[str] = set()
     for path in paths:
         if path.stem in (subject.name for subject in found):
             raise UserError(f"two models are called {path.stem}: rename one of the files")
-        subject = read(path, size, {})
-        given: dict[str, Sequence[int]] = {}
-        for spec in subject.inputs:
-            key = next((k for k in (f"{path.stem}/{spec.label}", spec.label) if k in shapes), None)
-            if key is not None:
-                given[spec.label] = shapes[key]
-                used.add(key)
-        found.append(read(path, size, given) if given else subject)
-    for name in shapes.keys() - used:
+        with going_on(path.stem, rejected):
+            subject = read(path, size, {})
+            given: dict[str, Sequence[int]] = {}
+            for spec in subject.inputs:
+                keys = (f"{path.stem}/{spec.label}", spec.label)
+                key = next((k for k in keys if k in shapes), None)
+                if key is not None:
+                    given[spec.label] = shapes[key]
+                    used.add(key)
+            found.append(read(path, size, given) if given else subject)
+    require_some(found, rejected)
+    for name in shapes.keys() - used if not rejected else ():
         known = ", ".join(spec.label for subject in found for spec in subject.inputs)
         raise UserError(f"no model has an input {name!r} (there are: {known})")
     return found

@@ -228,7 +228,10 @@ def _right(
         for b in ran
         if precision_of(b) is None
     }
-    products = {b: {product_of(library_of(o)) for o in others} for b, others in alike.items()}
+    products = {
+        b: {product_of(library_of(o)) for o in others if precision_of(o) is None}
+        for b, others in alike.items()
+    }
     most = max(alike, key=lambda b: len(products[b]), default="")
     apart = {product_of(library_of(b)) for b in ran if b not in alike.get(most, ())}
     if not apart or len(products[most]) > max(1, len(apart)):

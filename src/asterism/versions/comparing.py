@@ -16,6 +16,7 @@ from asterism.libraries.adapters.backends import (
     OF_ONNX,
     option_of,
 )
+from asterism.libraries.adapters.reference import STEP
 from asterism.libraries.judging.compare import (
     Difference,
     Moved,
@@ -53,6 +54,8 @@ CHANGES = {
     "within rounding": "the outputs differ by no more than rounding explains",
     "same": "every output has the same bits",
 }
+#: What one of eight bits is off, relative to its tensor's range.
+STEP_OF_EIGHT_BITS = 1 / 255
 #: Those for which an upgrade should wait.
 WORSE = ("no longer runs", "no longer supported", "now wrong", "silently wrong", "differs")
 #: Those that are no change of what the model computes.
@@ -131,7 +134,8 @@ def run_subject(
     """A model in these backends and the references."""
     wanted = dict.fromkeys((*backends, *subject.references.all))
     chosen = tuple(b for b in wanted if b in pool.usable())
-    return pool.run(Task(0, GivenFile(subject.content, subject.suffix), inputs, backends=chosen))
+    file = GivenFile(subject.content, subject.suffix, subject.quantises)
+    return pool.run(Task(0, file, inputs, backends=chosen))
 
 
 def changes_of(
@@ -159,10 +163,9 @@ def change_of(
     if before.status != "ok" or after.status != "ok":
         return change(**_of_failure(subject, result, pair, distribution, params))
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
-    apart, bounds = _apart(old, new), tolerance_of(subject, params)
-    both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
+    apart = _apart(old, new)
     if not has_reference(subject, result, distribution):
-        alike = off(old, new, {}, dtypes_of(subject, new), both) is None
+        alike = are_alike(subject, result, pair, distribution, params)
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
         answers = () if alike else tuple(answers_in_words([old, new]))
         return change(kind, apart=apart, referee=pair.new, answers=answers)
@@ -183,7 +186,7 @@ def change_of(
         right = "same" if _same(old, new) else "within rounding"
         kind = "now right" if was else "now wrong" if now else right
     else:
-        alike = off(old, new, {}, dtypes_of(subject, new), both) is None
+        alike = are_alike(subject, result, pair, distribution, params)
         kind = "both off alike" if alike else "both wrong"
     answers = tuple(answers_in_words([old, new])) if kind == "both wrong" else ()
     return change(kind, old=was, new=now, apart=apart, answers=answers)
@@ -230,9 +233,15 @@ def lacks_reference(subject: ModelFile, result: Result) -> str:
 def are_alike(
     subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
 ) -> bool:
-    """Whether two backends that ran a model give the same within the bound of both."""
+    """Whether two backends that ran a model give the same within the bound of both.
+
+    Where no reference says what a step of quantisation moves, two of each output are allowed.
+    """
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
-    both = tolerance_for(pair.old, tolerance_for(pair.new, tolerance_of(subject, params)))
+    bounds = tolerance_of(subject, params)
+    if subject.quantises and not has_reference(subject, result, distribution):
+        bounds = Tolerance(2, params.conditioning, STEP_OF_EIGHT_BITS, 1)
+    both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
     return off(old, new, {}, dtypes_of(subject, new), both) is None
 
 
@@ -281,13 +290,19 @@ def spreads_of(
 ) -> list[float]:
     """How far rounding moves each output; truth values count as 0 and 1.
 
+    A step of quantisation counts once, where rounding counts as often as ``conditioning`` says.
+
     Args:
         reference: the float64 run.
         moved: perturbed runs, by the dtype of their rounding.
         tolerance: whose dtype's rounding counts beside float32's.
     """
     numbers = {dtype: [_numbers(run) for run in runs] for dtype, runs in moved.items()}
-    return spreads_by_rounding(_numbers(reference), numbers, tolerance.epsilon)
+    stepped = {"float32": numbers.pop(STEP, [])}
+    rounding = spreads_by_rounding(_numbers(reference), numbers, tolerance.epsilon)
+    steps = spreads_by_rounding(_numbers(reference), stepped, tolerance.epsilon)
+    share = tolerance.conditioning * max(tolerance.epsilon / EPSILON["float32"], 1.0)
+    return [max(r, s / share) for r, s in zip(rounding, steps, strict=True)]
 
 
 def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

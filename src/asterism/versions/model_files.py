@@ -125,6 +125,11 @@ class ModelFile(ABC):
         """The coarsest type of floating numbers in it."""
 
     @property
+    def quantises(self) -> bool:
+        """Whether some step of it quantises what it reads or makes."""
+        return False
+
+    @property
     def is_in_reference(self) -> bool:
         """Whether the reference computes all that the model says."""
         return True

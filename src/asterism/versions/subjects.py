@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
+from asterism.libraries.adapters.quantised_operators import quantises
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.versions.going_on import NotCompared, going_on, require_some
@@ -106,6 +107,11 @@ class Subject(ModelFile):
         kinds = {constant.data_type for constant in graph.initializer}
         kinds |= {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
         return "float16" if TensorProto.FLOAT16 in kinds else "float32"
+
+    @property
+    def quantises(self) -> bool:
+        """See :class:`ModelFile`."""
+        return quantises(node.op_type for node in self.model.graph.node)
 
     @property
     def is_in_reference(self) -> bool:

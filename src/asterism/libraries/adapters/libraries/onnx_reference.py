@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.onnx_float64 import in_float64
-from asterism.libraries.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
+from asterism.libraries.adapters.quantised_operators import operators
+from asterism.libraries.adapters.reference import (
+    PERTURBATIONS,
+    STAND_INS,
+    STEPPED,
+    perturbed,
+    probed,
+)
 
 
 @LIBRARIES.register("onnx_reference")
@@ -25,8 +32,8 @@ class OnnxReference(FileLibrary):
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """The file in float64; off by rounding; without special numbers in the inputs."""
-        return ("float64", *PERTURBATIONS, *STAND_INS)
+        """The file in float64; off by rounding or a step; without special numbers in the inputs."""
+        return ("float64", *PERTURBATIONS, STEPPED, *STAND_INS)
 
     def _written(self, option: str) -> str:
         return GIVEN
@@ -48,7 +55,9 @@ def run(path, inputs):
 
         model = onnx.load(self.path(model_under_test, option))
         change = partial(perturbed, option=option) if option in PERTURBATIONS else None
-        return ReferenceEvaluator(in_float64(model, change)), option
+        opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+        known: list[Any] = operators(opset, off_by_a_step=option == STEPPED)
+        return ReferenceEvaluator(in_float64(model, change), new_ops=known), option
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

@@ -180,7 +180,9 @@ def compare_libraries(
     for name, deed in found.faults:
         say(f"  {name}, {deed.backend}, {deed.distribution}: {deed.kind}")
     for one in found.unresolved:
-        answers = "; ".join(f"{', '.join(backends)}: {gave}" for backends, gave in one.groups)
+        known = [(["the reference"], one.reference)] if one.reference else []
+        groups = [*one.groups, *known]
+        answers = "; ".join(f"{', '.join(backends)}: {gave}" for backends, gave in groups)
         say(f"  {one.subject}, {one.distribution}: unresolved ({answers})")
     for name, why in found.no_reference.items():
         say(f"  {name}: no reference computes it ({why})")

@@ -44,8 +44,8 @@ DEEDS = {
     "unchecked": "it runs the model; no reference and no other library does, so that nothing says "
     "whether it is right",
     "stated limit": "it warns that it does not compute what the model says",
-    "invalid question": "it fails on these inputs, and so does every other library and the "
-    "reference: the sizes or the values of the inputs, or the file itself, are not possible",
+    "invalid question": "it fails on these inputs, and so do the reference and no fewer libraries "
+    "than run it: the sizes or the values of the inputs, or the file itself, are not possible",
     "nothing runs it": "it fails, no other library runs it, and the reference cannot",
     "not supported": "it says that it does not run such a model",
     "right": "it is within the bound, or agrees with the others where there is no reference",
@@ -177,7 +177,9 @@ def _deeds(
     known = has_reference(subject, result, distribution)
     alone = not known and len({product_of(library_of(b)) for b in ran}) == 1
     reference = result.outcomes.get(subject.references.right)
-    rejects = reference is not None and reference.status == "error"
+    failed = {product_of(library_of(b)) for b in backends if result.outcomes[b].status == "error"}
+    together = len(failed) >= len({product_of(library_of(b)) for b in ran})
+    rejects = reference is not None and reference.status == "error" and together
     no_one = "invalid question" if rejects else "nothing runs it"
     found = []
     for backend in backends:
@@ -188,7 +190,7 @@ def _deeds(
         elif outcome.status != "ok":
             others = _partners(backend, right if known else ran)
             others += [subject.references.right] if known else []
-            if others:
+            if others and not (rejects and outcome.status == "error"):
                 pair = Pair(others[0], backend)
                 change = change_of(subject, result, pair, distribution, params)
                 found.append(Deed(backend, distribution, "fails", change, said))

@@ -23,8 +23,8 @@ from asterism.versions.model_files import (
     FileNode,
     InputSpec,
     ModelFile,
-    fitting_shape,
 )
+from asterism.versions.onnx_inputs import specs_of
 
 if TYPE_CHECKING:
     import onnx
@@ -220,11 +220,10 @@ def subject_of(
     for given in set(shapes) - values.keys():
         known = ", ".join(values)
         raise UserError(f"{name} has no input {given!r} (it has: {known})")
-    specs = [
-        _spec(model, v, size, shapes.get(t), f"{name}: the input {t!r}", t)
-        for t, v in values.items()
-    ]
-    return Subject(name, model, tuple(specs), names)
+    for value in model.graph.output:
+        if value.type.HasField("sequence_type") or value.type.HasField("optional_type"):
+            raise UserError(f"{name}: the output {names.theirs(value.name)!r} is no tensor")
+    return Subject(name, model, specs_of(name, model, values, size, shapes, names), names)
 
 
 def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> Subject:
@@ -342,41 +341,6 @@ def parse_shapes(given: Iterable[str]) -> dict[str, tuple[int, ...]]:
         if not equals or min(shapes.get(name, (0,))) < 1:
             raise UserError(f"the shape {text!r} should be like NAME=2,16,4, with the batch first")
     return shapes
-
-
-def _spec(
-    model: onnx.ModelProto,
-    value: Any,
-    size: int,
-    shape: Sequence[int] | None,
-    where: str,
-    title: str,
-) -> InputSpec:
-    from onnx import helper
-
-    tensor = value.type.tensor_type
-    if not tensor.elem_type or not tensor.HasField("shape"):
-        raise UserError(f"{where} is no tensor of a known type and rank")
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-    if dtype.kind not in "fiub":
-        raise UserError(f"{where} is of the type {dtype}, no numbers")
-    stated = [max(d.dim_value, 0) for d in tensor.shape.dim]  # some write -1 for a free size
-    shape = fitting_shape(stated, shape, size, str(dtype), where)
-    return InputSpec(value.name, shape, str(dtype), _bound(model, value.name), title)
-
-
-def _bound(model: onnx.ModelProto, name: str) -> int:
-    """How many rows the smallest table has that an input looks up."""
-    sizes = {constant.name: constant.dims for constant in model.graph.initializer}
-    same = {name}
-    bounds = []
-    for node in model.graph.node:
-        first, second = [*node.input, "", ""][:2]
-        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze") and first in same:
-            same |= set(node.output)
-        elif node.op_type == "Gather" and second in same and sizes.get(first):
-            bounds.append(int(sizes[first][0]))
-    return min(bounds, default=INTEGER_BOUND)
 
 
 def _reads(node: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from asterism.libraries.running.inputs import BATCH
@@ -56,12 +57,15 @@ def _within(size: Any, symbol: Any, wanted: int) -> int:
     bounds = size.node.shape_env.var_to_range.get(symbol)
     if bounds is None:
         return wanted
-    low, high = max(int(bounds.lower), 1), bounds.upper
-    return max(low, int(min(wanted, high)))
+    return int(max(bounds.lower, min(wanted, bounds.upper), 1))
 
 
 def _value(size: Any, known: Mapping[Any, int]) -> int:
-    return size if isinstance(size, int) else int(size.node.expr.subs(known))
+    """A size by the symbols in it; one where nothing sensible follows, which PyTorch rejects."""
+    if isinstance(size, int):
+        return size
+    found = size.node.expr.subs(known)
+    return max(1, int(found)) if found.is_integer and found.is_finite else 1
 
 
 def bounds_of(nodes: Sequence[Any], hint: Callable[[Any], int]) -> dict[str, int]:
@@ -78,9 +82,10 @@ def bounds_of(nodes: Sequence[Any], hint: Callable[[Any], int]) -> dict[str, int
             same[node] = {node.name: 0}
         if node.op != "call_function":
             continue
-        for table, rows in _indexed(node, hint):
-            for source, offset in same.get(table, {}).items():
-                bounds[source] = max(1, min(bounds.get(source, rows), rows - offset))
+        with suppress(IndexError, TypeError):  # of arguments that no export gives
+            for table, rows in _indexed(node, hint):
+                for source, offset in same.get(table, {}).items():
+                    bounds[source] = max(1, min(bounds.get(source, rows), rows - offset))
         if passed := dict(_passed(node, same)):
             same[node] = passed
     return bounds
@@ -106,17 +111,17 @@ def _indexed(node: Any, hint: Callable[[Any], int]) -> Iterator[tuple[Any, int]]
     """What a step indexes by, and how many rows there are."""
     name, args = _name(node).rstrip("_"), node.args
     sizes = [hint(s) for s in getattr(_meta(args[0]), "shape", ())] if args else []
-    if name in ("embedding", "embedding_bag", "_embedding_bag") and sizes:
+    if name in ("embedding", "embedding_bag", "_embedding_bag"):
         yield args[1], sizes[0]
     elif name in ("index", "index_put", "_unsafe_index", "_index_put_impl"):
         yield from ((i, s) for i, s in zip(args[1], sizes, strict=False) if i is not None)
-    elif name in ("take", "put") and sizes:
+    elif name in ("take", "put"):
         yield args[1], math.prod(sizes)
-    elif name == "one_hot" and len(args) > 1 and args[1] > 0:
+    elif name == "one_hot" and args[1] > 0:
         yield args[0], args[1]
-    elif name.startswith(("nll_loss", "cross_entropy_loss")) and len(sizes) > 0:
+    elif name.startswith(("nll_loss", "cross_entropy_loss")):
         yield args[1], sizes[min(1, len(sizes) - 1)]
-    elif name.startswith(_BY_AXIS) and len(args) > 2 and isinstance(args[1], int) and sizes:
+    elif name.startswith(_BY_AXIS):
         yield args[2], sizes[args[1]]
 
 

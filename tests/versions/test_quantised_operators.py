@@ -66,6 +66,7 @@ CASES = {
     "mean": ("QLinearGlobalAveragePool", [integers(2, 3, 4, 5), scale(0.1), ZERO, scale(0.1),
                                           ZERO], {"channels_last": 0}, 1),
     "quantised": ("QuantizeLinear", [floats(3, 40), scale(0.05), ZERO], {}, 1),
+    "numbers": ("DequantizeLinear", [Q, floats(8) ** 2, integers(8)], {"axis": 1}, 1),
     "convolved": ("QLinearConv", [integers(1, 2, 6, 6), scale(0.1), ZERO,
                                   integers(3, 2, 3, 3, kind=np.int8), scale(0.05), np.int8(3),
                                   scale(0.8), ZERO], {}, 1),
@@ -80,8 +81,8 @@ def model_of(operator, inputs, attributes, outputs):
     constants = [numpy_helper.from_array(np.asarray(a), n)
                  for a, n in zip(inputs[1:], names[1:], strict=True) if n]  # fmt: skip
     made = [f"y{i}" for i in range(outputs)]
-    ours = operator in ("QuantizeLinear", "QLinearConv", "QLinearMatMul")
-    domain = "" if ours else "com.microsoft"
+    theirs = ("DequantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul")
+    domain = "" if operator in theirs else "com.microsoft"
     node = helper.make_node(operator, names, made, "node", domain=domain, **attributes)
     kind = helper.np_dtype_to_tensor_dtype(inputs[0].dtype)
     graph = helper.make_graph(
@@ -115,7 +116,7 @@ def judged(name, folder, change=lambda outputs: outputs):
     outcomes = {b: ExecutionOutcome(0, b, "run", "ok") for b in outputs}
     result = Result(0, ("normal",), outcomes, {b: {"normal": o} for b, o in outputs.items()})
     subject = subject_of("m", model, 4, {})
-    assert subject.quantises
+    assert subject.quantises == (operator != "DequantizeLinear")
     return change_of(subject, result, PAIR, "normal", PARAMS).kind
 
 

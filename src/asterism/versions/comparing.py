@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import (
     OF_ONNX,
     option_of,
+    precision_of,
 )
 from asterism.libraries.adapters.reference import STEP
 from asterism.libraries.judging.compare import (
@@ -235,12 +236,13 @@ def are_alike(
 ) -> bool:
     """Whether two backends that ran a model give the same within the bound of both.
 
-    Where no reference says what a step of quantisation moves, two of each output are allowed.
+    Where no reference says what a step of quantisation moves, a few of each output are allowed.
     """
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
     bounds = tolerance_of(subject, params)
     if subject.quantises and not has_reference(subject, result, distribution):
-        bounds = Tolerance(2, params.conditioning, STEP_OF_EIGHT_BITS, 1)
+        coarse = any(precision_of(backend) for backend in (pair.old, pair.new))
+        bounds = Tolerance(8 if coarse else 2, params.conditioning, STEP_OF_EIGHT_BITS, 1)
     both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
     return off(old, new, {}, dtypes_of(subject, new), both) is None
 

@@ -21,6 +21,8 @@ Array = NDArray[Any]
 DOMAIN = "com.microsoft"
 #: ONNX's own operators whose first output is quantised.
 QUANTISERS = ("DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear")
+#: The oldest version of ``DequantizeLinear`` that the evaluator has.
+_DEQUANTISES = 19
 #: One of so many numbers is off by a step where there are more than a few: rounding rarely decides.
 _RARE, _FEW = 8, 64
 #: Steps in the range of eight bits, and how many of them an input may be off that is quantised.
@@ -56,6 +58,10 @@ def operators(opset: int, *, off_by_a_step: bool) -> list[type]:
         return type(name, (base,), {"_run": _run, "op_schema": schema})
 
     known = [own(name, compute) for name, compute in _OWN.items()]
+    if opset < _DEQUANTISES:  # what it has added since are types
+        schema = onnx.defs.get_schema("DequantizeLinear", _DEQUANTISES, "")
+        base = load_op("", "DequantizeLinear", _DEQUANTISES)
+        known.append(type("DequantizeLinear", (base,), {"op_schema": schema}))
     return [*known, *(quantiser(n) for n in QUANTISERS)] if off_by_a_step else known
 
 

@@ -28,7 +28,11 @@ class OnnxReference(FileLibrary):
     name = "onnx_reference"
     packages = ("onnx",)
     suffix = ".onnx"
-    unsupported = (r"No registered implementation for operator", r"OpRunImplementationError")
+    unsupported = (
+        r"No (registered )?implementation for operator",
+        r"OpRunImplementationError",
+        r"RuntimeImplementationError",
+    )
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def test_a_reference_alone_with_its_own_library_says_nothing(monkeypatch):
 
 def test_what_the_reference_rejects_too_is_the_questions_fault():
     """Contradictory sizes: most libraries and the reference say so; one takes them all the same."""
-    found = deeds({FILE: "error", ORT: "error", OV: 1})
+    found = deeds({FILE: "error", ORT: "error", TORCH: "error", OV: 1})
     assert found[ORT].kind == "invalid question" and not found[ORT].is_fault
     most = kinds({FILE: "error", ORT: "error", OV: 1, TORCH: 1})
     assert most == ["fails", "right", "right"]  # the reference may have a fault of its own

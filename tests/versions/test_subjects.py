@@ -174,3 +174,14 @@ def test_an_output_that_is_no_tensor_is_rejected():
     model.graph.output[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(kind))
     with pytest.raises(UserError, match="the output 'y' is no tensor"):
         subject_of("m", model, 9, {})
+
+
+def test_nodes_are_put_in_an_order_in_which_they_can_run():
+    """A converter appended the first node; ONNX's evaluator and others need the order."""
+    nodes = [("Neg", ["a"], ["b"], {}), ("Exp", ["b"], ["y"], {}), ("Abs", ["x"], ["a"], {})]
+    subject = subject_of("m", onnx_model(nodes, [("x", (2, 3))], ["y"]), 9, {})
+    assert [node.label.split()[0] for node in subject.nodes] == ["Abs", "Neg", "Exp"]
+    onnx.checker.check_model(subject.model)
+    circle = [("Add", ["x", "b"], ["a"], {}), ("Neg", ["a"], ["b"], {})]
+    subject = subject_of("m", onnx_model(circle, [("x", (2, 3))], ["b"]), 9, {})
+    assert [node.label.split()[0] for node in subject.nodes] == ["Add", "Neg"]

@@ -187,7 +187,7 @@ def compare_libraries(
     for name, why in found.no_reference.items():
         say(f"  {name}: no reference computes it ({why})")
     for name, sizes in found.invalid.items():
-        say(f"  {name}: nothing runs it on inputs of the shapes {sizes}: give --input-shape")
+        say(f"  {name}: not to be run on inputs of the shapes {sizes}: give --input-shape")
     for name, why in found.rejected:
         say(f"  {name}: left out ({why})")
     show_page(request.target / "index.html", show)

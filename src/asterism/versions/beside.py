@@ -44,7 +44,7 @@ DEEDS = {
     "unchecked": "it runs the model; no reference and no other library does, so that nothing says "
     "whether it is right",
     "stated limit": "it warns that it does not compute what the model says",
-    "invalid question": "it fails on these inputs, and so do the reference and no fewer libraries "
+    "invalid question": "it fails on these inputs, and so do the reference and more libraries "
     "than run it: the sizes or the values of the inputs, or the file itself, are not possible",
     "nothing runs it": "it fails, no other library runs it, and the reference cannot",
     "not supported": "it says that it does not run such a model",
@@ -178,7 +178,7 @@ def _deeds(
     alone = not known and len({product_of(library_of(b)) for b in ran}) == 1
     reference = result.outcomes.get(subject.references.right)
     failed = {product_of(library_of(b)) for b in backends if result.outcomes[b].status == "error"}
-    together = len(failed) >= len({product_of(library_of(b)) for b in ran})
+    together = len(failed) > len({product_of(library_of(b)) for b in ran})
     rejects = reference is not None and reference.status == "error" and together
     no_one = "invalid question" if rejects else "nothing runs it"
     found = []

@@ -77,10 +77,11 @@ class Standing:
 
     @property
     def invalid(self) -> dict[str, str]:
-        """Models that nothing runs on these inputs, and the inputs' shapes."""
+        """Models that are not to be run on these inputs, and the inputs' shapes."""
         found = {}
         for subject, verdict in self.subjects:
-            if any(deed.kind == "invalid question" for deed in verdict.deeds):
+            kinds = {deed.kind for deed in verdict.deeds}
+            if "invalid question" in kinds:
                 shapes = (f"{s.label}={','.join(map(str, s.shape))}" for s in subject.inputs)
                 found[subject.name] = " ".join(shapes)
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +24,7 @@ from asterism.versions.model_files import (
     InputSpec,
     ModelFile,
 )
+from asterism.versions.node_order import put_in_order, reads_of
 from asterism.versions.onnx_inputs import specs_of
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Subject(ModelFile):
         return [
             FileNode(
                 f"{node.op_type} {self.names.theirs(node.name)}".strip(),
-                tuple(_reads(node)),
+                tuple(reads_of(node)),
                 tuple(filter(None, node.output)),
             )
             for node in self.model.graph.node
@@ -220,6 +221,7 @@ def subject_of(
     for given in set(shapes) - values.keys():
         known = ", ".join(values)
         raise UserError(f"{name} has no input {given!r} (it has: {known})")
+    put_in_order(model.graph)
     for value in model.graph.output:
         if value.type.HasField("sequence_type") or value.type.HasField("optional_type"):
             raise UserError(f"{name}: the output {names.theirs(value.name)!r} is no tensor")
@@ -341,14 +343,6 @@ def parse_shapes(given: Iterable[str]) -> dict[str, tuple[int, ...]]:
         if not equals or min(shapes.get(name, (0,))) < 1:
             raise UserError(f"the shape {text!r} should be like NAME=2,16,4, with the batch first")
     return shapes
-
-
-def _reads(node: Any) -> Iterator[str]:
-    """Names that a node reads, those inside of its graphs too."""
-    yield from filter(None, node.input)
-    for attribute in node.attribute:
-        for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from _reads(inner)
 
 
 def _copy(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -79,3 +79,16 @@ def test_weights_among_the_inputs_are_no_inputs(tmp_path):
     compiled = adapter.compile(ModelUnderTest(tmp_path, None, None), "float64")
     (found,) = adapter.run(compiled, [np.ones((2, 3))])
     np.testing.assert_array_equal(found, [[6.0], [6.0]])
+
+
+@pytest.mark.parametrize("opset", [7, 9, 13, 15])
+def test_batches_are_normalised_by_the_weights_in_every_version(opset, tmp_path):
+    weights = {name: np.float32([i + 1, 2]) for i, name in enumerate(("s", "b", "m", "v"))}
+    nodes = [("BatchNormalization", ["x", *weights], ["y"], {"epsilon": 0.0})]
+    model = onnx_model(nodes, [("x", (3, 2))], ["y"], weights, opset)
+    (tmp_path / "file.onnx").write_bytes(model.SerializeToString())
+    adapter = LIBRARIES["onnx_reference"]()
+    compiled = adapter.compile(ModelUnderTest(tmp_path, None, None), "float64")
+    (found,) = adapter.run(compiled, [np.arange(6.0).reshape(3, 2)])
+    x, (s, b, m, v) = np.arange(6.0).reshape(3, 2), weights.values()
+    np.testing.assert_allclose(found, (x - m) / np.sqrt(v) * s + b, rtol=1e-6)

@@ -181,7 +181,6 @@ def test_nodes_are_put_in_an_order_in_which_they_can_run():
     nodes = [("Neg", ["a"], ["b"], {}), ("Exp", ["b"], ["y"], {}), ("Abs", ["x"], ["a"], {})]
     subject = subject_of("m", onnx_model(nodes, [("x", (2, 3))], ["y"]), 9, {})
     assert [node.label.split()[0] for node in subject.nodes] == ["Abs", "Neg", "Exp"]
-    onnx.checker.check_model(subject.model)
     circle = [("Add", ["x", "b"], ["a"], {}), ("Neg", ["a"], ["b"], {})]
     subject = subject_of("m", onnx_model(circle, [("x", (2, 3))], ["b"]), 9, {})
     assert [node.label.split()[0] for node in subject.nodes] == ["Add", "Neg"]

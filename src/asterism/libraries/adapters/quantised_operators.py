@@ -21,8 +21,9 @@ Array = NDArray[Any]
 DOMAIN = "com.microsoft"
 #: ONNX's own operators whose first output is quantised.
 QUANTISERS = ("DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear")
-#: The oldest version of ``DequantizeLinear`` that the evaluator has.
-_DEQUANTISES = 19
+#: Operators that the evaluator lacks in early versions, or takes to be trained there: the first
+#: version and the one that computes the same.
+_NEWER = {"BatchNormalization": (7, 14), "DequantizeLinear": (10, 19)}
 #: One of so many numbers is off by a step where there are more than a few: rounding rarely decides.
 _RARE, _FEW = 8, 64
 #: Steps in the range of eight bits, and how many of them an input may be off that is quantised.
@@ -57,11 +58,18 @@ def operators(opset: int, *, off_by_a_step: bool) -> list[type]:
         schema = onnx.defs.get_schema(name, opset, "")
         return type(name, (base,), {"_run": _run, "op_schema": schema})
 
+    def newer(name: str, since: int) -> type:
+        base, schema = load_op("", name, since), onnx.defs.get_schema(name, since, "")
+
+        def _run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
+            given = {n: a for n, a in attributes.items() if n in schema.attributes}
+            made: tuple[Array, ...] = base._run(self, *inputs, **given)
+            return made
+
+        return type(name, (base,), {"_run": _run, "op_schema": schema})
+
     known = [own(name, compute) for name, compute in _OWN.items()]
-    if opset < _DEQUANTISES:  # what it has added since are types
-        schema = onnx.defs.get_schema("DequantizeLinear", _DEQUANTISES, "")
-        base = load_op("", "DequantizeLinear", _DEQUANTISES)
-        known.append(type("DequantizeLinear", (base,), {"op_schema": schema}))
+    known += [newer(n, since) for n, (first, since) in _NEWER.items() if first <= opset < since]
     return [*known, *(quantiser(n) for n in QUANTISERS)] if off_by_a_step else known
 
 

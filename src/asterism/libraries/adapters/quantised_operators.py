@@ -88,7 +88,9 @@ def _moved(outputs: tuple[Array, ...]) -> tuple[Array, ...]:
     if first.size > _FEW:
         steps = steps * (rng.integers(0, _RARE, first.shape) == 0)
     limits = np.iinfo(first.dtype)
-    off = np.clip(first.astype(np.int64) + steps, limits.min, limits.max)
+    wide = first.astype(np.int64)
+    beyond = (wide + steps < limits.min) | (wide + steps > limits.max)
+    off = np.where(beyond, wide - steps, wide + steps)  # the other way, where there is none
     return (off.astype(first.dtype), *outputs[1:])
 
 

@@ -75,9 +75,17 @@ def test_what_does_not_run():
     (only,) = deeds({FILE: 1, ORT: "error"}).values()
     assert only.kind == "fails" and only.change.pair.old == FILE
     assert kinds({FILE: "error", ORT: "error", OV: "hang"}) == [
-        "nothing runs it",
+        "invalid question",
         "fails",  # a process that had to be ended is a fault, whatever the others do
     ]
+
+
+def test_what_one_library_alone_runs_is_not_said_to_be_right():
+    assert kinds({FILE: "unsupported", ORT: 1, FAST: 1, OV: "unsupported"}) == [
+        *["unchecked"] * 2,
+        "not supported",
+    ]
+    assert kinds({FILE: "unsupported", ORT: "error", OV: "error"}) == ["nothing runs it"] * 2
 
 
 def test_a_warning_is_a_stated_limit():
@@ -116,3 +124,11 @@ def test_a_reference_alone_with_its_own_library_says_nothing(monkeypatch):
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 7}) == ["right", "wrong", "wrong"]
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 1}) == ["right", "wrong", "right"]
     assert kinds({FILE: 1, ORT: 1, OV: 5}) == ["right", "wrong"]
+
+
+def test_what_the_reference_rejects_too_is_the_questions_fault():
+    """Contradictory sizes: most libraries and the reference say so; one takes them all the same."""
+    found = deeds({FILE: "error", ORT: "error", TORCH: "error", OV: 1})
+    assert found[ORT].kind == "invalid question" and not found[ORT].is_fault
+    most = kinds({FILE: "error", ORT: "error", OV: 1, TORCH: 1})
+    assert most == ["fails", "right", "right"]  # the reference may have a fault of its own

@@ -12,7 +12,8 @@ from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.versions.blaming import Blame, _is_alike, _Search
 from asterism.versions.comparing import Change, change_of, run_subject
-from asterism.versions.subjects import _reads, subject_of
+from asterism.versions.node_order import reads_of
+from asterism.versions.subjects import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)
@@ -246,8 +247,8 @@ def test_graphs_inside_of_nodes_read_too():
     value = helper.make_tensor_value_info("r", TensorProto.FLOAT, None)
     branch = helper.make_graph([inner], "branch", [], [value])
     node = helper.make_node("If", ["c", ""], ["y"], then_branch=branch, else_branch=branch)
-    assert list(_reads(node)) == ["c", "inside", "inside"]
-    assert list(_reads(helper.make_node("Elu", ["x"], ["y"], alpha=1.0))) == ["x"]
+    assert list(reads_of(node)) == ["c", "inside", "inside"]
+    assert list(reads_of(helper.make_node("Elu", ["x"], ["y"], alpha=1.0))) == ["x"]
 
 
 @pytest.mark.parametrize(

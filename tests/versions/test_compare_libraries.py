@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
+from asterism.libraries.adapters.backends import OF_ONNX
+from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.versions import libraries_app
 
 REDUCED = {"axes": [1], "keepdims": 1}
@@ -85,7 +87,7 @@ def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
 @pytest.fixture
 def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
-    monkeypatch.setattr(libraries_app, "_libraries", lambda request, formats, say: ["onnxruntime"])
+    monkeypatch.setattr(libraries_app, "_libraries", lambda *given: ["onnxruntime"])
     monkeypatch.setattr(libraries_app, "title_of", lambda library: f"{library} 1")
     monkeypatch.setattr(libraries_app, "interpreter_of", lambda library: library)
     monkeypatch.setattr(libraries_app, "exit_statuses", lambda script, n, python: [1])
@@ -131,6 +133,79 @@ def test_no_fault_is_said_and_ends_with_0(workers, project):
     assert done.exit_code == 0, done.output
     assert "0 of 1 models show a fault" in done.output
     assert "every library that runs a model" in (project / "page/index.html").read_text()
+
+
+def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
+    (project / "page.onnx").write_text("<html>")
+    onnx.save(chain("Abs", "Softplus"), project / "off.onnx")
+    onnx.save(chain("Abs"), project / "good.onnx")
+    models = [part for name in ("page", "off", "good") for part in ("--model", f"{name}.onnx")]
+
+    def broken(*given):
+        raise ZeroDivisionError("a strange node")
+
+    monkeypatch.setattr(libraries_app.Blame, "smallest", broken)
+    done = compare(*models, "--distribution", "normal")
+    assert done.exit_code == 1 and "page: left out (page.onnx is no ONNX model" in done.output
+    found = json.loads((project / "compare-libraries/findings.json").read_text())
+    assert [model["name"] for model in found["models"]] == ["off", "good"]
+    assert [fault["model"] for fault in found["faults"]] == ["off"]
+    (file, _), (blame, why) = found["rejected"]
+    assert file == "page" and blame.startswith("the nodes of off") and "a strange node" in why
+    page = (project / "compare-libraries/index.html").read_text()
+    assert "no ONNX model" in page and "a strange node" in page
+
+
+def test_a_node_of_which_a_library_drops_an_output_is_blamed(workers, project):
+    """Its module gives the first output alone, also where every value is asked for."""
+    kernel = {"kernel_shape": [2], "strides": [2]}
+    nodes = [("Abs", ["x"], ["a"], {}), ("MaxPool", ["a"], ["y", "at"], kernel)]
+    model = onnx_model(nodes, [("x", (1, 2, 8))], ["y", "at"])
+    model.graph.output[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    onnx.save(model, project / "pool.onnx")
+    run = workers.run
+
+    def shorter(task):
+        result = run(task)
+        for kinds in (result.outputs.get(PAIR.old, {}),):
+            for name, outputs in kinds.items():
+                kinds[name] = outputs[:-1] if len(outputs) > 1 else outputs
+        return result
+
+    workers.run = shorter
+    done = compare("--model", "pool.onnx", "--distribution", "normal")
+    assert done.exit_code == 1, done.output
+    (fault,) = json.loads((project / "compare-libraries/findings.json").read_text())["faults"]
+    assert (fault["kind"], fault["parts"][0]["layers"]) == ("wrong", ["MaxPool node1"])
+
+
+def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
+    run = workers.run
+
+    def without_reference(task):
+        result = run(task)
+        for backend in OF_ONNX.all:
+            result.outputs.pop(backend, None)
+            if backend in result.outcomes:
+                failed = ExecutionOutcome(
+                    0, backend, "run", "unsupported", "No", "no such operator"
+                )
+                result.outcomes[backend] = failed
+        return result
+
+    workers.run = without_reference
+    onnx.save(chain("Abs", "Softplus"), project / "off.onnx")
+    onnx.save(chain("Abs"), project / "alone.onnx")
+    done = compare("--model", "off.onnx", "--model", "alone.onnx", "--distribution", "normal")
+    assert done.exit_code == 1 and "off, normal: unresolved (" in done.output
+    assert "off: no reference computes it (unsupported: No no such operator)" in done.output
+    found = json.loads((project / "compare-libraries/findings.json").read_text())
+    (one,) = found["unresolved"]
+    (first, gave), (second, other) = one["groups"]
+    assert {*first, *second} == {PAIR.old, PAIR.new} and gave != other
+    assert gave.startswith("output 0 at [") and found["faults"] == []
+    assert set(found["models"][1]["deeds"].values()) == {"unchecked"}
+    assert gave in (project / "compare-libraries/index.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import GivenFile, Result, Task
+from asterism.versions.answers import answers_in_words
 from asterism.versions.app import pairs_of
 from asterism.versions.comparing import (
     CHANGES,
@@ -53,6 +54,8 @@ def result(old, new, reference=RIGHT):
         (WRONG, WRONG + 1e-7, RIGHT, "both off alike"),
         (RIGHT, "no", RIGHT, "no longer runs"),
         ("no", RIGHT, RIGHT, "now runs"),
+        (RIGHT * 0, "no", RIGHT, "silently wrong"),
+        ("no", RIGHT * 0, RIGHT, "silently wrong"),
         ("no", "neither", RIGHT, "neither runs"),
         (RIGHT, WRONG, None, "differs"),
         (RIGHT, TINY, None, "within rounding"),
@@ -66,8 +69,43 @@ def test_kinds_of_change(old, new, reference, kind):
     change = change_of(subject, result(old, new, reference), PAIR, "normal", PARAMS)
     assert change.kind == kind
     assert change.is_change == (kind not in UNCHANGED)
-    assert bool(change.said) == isinstance(old, str) or isinstance(new, str)
-    assert change.culprit == (PAIR.new if kind in ("no longer runs", "now wrong") else PAIR.old)
+    assert bool(change.said or change.beside) == (isinstance(old, str) or isinstance(new, str))
+    worse = kind in ("no longer runs", "now wrong") or (
+        kind == "silently wrong" and isinstance(old, str)
+    )
+    assert change.culprit == (PAIR.new if worse else PAIR.old)
+
+
+def test_an_answer_that_no_reference_judges_is_told_beside_a_refusal():
+    subject = subject_of("m", chain("Relu"), 4, {})
+    told = result(np.zeros((2, 4)), "no", None)
+    change = change_of(subject, told, PAIR, "normal", PARAMS)
+    assert change.kind == "no longer runs" and change.said.endswith("output 0 is 0 everywhere")
+    refused = ExecutionOutcome(0, PAIR.new, "run", "unsupported", "Broken", "not that size")
+    told.outcomes[PAIR.new] = refused
+    assert change_of(subject, told, PAIR, "normal", PARAMS).kind == "no longer supported"
+
+
+def test_both_answers_are_told_where_nothing_decides():
+    subject = subject_of("m", chain("Relu"), 4, {})
+    change = change_of(subject, result(RIGHT, np.zeros((2, 4)), None), PAIR, "normal", PARAMS)
+    assert change.kind == "differs"
+    assert change.answers == ("output 0 at [0, 0]: -1", "output 0 at [0, 0]: 0 everywhere")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([[[1.0, 2]], [[1.0, 5]]], ["output 0 at [1]: 2", "output 0 at [1]: 5"]),
+        ([[[1.0, np.nan]], [[9.0, 5]]], ["output 0 at [1]: nan", "output 0 at [1]: 5"]),
+        ([[[1.0]], [[1.0, 5]]], ["output 0 of shape [1]", "output 0 of shape [2]"]),
+        ([[[1.0]], [[1.0], [2.0]]], ["1 outputs", "2 outputs"]),
+        ([[[]], [[]]], ["", ""]),
+    ],
+)
+def test_answers_in_words(given, words):
+    arrays = [[np.array(output) for output in outputs] for outputs in given]
+    assert answers_in_words(arrays) == words
 
 
 def test_every_kind_is_explained():

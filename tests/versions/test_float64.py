@@ -6,6 +6,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from small_files import chain, onnx_model
 
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.onnx_float64 import in_float64
 
 
@@ -65,3 +67,28 @@ def test_graphs_inside_of_nodes():
     model = onnx_model(nodes, [("b", (), TensorProto.BOOL)], ["y"])
     (found,) = run(model, np.array(True))
     assert found.dtype == np.float64 and found == pytest.approx(0.1, rel=1e-6)
+
+
+def test_weights_among_the_inputs_are_no_inputs(tmp_path):
+    """As in files of the format's early versions."""
+    inputs = [("x", (2, 3)), ("w", (3, 1))]
+    constants = {"w": np.float32([[1], [2], [3]])}
+    model = onnx_model([("MatMul", ["x", "w"], ["y"], {})], inputs, ["y"], constants)
+    (tmp_path / "file.onnx").write_bytes(model.SerializeToString())
+    adapter = LIBRARIES["onnx_reference"]()
+    compiled = adapter.compile(ModelUnderTest(tmp_path, None, None), "float64")
+    (found,) = adapter.run(compiled, [np.ones((2, 3))])
+    np.testing.assert_array_equal(found, [[6.0], [6.0]])
+
+
+@pytest.mark.parametrize("opset", [7, 9, 13, 15])
+def test_batches_are_normalised_by_the_weights_in_every_version(opset, tmp_path):
+    weights = {name: np.float32([i + 1, 2]) for i, name in enumerate(("s", "b", "m", "v"))}
+    nodes = [("BatchNormalization", ["x", *weights], ["y"], {"epsilon": 0.0})]
+    model = onnx_model(nodes, [("x", (3, 2))], ["y"], weights, opset)
+    (tmp_path / "file.onnx").write_bytes(model.SerializeToString())
+    adapter = LIBRARIES["onnx_reference"]()
+    compiled = adapter.compile(ModelUnderTest(tmp_path, None, None), "float64")
+    (found,) = adapter.run(compiled, [np.arange(6.0).reshape(3, 2)])
+    x, (s, b, m, v) = np.arange(6.0).reshape(3, 2), weights.values()
+    np.testing.assert_allclose(found, (x - m) / np.sqrt(v) * s + b, rtol=1e-6)

@@ -13,13 +13,13 @@ from asterism.versions.comparing import (
     Change,
     Pair,
     _apart,
-    _said,
     _same,
     changes_of,
     depth_of,
     dtypes_of,
     off,
     run_subject,
+    said_by,
     spreads_of,
     tolerance_of,
 )
@@ -61,8 +61,8 @@ def test_the_same_is_every_bit():
 
 def test_what_a_failure_said():
     outcome = ExecutionOutcome(0, PAIR.old, "run", "error", "a.B", "why")
-    assert _said(outcome) == "error: a.B why"
-    assert _said(ExecutionOutcome(0, PAIR.old, "run", "hang")) == "hang:"
+    assert said_by(outcome) == "error: a.B why"
+    assert said_by(ExecutionOutcome(0, PAIR.old, "run", "hang")) == "hang:"
 
 
 def test_a_pair_names_its_way():

@@ -158,3 +158,34 @@ def test_files_that_are_no_programs_are_rejected(tmp_path):
         with pytest.raises(UserError, match=r"is no archive of torch\.export\.save") as rejected:
             read_program(path, 9, {})
         assert "\n" not in str(rejected.value)
+
+
+class _Decoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(37, 4)
+
+    def forward(self, ids, past, mask):
+        joined = torch.cat([past, self.table(ids + 2)], 1)
+        return (joined * mask[..., None]).sum(1)
+
+
+def test_sizes_and_indices_of_a_program_fit_together(tmp_path):
+    auto = torch.export.Dim.AUTO
+    given = torch.zeros(3, 5, dtype=torch.int64), torch.zeros(3, 4, 4), torch.zeros(3, 9)
+    free = ({0: auto, 1: auto},) * 3
+    program = torch.export.export(_Decoder(), given, dynamic_shapes=free)
+    torch.export.save(program, tmp_path / "m.pt2")
+    ids, past, mask = read_program(tmp_path / "m.pt2", 16, {}).inputs
+    assert (ids.shape, past.shape, mask.shape) == ((2, 16), (2, 16, 4), (2, 32))
+    assert ids.bound == 35
+    ids, past, mask = read_program(tmp_path / "m.pt2", 16, {"ids": (3, 2)}).inputs
+    assert (ids.shape, past.shape, mask.shape) == ((3, 2), (3, 16, 4), (3, 18))
+
+
+def test_sizes_stay_within_what_a_program_takes(tmp_path):
+    free = {0: torch.export.Dim("n", min=3, max=9), 1: torch.export.Dim("m", min=2, max=7)}
+    program = torch.export.export(torch.nn.ReLU(), (torch.zeros(4, 5),), dynamic_shapes=(free,))
+    torch.export.save(program, tmp_path / "m.pt2")
+    (spec,) = read_program(tmp_path / "m.pt2", 16, {}).inputs
+    assert spec.shape == (3, 7)

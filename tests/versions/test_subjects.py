@@ -77,3 +77,110 @@ def test_own_inputs_are_checked(tmp_path):
     np.savez(path, z=np.ones((7, 4)))
     with pytest.raises(UserError, match="has no array 'x'"):
         read_inputs(path, subject)
+
+
+def test_sizes_of_one_name_are_equal_and_sums_stay_sums():
+    """A decoder: what was and what is new, joined; the mask is as long as both."""
+    nodes = [
+        ("Concat", ["past", "new"], ["present"], {"axis": 1}),
+        ("Unsqueeze", ["mask", "last"], ["wide"], {}),
+        ("Mul", ["present", "wide"], ["y"], {}),
+    ]
+    inputs = [
+        ("past", ("batch", "before", 4)),
+        ("new", ("batch", "steps", 4)),
+        ("mask", ("batch", "total")),
+    ]
+    constants = {"last": np.array([2], np.int64)}
+    model = onnx_model(nodes, inputs, ["y", "present"], constants)
+    model.graph.output[1].CopyFrom(
+        onnx.helper.make_tensor_value_info("present", 1, ("batch", "total", 4))
+    )
+    assert [spec.shape for spec in subject_of("m", model, 9, {}).inputs] == [
+        *[(2, 9, 4)] * 2,
+        (2, 18),
+    ]
+    given = subject_of("m", model, 9, {"past": (3, 5, 4)}).inputs
+    assert [spec.shape for spec in given] == [(3, 5, 4), (3, 9, 4), (3, 14)]
+    wrong = subject_of("m", model, 9, {"mask": (2, 3)}).inputs  # what the user says counts
+    assert wrong[2].shape == (2, 3)
+
+
+def test_sums_are_read_from_the_names_of_sizes():
+    nodes = [("Add", ["x", "z"], ["y"], {})]
+    inputs = [("x", ("n", "past + 2")), ("z", ("n", "past"))]
+    subject = subject_of("m", onnx_model(nodes, inputs, ["y"]), 9, {})
+    assert [spec.shape for spec in subject.inputs] == [(2, 11), (2, 9)]
+
+
+I64 = onnx.TensorProto.INT64
+#: Nodes that index by ``i``, the constants that they read, and the number of rows.
+INDEXED = {
+    "rows": ([("Gather", ["t", "i"], ["y"], {})], {"t": (7, 3)}, 7),
+    "another axis": ([("Gather", ["t", "i"], ["y"], {"axis": 1})], {"t": (7, 3)}, 3),
+    "a computed table": (
+        [("Mul", ["t", "t"], ["u"], {}), ("Gather", ["u", "i"], ["y"], {})],
+        {"t": (5, 3)},
+        5,
+    ),
+    "behind other operators": (
+        [
+            ("Cast", ["i"], ["a"], {"to": onnx.TensorProto.INT32}),
+            ("Flatten", ["a"], ["b"], {}),
+            ("Gather", ["t", "b"], ["y"], {}),
+        ],
+        {"t": (6, 3)},
+        6,
+    ),
+    "the smallest of two": (
+        [("Gather", ["t", "i"], ["y"], {}), ("Gather", ["s", "i"], ["z"], {})],
+        {"t": (9, 3), "s": (4, 3)},
+        4,
+    ),
+    "points": ([("GatherND", ["t", "i"], ["y"], {})], {"t": (8, 7, 6, 5, 4, 9)}, 4),
+    "scattered": (
+        [("ScatterElements", ["t", "i", "w"], ["y"], {"axis": 1})],
+        {"t": (2, 6), "w": (2, 5)},
+        6,
+    ),
+    "a loss": ([("NegativeLogLikelihoodLoss", ["t", "i"], ["y"], {})], {"t": (2, 4, 5)}, 4),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_indices_stay_within_the_rows_that_they_index(name):
+    nodes, tables, rows = INDEXED[name]
+    constants = {n: np.ones(shape, np.float32) for n, shape in tables.items()}
+    model = onnx_model(nodes, [("i", (2, 5), I64)], [nodes[-1][2][0]], constants)
+    (spec,) = subject_of("m", model, 9, {}).inputs
+    assert spec.bound == rows
+
+
+def test_what_is_added_to_indices_counts_and_masks_are_yes_or_no():
+    nodes = [
+        ("Add", ["i", "two"], ["j"], {}),
+        ("Gather", ["t", "j"], ["y"], {}),
+        ("Mul", ["mask", "mask"], ["z"], {}),
+    ]
+    constants = {"two": np.array(2, np.int64), "t": np.ones((7, 3), np.float32)}
+    inputs = [("i", (2, 5), I64), ("mask", (2, 5), I64), ("other", (2, 5), I64)]
+    subject = subject_of("m", onnx_model(nodes, inputs, ["y"], constants), 9, {})
+    assert [spec.bound for spec in subject.inputs] == [5, 2, 10]
+
+
+def test_an_output_that_is_no_tensor_is_rejected():
+    model = onnx_model([("SequenceConstruct", ["x"], ["y"], {})], [("x", (2, 3))], ["y"])
+    kind = onnx.helper.make_tensor_type_proto(1, None)
+    model.graph.output[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(kind))
+    with pytest.raises(UserError, match="the output 'y' is no tensor"):
+        subject_of("m", model, 9, {})
+
+
+def test_nodes_are_put_in_an_order_in_which_they_can_run():
+    """A converter appended the first node; ONNX's evaluator and others need the order."""
+    nodes = [("Neg", ["a"], ["b"], {}), ("Exp", ["b"], ["y"], {}), ("Abs", ["x"], ["a"], {})]
+    subject = subject_of("m", onnx_model(nodes, [("x", (2, 3))], ["y"]), 9, {})
+    assert [node.label.split()[0] for node in subject.nodes] == ["Abs", "Neg", "Exp"]
+    circle = [("Add", ["x", "b"], ["a"], {}), ("Neg", ["a"], ["b"], {})]
+    subject = subject_of("m", onnx_model(circle, [("x", (2, 3))], ["b"]), 9, {})
+    assert [node.label.split()[0] for node in subject.nodes] == ["Add", "Neg"]

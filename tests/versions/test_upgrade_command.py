@@ -146,6 +146,7 @@ def test_facts():
     first, second = facts.pop("changes")
     assert facts.pop("compared") == [{"name": "m", "nodes": 1, "kinds": {"file": "now wrong"}}]
     assert facts.pop("versions") == [{}, {}]
+    assert facts.pop("no_reference") == {}
     assert facts == {"old": "a", "new": "b", "models": 1, "rejected": [["bad", "why"]]}
     assert first["old"] is None and first["new"] == ["values differ", 1e30]
     assert (first["nodes"], first["script"]) == (["Neg n"], "place/repro.py")

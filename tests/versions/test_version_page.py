@@ -66,6 +66,7 @@ def test_a_row_without_a_script():
         "old": "within",
         "new": "1.23e+03",
         "apart": "0.123",
+        "answers": (),
         "layers": "",
         "script": "",
         "said": "",

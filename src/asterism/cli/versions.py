@@ -90,7 +90,8 @@ def compare_versions(
 
     Both versions run every model, beside a float64 run of ONNX's reference evaluator. A version
     that is not installed runs in an environment of its own, which is made where it is missing.
-    The answer is a page, with a script for each change. Exit status 1: a change for the worse.
+    The answer is a page, with a script for each change. Exit status 1: a change for the worse,
+    a model that one version computes wrongly without a word, or one that could not be compared.
     """
     from asterism.versions.app import Request, compare_versions
     from asterism.versions.subjects import parse_shapes
@@ -115,10 +116,15 @@ def compare_versions(
     changed = {change.subject for change in found.changes}
     say(f"{len(changed)} of {len(found.subjects)} models change from {found.old} to {found.new}")
     for change in found.changes:
-        say(f"  {change.subject}, {change.pair.option}, {change.distribution}: {change.kind}")
+        answers = f" ({' and '.join(change.answers)})" if change.answers else ""
+        what = f"{change.pair.option}, {change.distribution}: {change.kind}"
+        say(f"  {change.subject}, {what}{answers}")
+    for name, why in found.no_reference.items():
+        say(f"  {name}: no reference computes it ({why})")
+    for name, why in found.rejected:
+        say(f"  {name}: left out ({why})")
     show_page(request.target / "index.html", show)
-    worse = ("no longer runs", "now wrong", "differs")
-    if any(change.kind in worse for change in found.changes):
+    if found.is_worse:
         sys.exit(1)
 
 
@@ -149,7 +155,8 @@ def compare_libraries(
     """Say which libraries compute a model of yours wrongly or fail at it, and at which nodes.
 
     Every library that reads the file runs it, in each of its configurations, beside a float64
-    reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault.
+    reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault,
+    or something that nothing decides, or that could not be compared.
     """
     from asterism.versions.libraries_app import Request, compare_libraries
     from asterism.versions.subjects import parse_shapes
@@ -172,8 +179,19 @@ def compare_libraries(
     say(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
     for name, deed in found.faults:
         say(f"  {name}, {deed.backend}, {deed.distribution}: {deed.kind}")
+    for one in found.unresolved:
+        known = [(["the reference"], one.reference)] if one.reference else []
+        groups = [*one.groups, *known]
+        answers = "; ".join(f"{', '.join(backends)}: {gave}" for backends, gave in groups)
+        say(f"  {one.subject}, {one.distribution}: unresolved ({answers})")
+    for name, why in found.no_reference.items():
+        say(f"  {name}: no reference computes it ({why})")
+    for name, sizes in found.invalid.items():
+        say(f"  {name}: not to be run on inputs of the shapes {sizes}: give --input-shape")
+    for name, why in found.rejected:
+        say(f"  {name}: left out ({why})")
     show_page(request.target / "index.html", show)
-    if wrong:
+    if wrong or found.unresolved or found.invalid or found.rejected:
         sys.exit(1)
 
 

@@ -36,7 +36,8 @@ from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
 from asterism.versions.blaming import Blame, Part
-from asterism.versions.comparing import Change, Pair, changes_of, run_subject
+from asterism.versions.comparing import Change, Pair, changes_of, lacks_reference, run_subject
+from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.operators import operator_subjects
 from asterism.versions.page import Comparison, Explained, models_of, write_versions_page
@@ -106,27 +107,32 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]
     if libraries[0] == libraries[1]:
         raise UserError(f"{request.old} and {request.new} are both the {libraries[0]} that is here")
-    subjects: list[ModelFile] = read_subjects(request.models, request.size, request.shapes)
+    rejected: NotCompared = []
+    shapes, sizes = request.shapes, request.size
+    subjects: list[ModelFile] = read_subjects(request.models, sizes, shapes, rejected)
     pairs = pairs_of(*libraries)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     needed = [f"onnxruntime:{CONVERTER}"] if request.generated else []
     limits = Limits(params.execute.hang_seconds, params.execute.memory_mb)
     old, new = (title_of(library) for library in libraries)
     versions = (package_versions(libraries[0]), package_versions(libraries[1]))
-    found = Comparison(old, new, versions)
+    found = Comparison(old, new, versions, rejected=rejected)
     with WorkerPool([*backends, *needed, *OF_ONNX.all], limits) as pool:
         pairs = _working(pairs, pool.start(), found)
         backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
         subjects += operator_subjects() if request.operators else ()
         subjects += _generated(request, params, pool, found)
         for subject in progress(subjects, label="compare", unit="model"):
-            inputs = _inputs(request, params, subject)
-            result = run_subject(pool, subject, inputs, backends)
-            found.subjects.append((subject, changes_of(subject, result, pairs, params.judge)))
+            with going_on(subject.name, rejected):
+                inputs = _inputs(request, params, subject)
+                result = run_subject(pool, subject, inputs, backends)
+                found.subjects.append((subject, changes_of(subject, result, pairs, params.judge)))
+                if why := lacks_reference(subject, result):
+                    found.no_reference[subject.name] = why
+        require_some(found.subjects, rejected)
         with replacing(request.target) as folder:
             folder.mkdir()
-            for explained in _explained(request, params, pool, found, folder):
-                found.explained.append(explained)
+            _explain(request, params, pool, found, folder)
             write_versions_page(folder / "index.html", found, params.judge)
             write_json(folder / "changes.json", facts_of(found))
     return found
@@ -145,14 +151,31 @@ def version_of(
     say: Callable[[str], None],
     formats: Container[str] = frozenset((".onnx",)),
 ) -> str:
-    """The name of a library in a version: the installed one has none of its own.
-
-    The environment of another one is made where it is missing.
+    """The name of a library in a version, whose environment is made where it is missing.
 
     Args:
         library: by name.
         version: of it, or another library: ``openvino``, ``openvino@2024.6``.
         say: told what making an environment costs.
+        formats: suffixes of the files that it is to run.
+
+    Raises:
+        UserError: the library reads no such files, or its environment is not to be had.
+    """
+    name = named_version(library, version, formats)
+    if "@" in name:
+        making.make(environment(name), say)
+    return name
+
+
+def named_version(
+    library: str, version: str, formats: Container[str] = frozenset((".onnx",))
+) -> str:
+    """The name of a library in a version: the installed one has none of its own.
+
+    Args:
+        library: by name.
+        version: of it, or another library.
         formats: suffixes of the files that it is to run.
 
     Raises:
@@ -166,9 +189,7 @@ def version_of(
         raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
     if not version or f"{installed(library)}.".startswith(f"{version}."):
         return library
-    wanted = environment(f"{library}@{version}")
-    making.make(wanted, say)
-    return wanted.name
+    return environment(f"{library}@{version}").name
 
 
 def pairs_of(old: str, new: str) -> list[Pair]:
@@ -231,7 +252,8 @@ def facts_of(found: Comparison) -> dict[str, object]:
             "kind": change.kind,
             "old": None if change.old is None else [change.old.kind, min(change.old.excess, 1e30)],
             "new": None if change.new is None else [change.new.kind, min(change.new.excess, 1e30)],
-            "said": change.said,
+            "said": change.said or change.beside,
+            "answers": list(change.answers),
             "nodes": None if explained is None else explained.part.layers,
             "script": None if explained is None else f"{explained.folder}/repro.py",
             "statuses": None if explained is None else list(explained.statuses),
@@ -244,6 +266,7 @@ def facts_of(found: Comparison) -> dict[str, object]:
         "models": len(found.subjects),
         "compared": models_of(found),
         "changes": [facts(change) for change in found.changes],
+        "no_reference": found.no_reference,
         "rejected": [list(pair) for pair in found.rejected],
     }
 
@@ -278,10 +301,10 @@ def _inputs(request: Request, params: _Params, subject: ModelFile) -> dict[str, 
     return given_inputs(subject, request.models, request.inputs, request.distributions, params.seed)
 
 
-def _explained(
+def _explain(
     request: Request, params: _Params, pool: WorkerPool, found: Comparison, folder: Path
-) -> Iterator[Explained]:
-    """The nodes to blame for the worst changes, one for each model and way to run it."""
+) -> None:
+    """Look for the nodes to blame for the worst changes, one for each model and way to run it."""
     subjects = {subject.name: subject for subject, _ in found.subjects}
     first: dict[tuple[str, str], Change] = {}
     for change in found.changes:
@@ -289,14 +312,15 @@ def _explained(
     chosen = list(first.values())[: request.explained]
     blame = Blame(pool, params.judge, request.steps)
     for number, change in enumerate(progress(chosen, label="blame", unit="change"), 1):
-        subject = subjects[change.subject]
-        inputs = _inputs(request, params, subject)[change.distribution]
-        part = blame.smallest(subject, inputs, change)
-        words = f"{number:02d} {change.kind} {change.subject}"
-        script = write_part(part, folder, words, _headline(part), params.judge)
-        libraries = (library_of(change.pair.old), library_of(change.pair.new))
-        old, new = (exit_statuses(script, 1, interpreter_of(library))[0] for library in libraries)
-        yield Explained(change, part, script.parent.name, (old, new))
+        with going_on(f"the nodes of {change.subject} to blame", found.rejected):
+            subject = subjects[change.subject]
+            inputs = _inputs(request, params, subject)[change.distribution]
+            part = blame.smallest(subject, inputs, change)
+            words = f"{number:02d} {change.kind} {change.subject}"
+            script = write_part(part, folder, words, _headline(part), params.judge)
+            libraries = (library_of(change.pair.old), library_of(change.pair.new))
+            old, new = (exit_statuses(script, 1, interpreter_of(one))[0] for one in libraries)
+            found.explained.append(Explained(change, part, script.parent.name, (old, new)))
 
 
 def _headline(part: Part) -> str:
@@ -305,7 +329,9 @@ def _headline(part: Part) -> str:
     other = change.pair.old if change.culprit == change.pair.new else change.pair.new
     found = change.old if change.culprit == change.pair.old else change.new
     what = "fails" if change.said else found.kind if found is not None else change.kind
-    right = "" if change.kind in ("both wrong", "differs") else " is right"
+    silent = change.kind == "silently wrong"
+    same = "" if change.kind in ("both wrong", "differs") else " is right"
+    right = " does not run it" if silent else same
     culprit, beside = (title_of(library_of(backend)) for backend in (change.culprit, other))
     return f"{culprit}: {what} in {', '.join(part.layers[:3])} ({beside}{right})"
 

@@ -9,7 +9,7 @@ upgrade's changes explains it too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from asterism.libraries.adapters.backends import (
     library_of,
@@ -19,13 +19,17 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.tasks import Result
+from asterism.versions.answers import answers_in_words
 from asterism.versions.comparing import (
     Change,
     Pair,
+    are_alike,
     change_of,
     has_reference,
+    lacks_reference,
     off_reference,
     probes_of,
+    said_by,
 )
 from asterism.versions.model_files import ModelFile
 
@@ -37,8 +41,12 @@ DEEDS = {
     "differs": "no reference computes the model, and it differs from what most libraries agree on",
     "unresolved": "it is outside the bound, and so is every other; or, where no reference computes "
     "the model, the libraries differ and none of them is alone",
+    "unchecked": "it runs the model; no reference and no other library does, so that nothing says "
+    "whether it is right",
     "stated limit": "it warns that it does not compute what the model says",
-    "nothing runs it": "it fails, and so does every other library and the reference",
+    "invalid question": "it fails on these inputs, and so do the reference and more libraries "
+    "than run it: the sizes or the values of the inputs, or the file itself, are not possible",
+    "nothing runs it": "it fails, no other library runs it, and the reference cannot",
     "not supported": "it says that it does not run such a model",
     "right": "it is within the bound, or agrees with the others where there is no reference",
 }
@@ -85,6 +93,72 @@ class Deed:
         return float("inf") if difference is None else difference.excess
 
 
+@dataclass(frozen=True)
+class Unresolved:
+    """A model and inputs on which libraries differ, and nothing decides which of them is right.
+
+    Args:
+        subject: name of the model.
+        distribution: its inputs.
+        groups: configurations that agree, the largest group first, and what each group gave.
+        reference: what the reference gave; nothing where there is none.
+    """
+
+    subject: str
+    distribution: str
+    groups: list[tuple[list[str], str]]
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all libraries do with a model.
+
+    Args:
+        deeds: of each configuration and kind of inputs.
+        unresolved: what nothing decides.
+        no_reference: why no reference says what the model computes; nothing where one does.
+    """
+
+    deeds: list[Deed]
+    unresolved: list[Unresolved] = field(default_factory=list)
+    no_reference: str = ""
+
+
+def verdict_of(subject: ModelFile, result: Result, params: JudgeParams) -> Verdict:
+    """What every configuration under test does with a model, and what is left open."""
+    deeds = deeds_of(subject, result, params)
+    kinds = {(deed.distribution, deed.kind) for deed in deeds}
+    unresolved = [
+        _unresolved(subject, result, distribution, params)
+        for distribution in result.distributions
+        if (distribution, "unresolved") in kinds
+    ]
+    return Verdict(deeds, unresolved, lacks_reference(subject, result))
+
+
+def _unresolved(
+    subject: ModelFile, result: Result, distribution: str, params: JudgeParams
+) -> Unresolved:
+    groups: list[list[str]] = []
+    ran = [b for b in under_test(result.outcomes) if result.outcomes[b].ran]
+    for backend in sorted(ran, key=lambda b: precision_of(b) is not None):
+        near = (
+            group
+            for group in groups
+            if are_alike(subject, result, Pair(group[0], backend), distribution, params)
+        )
+        (group := next(near, [])).append(backend)
+        if len(group) == 1:
+            groups.append(group)
+    groups.sort(key=len, reverse=True)
+    known = has_reference(subject, result, distribution)
+    first = [*(g[0] for g in groups), *([subject.references.right] if known else [])]
+    words = answers_in_words([result.outputs[b][distribution] for b in first])
+    reference = words.pop() if known else ""
+    return Unresolved(subject.name, distribution, list(zip(groups, words, strict=True)), reference)
+
+
 def deeds_of(subject: ModelFile, result: Result, params: JudgeParams) -> list[Deed]:
     """What every configuration under test does with a model, for each kind of inputs."""
     return [
@@ -101,23 +175,30 @@ def _deeds(
     ran = [b for b in backends if result.outcomes[b].ran]
     right = _right(subject, result, ran, distribution, params)
     known = has_reference(subject, result, distribution)
+    alone = not known and len({product_of(library_of(b)) for b in ran}) == 1
+    reference = result.outcomes.get(subject.references.right)
+    failed = {product_of(library_of(b)) for b in backends if result.outcomes[b].status == "error"}
+    together = len(failed) > len({product_of(library_of(b)) for b in ran})
+    rejects = reference is not None and reference.status == "error" and together
+    no_one = "invalid question" if rejects else "nothing runs it"
     found = []
     for backend in backends:
         outcome = result.outcomes[backend]
-        said = f"{outcome.status}: {outcome.exception} {outcome.message}".strip()
+        said = said_by(outcome)
         if outcome.status == "unsupported":
             found.append(Deed(backend, distribution, "not supported", said=said))
         elif outcome.status != "ok":
-            others = [*_partners(backend, ran), *([subject.references.right] if known else [])]
-            if others:
+            others = _partners(backend, right if known else ran)
+            others += [subject.references.right] if known else []
+            if others and not (rejects and outcome.status == "error"):
                 pair = Pair(others[0], backend)
                 change = change_of(subject, result, pair, distribution, params)
                 found.append(Deed(backend, distribution, "fails", change, said))
             else:
-                kind = "fails" if outcome.killed else "nothing runs it"
+                kind = "fails" if outcome.killed else no_one
                 found.append(Deed(backend, distribution, kind, said=said))
         elif backend in right:
-            found.append(Deed(backend, distribution, "right"))
+            found.append(Deed(backend, distribution, "unchecked" if alone else "right"))
         elif others := [b for b in _partners(backend, right) if precision_of(b) is None]:
             # Without a reference, a change is told of the version that is left.
             pair = Pair(others[0], backend) if known else Pair(backend, others[0])
@@ -149,7 +230,10 @@ def _right(
         for b in ran
         if precision_of(b) is None
     }
-    products = {b: {product_of(library_of(o)) for o in others} for b, others in alike.items()}
+    products = {
+        b: {product_of(library_of(o)) for o in others if precision_of(o) is None}
+        for b, others in alike.items()
+    }
     most = max(alike, key=lambda b: len(products[b]), default="")
     apart = {product_of(library_of(b)) for b in ran if b not in alike.get(most, ())}
     if not apart or len(products[most]) > max(1, len(apart)):

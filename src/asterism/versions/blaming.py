@@ -106,25 +106,27 @@ class _Search:
         """The value of every tensor, and the first node that is off although its inputs are not.
 
         Where the reference cannot run the model, values are those of the other configuration. None
-        where neither can; the node is None where none is off as long
-        as every value is put out (which forbids to fuse nodes).
+        where neither can, or where neither gives all that a node makes; the node is None where none
+        is off as long as every value is put out (which forbids to fuse nodes).
         """
         every, names = self._subject.exposing()
         culprit, name = self._change.culprit, self._change.distribution
         pair = self._change.pair
         other = pair.old if culprit == pair.new else pair.new
         result = run_subject(self._pool, every, {name: self._inputs}, [culprit, other])
-        known = (result.outputs.get(b, {}).get(name) for b in (every.references.right, other))
-        reference = next((outputs for outputs in known if outputs is not None), None)
-        if reference is None:
+        asked = (every.references.right, other, culprit)
+        ran = {b: result.outputs.get(b, {}).get(name, []) for b in asked}
+        whole = {b: outputs for b, outputs in ran.items() if len(outputs) == len(names)}
+        values = next(
+            (dict(zip(names, whole[b], strict=True)) for b in asked[:2] if b in whole), {}
+        )
+        if not values:
             return None
-        values = dict(zip(names, reference, strict=True))
         values |= {s.name: a for s, a in zip(self._subject.inputs, self._inputs, strict=True)}
-        outputs = result.outputs.get(culprit, {}).get(name)
-        if outputs is None:
+        if culprit not in whole:
             return values, None
         wrong: set[str] = set()
-        given = dict(zip(names, outputs, strict=True))
+        given = dict(zip(names, whole[culprit], strict=True))
         bounds = tolerance_of(self._subject, self._params)
         for number, node in enumerate(self._nodes):
             for output in node.makes:

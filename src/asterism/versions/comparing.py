@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import (
     OF_ONNX,
     option_of,
+    precision_of,
 )
+from asterism.libraries.adapters.reference import STEP
 from asterism.libraries.judging.compare import (
     Difference,
     Moved,
@@ -31,12 +33,16 @@ from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.universe.tensors import EPSILON
+from asterism.versions.answers import answers_in_words, constant_in_words
 from asterism.versions.model_files import ModelFile
 
 #: What an upgrade can do to a model, the worst first, and what each word means on the page.
 CHANGES = {
     "no longer runs": "the old version runs it, and the new one fails",
+    "no longer supported": "the old version runs it, and the new one says that it does not",
     "now wrong": "the old version is within the bound of the reference, the new one is not",
+    "silently wrong": "one version is outside the bound of the reference and says nothing, and the "
+    "other one does not run it",
     "differs": "no reference computes it, and the versions differ by more than the bound",
     "both wrong": "both versions are outside the bound, and differ from each other by more than it",
     "special values": "one of them differs from the reference only where nothing decides what is "
@@ -49,6 +55,10 @@ CHANGES = {
     "within rounding": "the outputs differ by no more than rounding explains",
     "same": "every output has the same bits",
 }
+#: What one of eight bits is off, relative to its tensor's range.
+STEP_OF_EIGHT_BITS = 1 / 255
+#: Those for which an upgrade should wait.
+WORSE = ("no longer runs", "no longer supported", "now wrong", "silently wrong", "differs")
 #: Those that are no change of what the model computes.
 UNCHANGED = ("both off alike", "neither runs", "within rounding", "same")
 
@@ -86,6 +96,8 @@ class Change:
         apart: largest difference between the versions' outputs.
         said: what the failing version said.
         referee: what the versions were compared with.
+        beside: of a version that is silently wrong, what the other one said.
+        answers: what each version gave where they are furthest apart, where nothing decides.
     """
 
     subject: str
@@ -97,6 +109,8 @@ class Change:
     apart: float = 0.0
     said: str = ""
     referee: str = OF_ONNX.right
+    beside: str = ""
+    answers: tuple[str, ...] = ()
 
     @property
     def is_change(self) -> bool:
@@ -106,7 +120,10 @@ class Change:
     @property
     def culprit(self) -> str:
         """The backend that is off, or fails."""
-        return self.pair.new if self.kind in ("no longer runs", "now wrong") else self.pair.old
+        if self.kind == "silently wrong":
+            return self.pair.old if self.new is None else self.pair.new
+        worse = ("no longer runs", "no longer supported", "now wrong")
+        return self.pair.new if self.kind in worse else self.pair.old
 
 
 def run_subject(
@@ -118,7 +135,8 @@ def run_subject(
     """A model in these backends and the references."""
     wanted = dict.fromkeys((*backends, *subject.references.all))
     chosen = tuple(b for b in wanted if b in pool.usable())
-    return pool.run(Task(0, GivenFile(subject.content, subject.suffix), inputs, backends=chosen))
+    file = GivenFile(subject.content, subject.suffix, subject.quantises)
+    return pool.run(Task(0, file, inputs, backends=chosen))
 
 
 def changes_of(
@@ -144,16 +162,14 @@ def change_of(
 
     before, after = result.outcomes[pair.old], result.outcomes[pair.new]
     if before.status != "ok" or after.status != "ok":
-        if before.status == "ok":
-            return change("no longer runs", said=_said(after))
-        return change("now runs" if after.status == "ok" else "neither runs", said=_said(before))
+        return change(**_of_failure(subject, result, pair, distribution, params))
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
-    apart, bounds = _apart(old, new), tolerance_of(subject, params)
-    both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
+    apart = _apart(old, new)
     if not has_reference(subject, result, distribution):
-        alike = off(old, new, {}, dtypes_of(subject, new), both) is None
+        alike = are_alike(subject, result, pair, distribution, params)
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
-        return change(kind, apart=apart, referee=pair.new)
+        answers = () if alike else tuple(answers_in_words([old, new]))
+        return change(kind, apart=apart, referee=pair.new, answers=answers)
     probes = probes_of(subject, result, distribution)
 
     def judged(backend: str, given: Probes | None) -> Difference | None:
@@ -171,15 +187,64 @@ def change_of(
         right = "same" if _same(old, new) else "within rounding"
         kind = "now right" if was else "now wrong" if now else right
     else:
-        alike = off(old, new, {}, dtypes_of(subject, new), both) is None
+        alike = are_alike(subject, result, pair, distribution, params)
         kind = "both off alike" if alike else "both wrong"
-    return change(kind, old=was, new=now, apart=apart)
+    answers = tuple(answers_in_words([old, new])) if kind == "both wrong" else ()
+    return change(kind, old=was, new=now, apart=apart, answers=answers)
+
+
+def _of_failure(
+    subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
+) -> dict[str, Any]:
+    """What an upgrade does where a version does not run a model: kind and facts of the change."""
+    before, after = result.outcomes[pair.old], result.outcomes[pair.new]
+    if before.status != "ok" and after.status != "ok":
+        return {"kind": "neither runs", "said": said_by(before)}
+    ran, failed = (pair.old, after) if before.status == "ok" else (pair.new, before)
+    said = said_by(failed)
+    if has_reference(subject, result, distribution):
+        probes = probes_of(subject, result, distribution)
+        if wrong := off_reference(subject, result, ran, distribution, params, probes):
+            side = "old" if ran == pair.old else "new"
+            return {"kind": "silently wrong", side: wrong, "beside": said}
+    elif constant := constant_in_words(result.outputs[ran][distribution]):
+        said += f"; of {ran}, which no reference judges, {constant}"
+    if ran == pair.new:
+        return {"kind": "now runs", "said": said}
+    limit = after.status == "unsupported"
+    return {"kind": "no longer supported" if limit else "no longer runs", "said": said}
 
 
 def has_reference(subject: ModelFile, result: Result, distribution: str) -> bool:
     """Whether a float64 run says what the model computes."""
     ran = distribution in result.outputs.get(subject.references.right, {})
     return ran and subject.is_in_reference
+
+
+def lacks_reference(subject: ModelFile, result: Result) -> str:
+    """Why no reference says what the model computes; nothing where one does."""
+    outcome = result.outcomes.get(subject.references.right)
+    if outcome is None:
+        return "no reference works here"
+    if outcome.status != "ok":
+        return said_by(outcome)
+    return "" if subject.is_in_reference else "the reference passes over an attribute of a node"
+
+
+def are_alike(
+    subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
+) -> bool:
+    """Whether two backends that ran a model give the same within the bound of both.
+
+    Where no reference says what a step of quantisation moves, a few of each output are allowed.
+    """
+    old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
+    bounds = tolerance_of(subject, params)
+    if subject.quantises and not has_reference(subject, result, distribution):
+        coarse = any(precision_of(backend) for backend in (pair.old, pair.new))
+        bounds = Tolerance(8 if coarse else 2, params.conditioning, STEP_OF_EIGHT_BITS, 1)
+    both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
+    return off(old, new, {}, dtypes_of(subject, new), both) is None
 
 
 def off_reference(
@@ -227,13 +292,19 @@ def spreads_of(
 ) -> list[float]:
     """How far rounding moves each output; truth values count as 0 and 1.
 
+    A step of quantisation counts once, where rounding counts as often as ``conditioning`` says.
+
     Args:
         reference: the float64 run.
         moved: perturbed runs, by the dtype of their rounding.
         tolerance: whose dtype's rounding counts beside float32's.
     """
     numbers = {dtype: [_numbers(run) for run in runs] for dtype, runs in moved.items()}
-    return spreads_by_rounding(_numbers(reference), numbers, tolerance.epsilon)
+    stepped = {"float32": numbers.pop(STEP, [])}
+    rounding = spreads_by_rounding(_numbers(reference), numbers, tolerance.epsilon)
+    steps = spreads_by_rounding(_numbers(reference), stepped, tolerance.epsilon)
+    share = tolerance.conditioning * max(tolerance.epsilon / EPSILON["float32"], 1.0)
+    return [max(r, s / share) for r, s in zip(rounding, steps, strict=True)]
 
 
 def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
@@ -282,5 +353,6 @@ def _apart(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> float:
     return largest
 
 
-def _said(outcome: ExecutionOutcome) -> str:
+def said_by(outcome: ExecutionOutcome) -> str:
+    """How a backend that did not run a model ended, and what it said."""
     return f"{outcome.status}: {outcome.exception} {outcome.message}".strip()

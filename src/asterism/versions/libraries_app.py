@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +23,11 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.versions.app import installed, readers_of, title_of, version_of
-from asterism.versions.beside import Deed, deeds_of
+from asterism.versions.app import installed, named_version, readers_of, title_of, version_of
+from asterism.versions.beside import Deed, verdict_of
 from asterism.versions.blaming import Blame
 from asterism.versions.comparing import run_subject
+from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.libraries_page import Shown, Standing, facts_of, write_libraries_page
 from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.scripts import write_part
@@ -79,9 +80,10 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     params = read_params(_Params)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
-    subjects = read_subjects(request.models, request.size, request.shapes, _read)
+    rejected: NotCompared = []
+    subjects = read_subjects(request.models, request.size, request.shapes, rejected, _read)
     formats = {subject.suffix for subject in subjects}
-    libraries = _libraries(request, formats, say)
+    libraries = _libraries(request, formats, say, rejected)
     backends = [
         backend
         for library in libraries
@@ -91,15 +93,18 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     references = [r for subject in subjects for r in subject.references.all]
     limits = Limits(params.execute.hang_seconds, params.execute.memory_mb)
     with WorkerPool([*backends, *dict.fromkeys(references)], limits) as pool:
-        found = Standing(pool.start(), [title_of(library) for library in libraries])
+        titles = [title_of(library) for library in libraries]
+        found = Standing(pool.start(), titles, rejected=rejected)
         for subject in progress(subjects, label="run", unit="model"):
-            inputs = _inputs(request, params, subject)
-            readers = [b for b in backends if suffix_of(b) == subject.suffix]
-            result = run_subject(pool, subject, inputs, readers)
-            found.subjects.append((subject, deeds_of(subject, result, params.judge)))
+            with going_on(subject.name, rejected):
+                inputs = _inputs(request, params, subject)
+                readers = [b for b in backends if suffix_of(b) == subject.suffix]
+                result = run_subject(pool, subject, inputs, readers)
+                found.subjects.append((subject, verdict_of(subject, result, params.judge)))
+        require_some(found.subjects, rejected)
         with replacing(request.target) as folder:
             folder.mkdir()
-            found.shown.extend(_shown(request, params, pool, found, folder))
+            _explain(request, params, pool, found, folder)
             write_libraries_page(folder / "index.html", found, params.judge)
             write_json(folder / "findings.json", facts_of(found))
     return found
@@ -122,22 +127,29 @@ def _read(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> ModelFi
     return read_subject(path, size, shapes)
 
 
-def _libraries(request: Request, formats: set[str], say: Callable[[str], None]) -> list[str]:
+def _libraries(
+    request: Request, formats: set[str], say: Callable[[str], None], rejected: NotCompared
+) -> list[str]:
     """The libraries that are asked for; each environment is made where it is missing."""
     own = [name for name in readers_of(formats) if installed(name)]
     names = [*(request.libraries or own), *request.environments]
     pairs = [(product_of(name), name.partition("@")[2]) for name in names]
-    return list(dict.fromkeys(version_of(*pair, say, formats) for pair in pairs))
+    found = []
+    for name in dict.fromkeys(named_version(*pair, formats) for pair in pairs):
+        with going_on(name, rejected):
+            found.append(version_of(product_of(name), name.partition("@")[2], say, formats))
+    require_some(found, rejected)
+    return found
 
 
 def _inputs(request: Request, params: _Params, subject: ModelFile) -> dict[str, Arrays]:
     return given_inputs(subject, request.models, request.inputs, request.distributions, params.seed)
 
 
-def _shown(
+def _explain(
     request: Request, params: _Params, pool: WorkerPool, found: Standing, folder: Path
-) -> Iterator[Shown]:
-    """The nodes to blame for the worst faults, one for each model, library and kind of fault."""
+) -> None:
+    """Look for the nodes to blame for the worst faults: one of each model, library and kind."""
     subjects = {subject.name: subject for subject, _ in found.subjects}
     chosen: dict[tuple[str, ...], tuple[str, Deed]] = {}
     for name, deed in found.faults:
@@ -148,14 +160,15 @@ def _shown(
     some = list(chosen.values())[: request.explained]
     for number, (name, deed) in enumerate(progress(some, label="blame", unit="fault"), 1):
         assert deed.change is not None
-        inputs = _inputs(request, params, subjects[name])[deed.distribution]
-        part = blame.smallest(subjects[name], inputs, deed.change)
-        library = library_of(deed.backend)
-        words = f"{number:02d} {library} {deed.kind} {name}"
-        title = f"{title_of(library)}: {_what(deed)} in {', '.join(part.layers[:3])}"
-        script = write_part(part, folder, words, title, params.judge)
-        (status,) = exit_statuses(script, 1, interpreter_of(library))
-        yield Shown(name, deed, part, script.parent.name, status)
+        with going_on(f"the nodes of {name} to blame, {deed.backend}", found.rejected):
+            inputs = _inputs(request, params, subjects[name])[deed.distribution]
+            part = blame.smallest(subjects[name], inputs, deed.change)
+            library = library_of(deed.backend)
+            words = f"{number:02d} {library} {deed.kind} {name}"
+            title = f"{title_of(library)}: {_what(deed)} in {', '.join(part.layers[:3])}"
+            script = write_part(part, folder, words, title, params.judge)
+            (status,) = exit_statuses(script, 1, interpreter_of(library))
+            found.shown.append(Shown(name, deed, part, script.parent.name, status))
 
 
 def _what(deed: Deed) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.report.document import write_document
 from asterism.report.section import KeyFigure, ReportSection
 from asterism.report.templating import render_body, renderer
-from asterism.versions.beside import DEEDS, Deed
+from asterism.versions.beside import DEEDS, Deed, Unresolved, Verdict
 from asterism.versions.blaming import Part
+from asterism.versions.going_on import NotCompared
 from asterism.versions.model_files import ModelFile
 
 _render = renderer("asterism.versions")
@@ -47,19 +48,43 @@ class Standing:
         libraries: that ran the models, each with its version.
         subjects: the models, with what each configuration did.
         shown: faults with the parts that show them.
+        rejected: models, libraries and nodes to blame that were left out, with the reason.
     """
 
     left_out: Mapping[str, str]
     libraries: Sequence[str]
-    subjects: list[tuple[ModelFile, list[Deed]]] = field(default_factory=list)
+    subjects: list[tuple[ModelFile, Verdict]] = field(default_factory=list)
     shown: list[Shown] = field(default_factory=list)
+    rejected: NotCompared = field(default_factory=list)
 
     @property
     def faults(self) -> list[tuple[str, Deed]]:
         """All that is a library's fault, with the model's name, the worst first."""
         order = list(DEEDS)
-        found = [(s.name, deed) for s, deeds in self.subjects for deed in deeds if deed.is_fault]
+        every = [(s.name, deed) for s, verdict in self.subjects for deed in verdict.deeds]
+        found = [(name, deed) for name, deed in every if deed.is_fault]
         return sorted(found, key=lambda f: (order.index(f[1].kind), f[0], -f[1].excess))
+
+    @property
+    def unresolved(self) -> list[Unresolved]:
+        """All that nothing decides."""
+        return [one for _, verdict in self.subjects for one in verdict.unresolved]
+
+    @property
+    def no_reference(self) -> dict[str, str]:
+        """Models that no reference computes, by name, and why."""
+        return {s.name: v.no_reference for s, v in self.subjects if v.no_reference}
+
+    @property
+    def invalid(self) -> dict[str, str]:
+        """Models that are not to be run on these inputs, and the inputs' shapes."""
+        found = {}
+        for subject, verdict in self.subjects:
+            kinds = {deed.kind for deed in verdict.deeds}
+            if "invalid question" in kinds:
+                shapes = (f"{s.label}={','.join(map(str, s.shape))}" for s in subject.inputs)
+                found[subject.name] = " ".join(shapes)
+        return found
 
 
 def write_libraries_page(target: Path, found: Standing, params: JudgeParams) -> None:
@@ -82,6 +107,10 @@ def write_libraries_page(target: Path, found: Standing, params: JudgeParams) -> 
         backends=list(dict.fromkeys(b for model in models for b in model["deeds"])),
         models=models,
         left_out=found.left_out,
+        unresolved=found.unresolved,
+        no_reference=found.no_reference,
+        invalid=found.invalid,
+        rejected=found.rejected,
         words=list(DEEDS.items()),
     )
     wrong = {name for name, _ in found.faults}
@@ -94,6 +123,11 @@ def write_libraries_page(target: Path, found: Standing, params: JudgeParams) -> 
                 "models with a fault of a library",
                 f"{len(wrong)} of {len(found.subjects)}",
                 sources=("findings.json: faults, models",),
+            ),
+            KeyFigure(
+                "models on which nothing decides",
+                str(len({one.subject for one in found.unresolved})),
+                sources=("findings.json: unresolved",),
             ),
             KeyFigure(
                 "faults with a script that shows them",
@@ -115,6 +149,10 @@ def facts_of(found: Standing) -> dict[str, object]:
         "left_out": dict(found.left_out),
         "models": _models(found),
         "faults": _rows(found),
+        "unresolved": [asdict(one) for one in found.unresolved],
+        "no_reference": found.no_reference,
+        "invalid": found.invalid,
+        "rejected": [list(pair) for pair in found.rejected],
     }
 
 
@@ -122,9 +160,9 @@ def _models(found: Standing) -> list[dict[str, Any]]:
     """Each model, with the worst that each configuration does with it."""
     order = list(DEEDS)
     rows = []
-    for subject, deeds in found.subjects:
+    for subject, verdict in found.subjects:
         worst: dict[str, str] = {}
-        for deed in deeds:
+        for deed in verdict.deeds:
             worst[deed.backend] = min(
                 worst.get(deed.backend, deed.kind), deed.kind, key=order.index
             )

@@ -51,6 +51,11 @@ class InputSpec:
         return self.title or self.name
 
 
+def usual_bound(title: str) -> int:
+    """Below what integers are drawn that index nothing: a mask says of each item yes or no."""
+    return 2 if "mask" in title.lower() else INTEGER_BOUND
+
+
 def fitting_shape(
     stated: Sequence[int], given: Sequence[int] | None, size: int, dtype: str, where: str
 ) -> tuple[int, ...]:
@@ -123,6 +128,11 @@ class ModelFile(ABC):
     @abstractmethod
     def coarsest(self) -> str:
         """The coarsest type of floating numbers in it."""
+
+    @property
+    def quantises(self) -> bool:
+        """Whether some step of it quantises what it reads or makes."""
+        return False
 
     @property
     def is_in_reference(self) -> bool:

@@ -14,7 +14,8 @@ from asterism.report.document import write_document
 from asterism.report.section import KeyFigure, ReportSection
 from asterism.report.templating import render_body, renderer
 from asterism.versions.blaming import Part
-from asterism.versions.comparing import CHANGES, Change
+from asterism.versions.comparing import CHANGES, WORSE, Change
+from asterism.versions.going_on import NotCompared
 from asterism.versions.model_files import ModelFile
 
 _render = renderer("asterism.versions")
@@ -53,7 +54,8 @@ class Comparison:
         versions: of the packages in each.
         subjects: the models, with the changes of each.
         explained: changes with the parts that show them.
-        rejected: models, and ways to run them, that were not compared, with the reason.
+        rejected: models, ways to run them and nodes to blame that were left out, with the reason.
+        no_reference: models that no reference computes, by name, and why.
     """
 
     old: str
@@ -61,7 +63,8 @@ class Comparison:
     versions: tuple[Mapping[str, str], Mapping[str, str]]
     subjects: list[tuple[ModelFile, list[Change]]] = field(default_factory=list)
     explained: list[Explained] = field(default_factory=list)
-    rejected: list[tuple[str, str]] = field(default_factory=list)
+    rejected: NotCompared = field(default_factory=list)
+    no_reference: dict[str, str] = field(default_factory=dict)
 
     @property
     def changes(self) -> list[Change]:
@@ -69,6 +72,12 @@ class Comparison:
         order = list(CHANGES)
         found = [c for _, changes in self.subjects for c in changes if c.is_change]
         return sorted(found, key=lambda c: (order.index(c.kind), c.subject, c.pair.option))
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether an upgrade should wait: a change for the worse, or a model left out."""
+        names = {path for path, _ in self.rejected} - {s.name for s, _ in self.subjects}
+        return any(c.kind in WORSE for c in self.changes) or bool(names)
 
     def worst(self, subject: ModelFile, option: str) -> str:
         """What the upgrade does at worst to a model in one way to run it."""
@@ -104,6 +113,7 @@ def write_versions_page(target: Path, found: Comparison, params: JudgeParams) ->
         options=sorted({option for model in models for option in model["kinds"]}),
         models=models,
         rejected=found.rejected,
+        no_reference=found.no_reference,
         words=list(CHANGES.items()),
         packages=_packages(*found.versions),
     )
@@ -179,10 +189,11 @@ def _row(change: Change, explained: Sequence[Explained]) -> dict[str, Any]:
         "kind": change.kind,
         "old": _times(change.old, change),
         "new": _times(change.new, change),
+        "answers": change.answers,
         "apart": "–" if change.said else f"{change.apart:.3g}",
         "layers": "",
         "script": "",
-        "said": change.said,
+        "said": change.said or change.beside,
     }
     for one in explained:
         if one.change is change:
@@ -206,6 +217,8 @@ def _row(change: Change, explained: Sequence[Explained]) -> dict[str, Any]:
 def _times(difference: Difference | None, change: Change) -> str:
     if change.said:
         return "–"
+    if difference is None and change.beside:
+        return "does not run"
     if difference is None:
         return "within" if change.referee == OF_ONNX.right else "no reference"
     return f"{difference.excess:.3g}" if difference.kind == "values differ" else difference.kind

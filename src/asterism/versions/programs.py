@@ -16,7 +16,15 @@ from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_PROGRAMS, FileReferences
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.torch_archive import rewritten
-from asterism.versions.model_files import Arrays, FileNode, InputSpec, ModelFile, fitting_shape
+from asterism.versions.model_files import (
+    Arrays,
+    FileNode,
+    InputSpec,
+    ModelFile,
+    fitting_shape,
+    usual_bound,
+)
+from asterism.versions.program_inputs import bounds_of, shapes_of
 
 
 @dataclass(frozen=True)
@@ -152,21 +160,21 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
         UserError: it is no such file, could run foreign code, or a shape does not fit.
     """
     foreign = rewritten(path)
-    given = [node for node in foreign.module().graph.nodes if node.op == "placeholder"]
-    specs = (_spec(path, node, foreign.names, size, shapes) for node in given)
+    nodes = list(foreign.module().graph.nodes)
+    given = {foreign.names.theirs(n.name): n for n in nodes if n.op == "placeholder"}
+    for title, node in given.items():
+        if not _dtype(node):
+            raise UserError(f"{path}: the input {title!r} is no tensor of numbers")
+    sizes = shapes_of(given, size, shapes)
+    bounds = bounds_of(nodes, lambda s: s if isinstance(s, int) else size)
+    specs = []
+    for title, node in given.items():
+        stated = [s if isinstance(s, int) else 0 for s in node.meta["val"].shape]
+        where = f"{path}: the input {title!r}"
+        shape = fitting_shape(stated, sizes[title], size, _dtype(node), where)
+        bound = bounds.get(node.name) or usual_bound(title)
+        specs.append(InputSpec(node.name, shape, _dtype(node), bound, title))
     return Program(path.stem, foreign.content, tuple(specs), foreign.names)
-
-
-def _spec(
-    path: Path, node: Any, names: Names, size: int, shapes: Mapping[str, Sequence[int]]
-) -> InputSpec:
-    title, kind = names.theirs(node.name), _dtype(node)
-    where = f"{path}: the input {title!r}"
-    if not kind:
-        raise UserError(f"{where} is no tensor of numbers")
-    stated = [s if isinstance(s, int) else 0 for s in node.meta["val"].shape]
-    shape = fitting_shape(stated, shapes.get(title), size, kind, where)
-    return InputSpec(node.name, shape, kind, title=title)
 
 
 def _dtype(node: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
+from asterism.libraries.adapters.quantised_operators import quantises
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.model_files import (
     INTEGER_BOUND,
     Arrays,
     FileNode,
     InputSpec,
     ModelFile,
-    fitting_shape,
 )
+from asterism.versions.node_order import put_in_order, reads_of
+from asterism.versions.onnx_inputs import specs_of
 
 if TYPE_CHECKING:
     import onnx
@@ -77,7 +80,7 @@ class Subject(ModelFile):
         return [
             FileNode(
                 f"{node.op_type} {self.names.theirs(node.name)}".strip(),
-                tuple(_reads(node)),
+                tuple(reads_of(node)),
                 tuple(filter(None, node.output)),
             )
             for node in self.model.graph.node
@@ -105,6 +108,11 @@ class Subject(ModelFile):
         kinds = {constant.data_type for constant in graph.initializer}
         kinds |= {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
         return "float16" if TensorProto.FLOAT16 in kinds else "float32"
+
+    @property
+    def quantises(self) -> bool:
+        """See :class:`ModelFile`."""
+        return quantises(node.op_type for node in self.model.graph.node)
 
     @property
     def is_in_reference(self) -> bool:
@@ -213,11 +221,11 @@ def subject_of(
     for given in set(shapes) - values.keys():
         known = ", ".join(values)
         raise UserError(f"{name} has no input {given!r} (it has: {known})")
-    specs = [
-        _spec(model, v, size, shapes.get(t), f"{name}: the input {t!r}", t)
-        for t, v in values.items()
-    ]
-    return Subject(name, model, tuple(specs), names)
+    put_in_order(model.graph)
+    for value in model.graph.output:
+        if value.type.HasField("sequence_type") or value.type.HasField("optional_type"):
+            raise UserError(f"{name}: the output {names.theirs(value.name)!r} is no tensor")
+    return Subject(name, model, specs_of(name, model, values, size, shapes, names), names)
 
 
 def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> Subject:
@@ -240,6 +248,7 @@ def read_subjects(
     paths: Sequence[Path],
     size: int,
     shapes: Mapping[str, Sequence[int]],
+    rejected: NotCompared,
     read: Reader = read_subject,
 ) -> list[ModelFile]:
     """A user's model files.
@@ -248,25 +257,29 @@ def read_subjects(
         paths: of the files.
         size: stands for free sizes.
         shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
+        rejected: where files that cannot be read are noted.
         read: opens each file.
 
     Raises:
-        UserError: two models have one name, or a shape is of no input.
+        UserError: two models have one name, a shape is of no input, or no file can be read.
     """
     found: list[ModelFile] = []
     used: set[str] = set()
     for path in paths:
         if path.stem in (subject.name for subject in found):
             raise UserError(f"two models are called {path.stem}: rename one of the files")
-        subject = read(path, size, {})
-        given: dict[str, Sequence[int]] = {}
-        for spec in subject.inputs:
-            key = next((k for k in (f"{path.stem}/{spec.label}", spec.label) if k in shapes), None)
-            if key is not None:
-                given[spec.label] = shapes[key]
-                used.add(key)
-        found.append(read(path, size, given) if given else subject)
-    for name in shapes.keys() - used:
+        with going_on(path.stem, rejected):
+            subject = read(path, size, {})
+            given: dict[str, Sequence[int]] = {}
+            for spec in subject.inputs:
+                keys = (f"{path.stem}/{spec.label}", spec.label)
+                key = next((k for k in keys if k in shapes), None)
+                if key is not None:
+                    given[spec.label] = shapes[key]
+                    used.add(key)
+            found.append(read(path, size, given) if given else subject)
+    require_some(found, rejected)
+    for name in shapes.keys() - used if not rejected else ():
         known = ", ".join(spec.label for subject in found for spec in subject.inputs)
         raise UserError(f"no model has an input {name!r} (there are: {known})")
     return found
@@ -330,49 +343,6 @@ def parse_shapes(given: Iterable[str]) -> dict[str, tuple[int, ...]]:
         if not equals or min(shapes.get(name, (0,))) < 1:
             raise UserError(f"the shape {text!r} should be like NAME=2,16,4, with the batch first")
     return shapes
-
-
-def _spec(
-    model: onnx.ModelProto,
-    value: Any,
-    size: int,
-    shape: Sequence[int] | None,
-    where: str,
-    title: str,
-) -> InputSpec:
-    from onnx import helper
-
-    tensor = value.type.tensor_type
-    if not tensor.elem_type or not tensor.HasField("shape"):
-        raise UserError(f"{where} is no tensor of a known type and rank")
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-    if dtype.kind not in "fiub":
-        raise UserError(f"{where} is of the type {dtype}, no numbers")
-    stated = [max(d.dim_value, 0) for d in tensor.shape.dim]  # some write -1 for a free size
-    shape = fitting_shape(stated, shape, size, str(dtype), where)
-    return InputSpec(value.name, shape, str(dtype), _bound(model, value.name), title)
-
-
-def _bound(model: onnx.ModelProto, name: str) -> int:
-    """How many rows the smallest table has that an input looks up."""
-    sizes = {constant.name: constant.dims for constant in model.graph.initializer}
-    same = {name}
-    bounds = []
-    for node in model.graph.node:
-        first, second = [*node.input, "", ""][:2]
-        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze") and first in same:
-            same |= set(node.output)
-        elif node.op_type == "Gather" and second in same and sizes.get(first):
-            bounds.append(int(sizes[first][0]))
-    return min(bounds, default=INTEGER_BOUND)
-
-
-def _reads(node: Any) -> Iterator[str]:
-    """Names that a node reads, those inside of its graphs too."""
-    yield from filter(None, node.input)
-    for attribute in node.attribute:
-        for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from _reads(inner)
 
 
 def _copy(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -19,7 +19,7 @@ from asterism.libraries.adapters.library import (
     FileLibrary,
     Library,
 )
-from asterism.libraries.adapters.reference import PERTURBATIONS
+from asterism.libraries.adapters.reference import PERTURBATIONS, STEP, STEPPED
 
 #: Runs in float64 that share no kernel with each other: a majority of them says what is right.
 INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
@@ -52,10 +52,12 @@ class FileReferences:
     Args:
         library: whose backends they are.
         kin: a library under test that shares its kernels with them; nothing where there is none.
+        steps: whether one of them says what a step of quantisation moves.
     """
 
     library: str
     kin: str = ""
+    steps: bool = False
 
     @property
     def right(self) -> str:
@@ -65,7 +67,8 @@ class FileReferences:
     @property
     def perturbed(self) -> dict[str, tuple[str, ...]]:
         """The same with inputs and weights off by rounding, by the rounding's dtype."""
-        return _perturbed_runs(self.library)
+        steps = {STEP: (f"{self.library}:{STEPPED}",)} if self.steps else {}
+        return {**_perturbed_runs(self.library), **steps}
 
     @property
     def probes(self) -> tuple[str, str]:
@@ -79,7 +82,7 @@ class FileReferences:
 
 
 #: Those of ONNX files, and of programs that ``torch.export.save`` wrote.
-OF_ONNX = FileReferences("onnx_reference")
+OF_ONNX = FileReferences("onnx_reference", steps=True)
 OF_PROGRAMS = FileReferences("program_reference", "pytorch_program")
 FILE_PROBES = (*OF_ONNX.probes, *OF_PROGRAMS.probes)
 FILE_FLOAT64 = (*OF_ONNX.all, *OF_PROGRAMS.all)

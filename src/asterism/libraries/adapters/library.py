@@ -28,6 +28,7 @@ UNSUPPORTED = (
     r"does not (yet )?(currently )?support",
     r"do not (yet )?(currently )?support",
     r"only supports? ",
+    r"[Oo]nly [^.]{1,200} (is|are) supported",
     r"NotImplemented",
 )
 

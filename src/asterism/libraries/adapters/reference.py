@@ -27,6 +27,9 @@ PERTURBATIONS = {
     "perturbed_bfloat16_back": ("bfloat16", -1),
 }
 
+#: Of files: the dtype and the option of the run in which what is quantised is off by a step.
+STEP, STEPPED = "quantisation step", "perturbed_step"
+
 #: Numbers beyond this are all but too large.
 _LARGE = 1e3
 

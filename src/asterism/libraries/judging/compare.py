@@ -86,7 +86,8 @@ def moved_of(
 
 def _farthest(reference: NDArray[Any], moved: NDArray[Any]) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
-        return _largest(np.abs(moved - reference), reference)
+        # Small and unsigned integers would wrap.
+        return _largest(np.abs(moved.astype(np.float64) - reference), reference)
 
 
 def _largest(values: NDArray[Any], reference: NDArray[Any]) -> float:

@@ -12,7 +12,7 @@ from asterism.libraries.adapters.backends import plugin_of
 from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.adapters.questions import QUESTIONS
-from asterism.libraries.adapters.reference import PROBED
+from asterism.libraries.adapters.reference import PROBED, STEP
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import kinds_among, special_kinds
@@ -30,10 +30,12 @@ class GivenFile:
     Args:
         content: of the file.
         suffix: of its name, which says its format.
+        quantises: whether some step of it quantises.
     """
 
     content: bytes
     suffix: str = ".onnx"
+    quantises: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,11 @@ class Task:
 
     @property
     def dtypes(self) -> set[str]:
-        """Dtypes of the tensors between its layers; of a given file, those of its inputs."""
+        """Dtypes between its layers; of a given file its inputs', and whether it quantises."""
         if isinstance(self.graph, Graph):
             return {tensor.dtype for tensor in self.graph.tensors.values()}
-        return {str(array.dtype) for arrays in self.inputs.values() for array in arrays}
+        steps = {STEP} if self.graph.quantises else set()
+        return steps | {str(array.dtype) for arrays in self.inputs.values() for array in arrays}
 
     @property
     def batch(self) -> int | None:

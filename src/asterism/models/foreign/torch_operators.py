@@ -1,6 +1,9 @@
 """Operators that an exported PyTorch program may call: those that only compute.
 
-Not all of PyTorch's operators do: ``aten.save`` and ``aten.from_file`` write files.
+The operators of PyTorch's own namespaces are kernels of PyTorch itself: whichever of them a file
+names, nothing of the file's runs. So all of them are taken that make tensors and numbers of such,
+but for those that reach something else: files, streams, the process, other devices and layouts,
+formats whose kernels trust what is packed, and loops as long as a number says.
 """
 
 from __future__ import annotations
@@ -9,27 +12,39 @@ import functools
 import re
 from typing import Any
 
-_OPERATOR = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)", re.ASCII)
+_OPERATOR = re.compile(r"torch\.ops\.(aten|prims)\.(\w+)\.(\w+)", re.ASCII)
 _ARITHMETIC = re.compile(r"_operator\.(add|sub|mul|floordiv|truediv|mod|neg|pow|eq|ne|lt|le|gt|ge)")
 #: Types of what an operator returns, where it is one number.
 _NUMBERS = (["int"], ["float"], ["bool"], ["number"])
+#: Types of what an operator takes and gives that only computes.
+_TYPE = re.compile(
+    r"(?:(?:Optional|List)\[)*(?:Tensor|int|float|bool|number|str|Device|Generator)\]*"
+)
 
-#: What exports of classifiers use beside PyTorch's core operators: what its layers are made of.
-_LAYERS = frozenset({
-    "_assert_tensor_metadata", "adaptive_avg_pool2d", "adaptive_max_pool1d",
-    "adaptive_max_pool2d", "alpha_dropout", "baddbmm", "batch_norm", "broadcast_to", "celu",
-    "channel_shuffle", "chunk", "clamp_max", "clamp_min", "concat", "contiguous", "conv1d",
-    "conv2d", "conv_transpose2d", "detach", "dropout", "einsum", "expand_as",
-    "feature_alpha_dropout", "feature_dropout", "flatten", "floor_divide", "glu", "group_norm",
-    "gru", "hardsigmoid", "hardswish", "instance_norm", "layer_norm", "lift_fresh_copy",
-    "linalg_vector_norm", "linear", "log_sigmoid", "log_softmax", "logsumexp", "lstm",
-    "masked_fill", "matmul", "max_pool1d", "max_pool2d", "mish", "movedim", "mT", "narrow",
-    "new_full", "new_ones", "new_zeros", "norm", "ones", "ones_like", "pad", "pixel_shuffle",
-    "pixel_unshuffle", "prelu", "reshape", "rms_norm", "rnn_relu", "rnn_tanh", "roll", "rrelu",
-    "rsub", "scaled_dot_product_attention", "selu", "silu", "softmax", "softplus", "split",
-    "square", "stack", "std", "swapaxes", "t", "tile", "to", "transpose", "type_as", "unbind",
-    "unflatten", "unfold", "upsample_bicubic2d", "var_mean", "view_as", "zeros", "zeros_like",
-})  # fmt: skip
+#: Operators that do more, by their names.
+_MORE = (
+    # Files, the process, and what is printed; tests of PyTorch's own.
+    r"from_file|save|_print|_foobar|_test_.*|_debug_.*|_use_.*|manual_seed|(initial_)?seed",
+    # Storages, gradients, streams, wrappers and devices.
+    r"set|set_data|data|_?resize.*|_copy_from.*|copy_to|_lazy_clone|_has_.*|_version|output_nr",
+    r"retains?_grad|requires_grad|is_leaf|_?backward|get_gradients|record_stream|_?pin_memory",
+    r"is_pinned|get_device|device_put|rename.*|_(add|remove)_batch_dim|_(make|unpack)_dual.*",
+    r"_fw_primal.*|_propagate_.*|_make_(dep_)?token|_sink_tokens|_efficientzerotensor",
+    r"_(foreach|fused_ada|fused_sgd|amp)_?.*|_pack_padded_.*|_pad_packed_.*|_transformer_.*",
+    # Other devices, layouts and number formats.
+    r".*(cudnn|cufft|miopen|mkldnn|mps|triton|vulkan|xnnpack|nnpack|cslt|overrideable).*",
+    r".*(sparse|nested|jagged|coalesce|compressed|smm|spmm|spdiags|spsolve|sspaddmm).*",
+    r".*(quantized|qparams|fbgemm|int4pack|fp16_weight|rowwise|wrapped|dyn_quant|scaled_mm).*",
+    r"(ccol_|crow_|col_|row_|_)?(indices|values)(_copy)?|_nnz|int_repr|q_.*|_philox.*",
+    r"quantize_per_.*|_convert_indices.*|_validate_.*|_sobol.*|_histogramdd_.*",
+    # Kernels that trust their arguments: their callers have checked them.
+    r".*_backward(_.*)?|unflatten_dense_tensors|hash_tensor|_grid_sampler_2d_cpu_fallback",
+    r".*flash_attention_(forward|backward).*|_efficient_attention.*|.*multi_head_attention",
+    r"_?segment_reduce.*|_reshape_alias.*|_index_put_impl|(linalg_)?(lu|ldl)_(solve|unpack)",
+    # As many steps as a number says.
+    r".*polynomial.*|combinations|special_multigammaln|mvlgamma",
+)
+_DOES_MORE = re.compile("|".join(f"(?:{pattern})" for pattern in _MORE), re.ASCII)
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -39,11 +54,16 @@ def only_computes(target: str) -> bool:
 
     if _ARITHMETIC.fullmatch(target):
         return True
-    named = _OPERATOR.fullmatch(target)
-    if named is None or named[2] not in _tags(named[1]):
+    operator = _operator(target)
+    if operator is None:
         return False
-    name = named[1].removesuffix("_")  # that of the operator which does not work in place
-    return name in _LAYERS or any(torch.Tag.core in tags for tags in _tags(name).values())
+    if torch.Tag.core in operator.tags:
+        return True
+    name = operator._schema.name.partition("::")[2]
+    values = (*operator._schema.arguments, *operator._schema.returns)
+    plain = all(_TYPE.fullmatch(str(value.type)) for value in values)
+    given = not any(argument.is_out for argument in operator._schema.arguments)
+    return plain and given and not _DOES_MORE.fullmatch(name.removesuffix("_"))
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -53,10 +73,8 @@ def schema_of(target: str) -> Any:
     Args:
         target: of which :func:`only_computes` is true.
     """
-    import torch
-
-    named = _OPERATOR.fullmatch(target)
-    return named and getattr(getattr(torch.ops.aten, named[1]), named[2])._schema
+    operator = _operator(target)
+    return operator and operator._schema
 
 
 def gives_number(target: str) -> bool:
@@ -65,12 +83,18 @@ def gives_number(target: str) -> bool:
     return schema is None or [str(given.type) for given in schema.returns] in _NUMBERS
 
 
-def _tags(name: str) -> dict[str, list[Any]]:
-    """The tags of each overload of an operator; none where there is no operator of that name."""
+def _operator(target: str) -> Any:
+    """An operator that is registered in PyTorch's dispatcher; None where there is none."""
     import torch
 
-    packet = getattr(torch.ops.aten, name, None)
+    named = _OPERATOR.fullmatch(target)
+    if named is None:
+        return None
+    packet = getattr(getattr(torch.ops, named[1]), named[2], None)
     if not isinstance(packet, torch._ops.OpOverloadPacket):
-        return {}
+        return None
     overloads: list[str] = packet.overloads()  # type: ignore[no-untyped-call]
-    return {overload: getattr(packet, overload).tags for overload in overloads}
+    if named[3] not in overloads:
+        return None
+    operator = getattr(packet, named[3])
+    return operator if torch._C._dispatch_has_kernel(operator.name()) else None

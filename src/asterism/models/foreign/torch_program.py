@@ -17,7 +17,7 @@ from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.size_expressions import Term, size_expression
-from asterism.models.foreign.torch_numbers import require_small_numbers
+from asterism.models.foreign.torch_numbers import require_small_numbers, require_small_results
 from asterism.models.foreign.torch_operators import only_computes, schema_of
 from asterism.models.foreign.torch_schema import Rewriting
 
@@ -26,8 +26,10 @@ VALUE, WEIGHT = "v", "p"
 
 #: Symbols are named by what they stand for: sizes and numbers, known when it runs or not.
 _SYMBOL = re.compile(r"(s|u|zf|zuf)\d{1,9}", re.ASCII)
-#: Texts that operators take: modes, and equations of ``einsum``.
-_OPTION = re.compile(r"[A-Za-z0-9_ ,.>-]{0,500}", re.ASCII)
+#: Sums of them, and the like, whose ranges PyTorch states and does not read.
+_SUM_OF_SYMBOLS = re.compile(r"[\w ()]{1,80}([-+*/][\w ()]{1,80}){1,20}", re.ASCII)
+#: What stands in place of a check's words.
+_CHECKED_SIZE = "a size is not what the program says"
 #: The oldest is "": exports of before they were named.
 _VERIFIERS = ("", "ATEN", "TRAINING")
 _STRIDED, _POSITIONAL = 7, 1
@@ -68,11 +70,13 @@ class ProgramRewriting:
         """
         from torch._export.serde import schema
 
+        document = _without_sums(document)
         program: dict[str, Any] = self._rewriting.anew(schema.ExportedProgram, document)
         module = program["graph_module"]
         graph, signature = module["graph"], module["signature"]
         graph["nodes"] = [self._with_known_arguments(node) for node in graph["nodes"]]
         require_small_numbers(graph["nodes"], self._source)
+        require_small_results(graph["nodes"], self._source)
         self._leave_out_constants(graph, signature)
         self._require_tensors(graph)
         taken = sum("user_input" in spec for spec in signature["input_specs"])
@@ -168,6 +172,15 @@ class ProgramRewriting:
             require_room(bytes_of(facts), "limits.model_mb", what)
 
 
+def _without_sums(document: Any) -> Any:
+    """A program's document without the ranges of what is no symbol by itself."""
+    ranges = document.get("range_constraints") if isinstance(document, dict) else None
+    if not isinstance(ranges, dict):
+        return document
+    kept = {name: r for name, r in ranges.items() if not _SUM_OF_SYMBOLS.fullmatch(name)}
+    return document | {"range_constraints": kept}
+
+
 def bytes_of(facts: Mapping[str, Any]) -> int:
     """Bytes of a tensor by its facts; free sizes count as one."""
     from torch._export.serde.serialize import _SERIALIZE_TO_TORCH_DTYPE
@@ -223,6 +236,15 @@ def _of(pattern: re.Pattern[str]) -> Callable[[Any], Any]:
     return _allowed(lambda value: isinstance(value, str) and bool(pattern.fullmatch(value)))
 
 
+#: Texts that operators take: modes, and equations of ``einsum``.
+_option = _of(re.compile(r"[A-Za-z0-9_ ,.>-]{0,500}", re.ASCII))
+
+
+def _is_assertion(value: Any) -> bool:
+    """Whether a text is what a check of sizes says, which names steps of the file."""
+    return isinstance(value, str) and value.startswith("Runtime assertion failed")
+
+
 def _device(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or value.get("type") != "cpu":
         raise ValueError(f"{json.dumps(value)[:80]} is not the CPU: export the model there")
@@ -258,7 +280,7 @@ _DROPPED: dict[str, Callable[[Any], Any]] = {
 _CHECKED: dict[str, Callable[[Any], Any]] = {
     "Node.target": _allowed(lambda value: isinstance(value, str) and only_computes(value)),
     "NamedArgument.name": _name,
-    "Argument.as_string": _of(_OPTION),
+    "Argument.as_string": lambda value: _CHECKED_SIZE if _is_assertion(value) else _option(value),
     "ExportedProgram.verifiers[]": _allowed(lambda value: value in _VERIFIERS),
     "Device": _device,
     "TensorMeta.layout": _allowed(lambda value: value == _STRIDED),

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.onnx_float64 import in_float64
-from asterism.libraries.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
+from asterism.libraries.adapters.quantised_operators import operators
+from asterism.libraries.adapters.reference import (
+    PERTURBATIONS,
+    STAND_INS,
+    STEPPED,
+    perturbed,
+    probed,
+)
 
 
 @LIBRARIES.register("onnx_reference")
@@ -21,12 +28,16 @@ class OnnxReference(FileLibrary):
     name = "onnx_reference"
     packages = ("onnx",)
     suffix = ".onnx"
-    unsupported = (r"No registered implementation for operator", r"OpRunImplementationError")
+    unsupported = (
+        r"No (registered )?implementation for operator",
+        r"OpRunImplementationError",
+        r"RuntimeImplementationError",
+    )
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """The file in float64; off by rounding; without special numbers in the inputs."""
-        return ("float64", *PERTURBATIONS, *STAND_INS)
+        """The file in float64; off by rounding or a step; without special numbers in the inputs."""
+        return ("float64", *PERTURBATIONS, STEPPED, *STAND_INS)
 
     def _written(self, option: str) -> str:
         return GIVEN
@@ -42,18 +53,25 @@ def run(path, inputs):
 """
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """The evaluator of the model in float64, and the option, which changes its inputs."""
+        """The evaluator of the model in float64, its inputs' names, and what changes them.
+
+        Files of the format's early versions name their weights among the inputs.
+        """
         import onnx
         from onnx.reference import ReferenceEvaluator
 
         model = onnx.load(self.path(model_under_test, option))
         change = partial(perturbed, option=option) if option in PERTURBATIONS else None
-        return ReferenceEvaluator(in_float64(model, change)), option
+        opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+        known: list[Any] = operators(opset, off_by_a_step=option == STEPPED)
+        constants = {constant.name for constant in model.graph.initializer}
+        names = [v.name for v in model.graph.input if v.name not in constants]
+        return ReferenceEvaluator(in_float64(model, change), new_ops=known), names, option
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""
-        evaluator, option = compiled
+        evaluator, names, option = compiled
         if option in PERTURBATIONS:
             inputs = [perturbed(i, option) for i in inputs]
         given = [probed(i, option) for i in inputs] if option in STAND_INS else inputs
-        return list(evaluator.run(None, dict(zip(evaluator.input_names, given, strict=True))))
+        return list(evaluator.run(None, dict(zip(names, given, strict=True))))

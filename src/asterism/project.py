@@ -39,7 +39,43 @@ LIBRARIES = Path("requirements.lock")
 #: Dependencies of a stage on the source, one a line of ``dvc.yaml``.
 _SOURCE = re.compile(r"(?:^( +- )src/asterism/\S*\n)+", re.MULTILINE)
 
+#: Models that were packed for a run, by their content: the run depends on them.
+PACKED = Path("packed")
+
+#: Where a project is made within a git repository of the user's own, which ignores it.
+WITHIN = Path(".asterism/project")
+
 _PACKAGE = Path(__file__).resolve().parent
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a folder is the root of a project of Asterism's."""
+    return (folder / "dvc.yaml").exists() and (folder / "conf/vet").is_dir()
+
+
+def place_of_project(folder: Path) -> Path:
+    """Where the project is that a command in a folder works in, or where it would be made.
+
+    That is the folder, where it is a project or belongs to no git repository; else the repository,
+    where that is a project; else :data:`WITHIN` it.
+    """
+    if is_project(folder) or (outer := _repository_of(folder)) is None:
+        return folder
+    return outer if is_project(outer) else outer / WITHIN
+
+
+def conf_of(place: Path) -> Path:
+    """The tree of configuration of a project, or of one that is still to be made."""
+    return (place if is_project(place) else _files()) / "conf"
+
+
+def make_project(place: Path) -> list[str]:
+    """Make a project at :func:`place_of_project`; what was done, one line each."""
+    if place.match(str(WITHIN)):
+        ignored = place.parent / ".gitignore"
+        ignored.parent.mkdir(exist_ok=True)
+        ignored.write_text("*\n", encoding="utf-8")
+    return new_project(place)
 
 
 def new_project(folder: Path) -> list[str]:
@@ -54,15 +90,17 @@ def new_project(folder: Path) -> list[str]:
         What was done, one line each.
 
     Raises:
-        UserError: something of a project's is there, or the folder belongs to a git repository.
+        UserError: something of a project's is there, or the folder belongs to a git repository
+            that does not ignore it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tops = {Path(name).parts[0]: None for name in (*FILES, str(LIBRARIES), ".git")}
     if there := [name for name in tops if (folder / name).exists()]:
         raise UserError(f"{folder} has {there[0]} already: make the project in a new folder")
-    if outer := _repository_of(folder):
+    if (outer := _repository_of(folder)) and not _is_ignored(folder):
         raise UserError(
-            f"{folder} belongs to the git repository {outer}: make the project outside of it"
+            f"{folder} belongs to the git repository {outer}: make the project outside of it, or "
+            f"in a folder that git ignores ({WITHIN} is one that `asterism vet` makes)"
         )
     said = [f"made a project in {folder.resolve()}"]
     with scratch_beside(folder / "project") as made:
@@ -159,11 +197,18 @@ def _code() -> dict[str, str]:
     return {"version": __version__, "sha256": whole}
 
 
-def _repository_of(folder: Path) -> str | None:
+def _repository_of(folder: Path) -> Path | None:
     try:
-        return git(folder, "rev-parse", "--show-toplevel")
-    except UserError:
+        return Path(git(folder, "rev-parse", "--show-toplevel"))
+    except UserError:  # of none, or of one without a working tree
         return None
+
+
+def _is_ignored(folder: Path) -> bool:
+    try:
+        return bool(git(folder, "check-ignore", str(folder.resolve())))
+    except UserError:
+        return False
 
 
 def _commit(folder: Path, message: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from configparser import ConfigParser
 from pathlib import Path
 
+from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.errors import errors_of_dvc
 
@@ -11,18 +13,31 @@ from asterism.dvc_hydra.errors import errors_of_dvc
 def use_cache(workspace: Path, cache: Path, links: str) -> None:
     """Let a workspace use a cache, and keep what DVC writes for itself in the workspace.
 
+    DVC itself writes no path with letters beyond ASCII into its settings, and reads it.
+
     Args:
         workspace: its root.
         cache: the folder of the cache.
         links: how files are taken from it, where the settings do not say so.
     """
-    from dvc.config import Config
-
     own = workspace / ".dvc"
-    with Config(str(own)).edit("local") as settings:
-        settings.setdefault("cache", {}).setdefault("type", links)
-        settings["cache"]["dir"] = str(cache)
-        settings.setdefault("core", {})["site_cache_dir"] = str(own / "tmp" / "site")
+    file = own / "config.local"
+    settings = ConfigParser(interpolation=None, delimiters=("=",), strict=False)
+    if file.exists():
+        settings.read_string(file.read_text(encoding="utf-8"))
+    for section in {"cache", "core"} - set(settings.sections()):
+        settings.add_section(section)
+    if "type" not in settings["cache"]:
+        settings["cache"]["type"] = f'"{links}"'
+    settings["cache"]["dir"] = _quoted(cache)
+    settings["core"]["site_cache_dir"] = _quoted(own / "tmp" / "site")
+    with replacing(file) as temporary, temporary.open("w", encoding="utf-8") as written:
+        settings.write(written)
+
+
+def _quoted(path: Path) -> str:
+    """A path as DVC reads it: without quotes a comma would make a list of it."""
+    return f"'{path}'" if '"' in str(path) else f'"{path}"'
 
 
 def default_remote(workspace: Path) -> tuple[str, str] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted
 from asterism.core.parameters.registry import unknown
@@ -70,7 +71,7 @@ def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]
     for name in ("original", "compressed", "inputs", "labels"):
         path = getattr(request, name)
         if path is not None:
-            overrides.append(f"vet.{name}={quoted(str(path.resolve()))}")
+            overrides.append(f"vet.{name}={quoted(str(whole_path(path)))}")
     compared, told = _comparison(request, signature, kind, conf)
     overrides += compared
     said.append(told)

@@ -68,7 +68,7 @@ def tried(path: str) -> Served:
         except UserError:
             raise
         except Exception as error:
-            raise UserError(f"{path} cannot be run: {_reason(str(error))}") from None
+            raise UserError(f"{path} cannot be run: {telling_line(str(error))}") from None
     return {}, lambda _: []
 
 
@@ -92,14 +92,3 @@ def _has_free_sizes(signature: Signature) -> bool:
 
 def _name(spec: TensorSpec, axis: int) -> str:
     return spec.dims[axis] if spec.dims else ""
-
-
-def _reason(said: str) -> str:
-    """Why a runtime fails, with what leads on where operators are not its own."""
-    if "Select TensorFlow op" in said or "FlexDelegate" in said:
-        return (
-            "it has operators of TensorFlow itself (flex), which TensorFlow Lite does not run "
-            "here: convert it with `converter.target_spec.supported_ops = "
-            "[tf.lite.OpsSet.TFLITE_BUILTINS]`"
-        )
-    return telling_line(said)

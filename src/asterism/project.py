@@ -15,6 +15,7 @@ from asterism.core.files.hashes import digest_of
 from asterism.core.files.interrupts import uninterrupted
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
+from asterism.dvc_hydra.local_settings import SHARED, set_remote
 from asterism.sweep.workspace import git, git_setting, identity
 
 #: What a project consists of; a checkout of Asterism's source has the same files.
@@ -93,7 +94,6 @@ def new_project(folder: Path) -> list[str]:
         UserError: something of a project's is there, or the folder belongs to a git repository
             that does not ignore it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     tops = {Path(name).parts[0]: None for name in (*FILES, str(LIBRARIES), ".git")}
     if there := [name for name in tops if (folder / name).exists()]:
         raise UserError(f"{folder} has {there[0]} already: make the project in a new folder")
@@ -102,6 +102,7 @@ def new_project(folder: Path) -> list[str]:
             f"{folder} belongs to the git repository {outer}: make the project outside of it, or "
             f"in a folder that git ignores ({WITHIN} is one that `asterism vet` makes)"
         )
+    folder.mkdir(parents=True, exist_ok=True)
     said = [f"made a project in {folder.resolve()}"]
     with scratch_beside(folder / "project") as made:
         _write_files(made)
@@ -115,6 +116,25 @@ def new_project(folder: Path) -> list[str]:
             for name in tops:
                 (made / name).replace(folder / name)
     return said
+
+
+def share_project(root: Path, url: str) -> list[str]:
+    """Make a folder or an address the remote that all share; what was done, one line each.
+
+    In a project of the user's own the settings are committed, as runs start from the commit.
+
+    Args:
+        root: the workspace.
+        url: a path from the root of the file system, or an address as DVC takes it.
+    """
+    set_remote(root, url)
+    said = [f"results are shared at {url}: `asterism push` sends them, `asterism pull` gets them"]
+    if not git(root, "status", "--porcelain", "--", SHARED):
+        return said
+    if (root / CODE).exists():
+        git(root, "commit", "--quiet", "--message", f"Results are shared at {url}", "--", SHARED)
+        return [*said, f"{SHARED} is committed"]
+    return [*said, f"commit {SHARED}, so that others have it"]
 
 
 def update_project(folder: Path) -> list[str]:
@@ -199,16 +219,22 @@ def _code() -> dict[str, str]:
 
 def _repository_of(folder: Path) -> Path | None:
     try:
-        return Path(git(folder, "rev-parse", "--show-toplevel"))
+        return Path(git(_existing(folder), "rev-parse", "--show-toplevel"))
     except UserError:  # of none, or of one without a working tree
         return None
 
 
 def _is_ignored(folder: Path) -> bool:
     try:
-        return bool(git(folder, "check-ignore", str(folder.resolve())))
+        return bool(git(_existing(folder), "check-ignore", str(folder.resolve())))
     except UserError:
         return False
+
+
+def _existing(folder: Path) -> Path:
+    """A folder, or what there is of the way to it."""
+    whole = folder.resolve()
+    return next(place for place in (whole, *whole.parents) if place.is_dir())
 
 
 def _commit(folder: Path, message: str) -> None:

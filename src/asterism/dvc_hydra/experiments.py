@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from asterism.dvc_hydra.private_notes import private_notes
@@ -46,9 +47,15 @@ def fetch_by_dvc(origin: str | None) -> int:
     return _dvc("exp", "pull", "--run-cache", "--all-commits", "--", origin)
 
 
-def check_out_by_dvc() -> int:
-    """DVC's own command, in this process: results come from the cache; its exit status."""
-    return _dvc("checkout")
+def check_out_by_dvc(stages: Sequence[str] | None) -> int:
+    """DVC's own command, in this process: results come from the cache; its exit status.
+
+    Args:
+        stages: whose results; None for those of all. DVC fails where one has none.
+    """
+    if stages is not None and not stages:
+        return 0
+    return _dvc("checkout", "--", *(stages or ()))
 
 
 def _dvc(*words: str) -> int:

@@ -30,7 +30,8 @@ def push(root: Path) -> int:
 def pull(root: Path, origin: str | None) -> int:
     """Get results and the run-cache from the remote; the exit status of DVC's command.
 
-    It is DVC's ``pull`` in its two halves, with the check between them.
+    It is DVC's ``pull`` in its two halves, with the check between them. Stages that have never run
+    have nothing to check out, and are left out.
 
     Args:
         root: the workspace, which is the current directory.
@@ -48,7 +49,8 @@ def pull(root: Path, origin: str | None) -> int:
     if origin is None and status == 0:
         with open_repository(root) as repository:  # its cache has just been scanned
             repository.remove_cut_short()
-        status = check_out_by_dvc()
+            stages = repository.stages_with_results()
+        status = check_out_by_dvc(stages)
         with open_checked_repository(root) as repository:
             repository.require_copies()
     return status

@@ -220,7 +220,12 @@ def _code() -> dict[str, str]:
 def _repository_of(folder: Path) -> Path | None:
     try:
         return Path(git(_existing(folder), "rev-parse", "--show-toplevel"))
-    except UserError:  # of none, or of one without a working tree
+    except UserError as error:  # of none, or of one without a working tree
+        if "safe.directory" in str(error):
+            raise UserError(
+                f"git does not trust the repository of {folder.resolve()}, whose files are "
+                f"another user's: run {str(error).partition(':')[2]}"
+            ) from None
         return None
 
 

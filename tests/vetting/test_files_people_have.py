@@ -190,10 +190,22 @@ def run(*words):
 def reason(ended):
     """Why a command refuses a file: its error, or the line of ``check`` about what it has read."""
     assert ended.exit_code == 1, ended.output
+    if ended.stderr:
+        return ended.stderr.strip().removeprefix("error: ")
     if ended.output:
         assert "yes" not in ended.output
         return ended.output.splitlines()[-1].partition("it cannot be opened: ")[2]
     return str(ended.exception)
+
+
+def test_what_is_wrong_with_one_file_keeps_no_other_from_being_looked_at(tmp_path):
+    pointer(tmp_path / "one.onnx")
+    two = linear(tmp_path / "two.onnx", WEIGHTS)
+    ended = run("check", tmp_path / "one.onnx", two)
+    assert ended.exit_code == 1
+    assert "git lfs pull" in ended.stderr and f"{two}: ONNX" in ended.stdout
+    told = json.loads(run("check", tmp_path / "one.onnx", two, "--json").stdout)["models"]
+    assert "git lfs pull" in told[0]["fault"] and told[1]["fault"] == ""
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,13 @@ def check(
     if models or inputs:
         from asterism.vetting import looking
 
-        looked = [looking.look_at(path) for path in models or []]
+        looked = looking.look_at_all(models or [])
         if as_json:
             given = None if inputs is None else looking.input_facts(inputs)
             say_json({"models": [looking.model_facts(one) for one in looked], "inputs": given})
         else:
             for one in looked:
-                say(*looking.describe_model(one))
+                say(*looking.describe_model(one), error=isinstance(one, looking.Unreadable))
             if inputs is not None:
                 say(looking.describe_inputs(inputs))
         sys.exit(1 if any(one.fault for one in looked) else 0)

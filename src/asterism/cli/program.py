@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,12 +129,10 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
     from asterism.models.tensor_models.trial import require_runs
 
     with ExitStack() as stack:
-        files = []
-        for path in paths:
-            file = stack.enter_context(whole_file(path))
-            require_runs(file, path)
-            files.append(whole_path(file))
-        yield files
+        files = [stack.enter_context(whole_file(path)) for path in paths]
+        with ThreadPoolExecutor() as pool:  # each is opened in a process of its own
+            list(pool.map(require_runs, files, paths))
+        yield list(map(whole_path, files))
 
 
 def keep_whole(file: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,19 @@ from asterism.models.tensor_models.trial import require_runs
 from asterism.vetting.lanes import Use, uses
 
 _FORMATS = {"onnx": "ONNX", "tflite": "LiteRT (TensorFlow Lite)", "keras": "Keras"}
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that is no model, or cannot be read.
+
+    Attributes:
+        path: the file.
+        fault: what is wrong, and what leads on.
+    """
+
+    path: Path
+    fault: str
 
 
 @dataclass(frozen=True)
@@ -60,8 +74,10 @@ def look_at(path: Path) -> Looked:
         return Looked(path, signature, packed=file != path, fault=fault)
 
 
-def describe_model(looked: Looked) -> list[str]:
+def describe_model(looked: Looked | Unreadable) -> list[str]:
     """Lines of what ``asterism check`` says of a model file."""
+    if isinstance(looked, Unreadable):
+        return [f"error: {looked.fault}"]
     path, signature = looked.path, looked.signature
     kind, told = kind_of_inputs(signature)
     lines = [f"{path}: {_FORMATS[signature.format]}, {_compression(signature)}"]
@@ -97,8 +113,21 @@ def describe_inputs(path: Path) -> str:
     return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
 
 
-def model_facts(looked: Looked) -> dict[str, Any]:
+def look_at_all(paths: Sequence[Path]) -> list[Looked | Unreadable]:
+    """Look at each of several files, whatever is wrong with others."""
+    found: list[Looked | Unreadable] = []
+    for path in paths:
+        try:
+            found.append(look_at(path))
+        except UserError as error:
+            found.append(Unreadable(path, str(error)))
+    return found
+
+
+def model_facts(looked: Looked | Unreadable) -> dict[str, Any]:
     """What :func:`describe_model` says, as a JSON value."""
+    if isinstance(looked, Unreadable):
+        return {"file": str(looked.path), "fault": looked.fault}
     signature = looked.signature
     kind, told = kind_of_inputs(signature)
     return {

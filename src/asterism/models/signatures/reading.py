@@ -48,6 +48,8 @@ def read_signature(path: Path) -> Signature:
         ModelHangError: reading it took too long.
     """
     require_model_bytes(path)
+    if path.suffix not in _READERS and path.suffix.lower() in _READERS:
+        raise UserError(f"{path}: write its suffix in small letters, {path.suffix.lower()}")
     if path.suffix not in _READERS:
         raise UserError(
             f"{path}: the suffix {path.suffix!r} is of no model format that is read here "

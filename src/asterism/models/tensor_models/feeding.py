@@ -173,8 +173,7 @@ class Feed:
         self, role: str, spec: TensorSpec, items: NDArray[Any], past: NDArray[Any] | None
     ) -> NDArray[Any]:
         if role == "constant":
-            value = self._constants[spec.name]
-            return np.full(_with_batch(spec.shape, len(items)), value)
+            return np.full(self._fitting(spec, items), self._constants[spec.name])
         if role == "segment":
             return np.zeros_like(items)
         if role == "position":
@@ -185,6 +184,15 @@ class Feed:
             items = np.concatenate([past, items], axis=1)
         there: NDArray[np.bool_] = items != self._params.pad
         return there if role == "mask" else np.asarray(there.sum(axis=1))
+
+    def _fitting(self, spec: TensorSpec, items: NDArray[Any]) -> tuple[int, ...]:
+        """The shape of another input: sizes that are called as the main input's are its sizes."""
+        own = {} if self._images else dict(zip(self.main.dims, items.shape, strict=False))
+        sizes = (
+            own.get(name) if size is None and name else size
+            for size, name in zip(spec.shape, spec.dims or ("",) * len(spec.shape), strict=True)
+        )
+        return _with_batch(tuple(sizes), len(items))
 
     def _main_input(self, items: NDArray[Any]) -> NDArray[Any]:
         values: NDArray[Any] = items

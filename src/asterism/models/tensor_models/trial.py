@@ -12,11 +12,7 @@ from asterism.core.messages.errors import UserError, telling_line
 from asterism.models.isolation.isolated_model import IsolatedModel, Served
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.signatures.sizes import sizes_of
-from asterism.models.tensor_models.runtime import Tensors, open_runtime
-
-#: What stands for a free size: of images, and of everything else.
-_IMAGE, _OTHER = 64, 8
+from asterism.models.tensor_models.runtime import open_runtime
 
 
 def require_runs(path: Path, named: Path | None = None) -> None:
@@ -64,19 +60,17 @@ def tried(path: str) -> Served:
     if signature.given and not _has_free_sizes(signature):
         batch = runtime.fixed_batch or 1
         try:
-            runtime.run(example_inputs(signature, batch))
+            runtime.run(
+                {
+                    spec.name: np.zeros([size or batch for size in spec.shape], spec.dtype)
+                    for spec in signature.inputs
+                }
+            )
         except UserError:
             raise
         except Exception as error:
             raise UserError(f"{path} cannot be run: {telling_line(str(error))}") from None
     return {}, lambda _: []
-
-
-def example_inputs(signature: Signature, batch: int) -> Tensors:
-    """Zeros for all inputs of a model, whose free sizes fit together."""
-    image = len(signature.given[0].shape) == 4
-    sizes = sizes_of(signature, batch, _IMAGE if image else _OTHER)
-    return {spec.name: np.zeros(sizes.shape(spec), spec.dtype) for spec in signature.inputs}
 
 
 def _has_free_sizes(signature: Signature) -> bool:

@@ -50,8 +50,7 @@ remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the 
 	@asterism remote "$(URL)"
 
 push: $(STAMP) ## send results, the record of what was computed, and experiments with theirs
-	@asterism push
-	@if git remote get-url "$(ORIGIN)" >/dev/null 2>&1; then dvc exp push --all-commits "$(ORIGIN)"; fi
+	@asterism push --experiments "$(ORIGIN)"
 
 pull: $(STAMP) ## get what others have computed from the remote
 	@asterism pull

@@ -522,7 +522,7 @@ def test_pulling_checks_the_parameters_and_ends_as_dvc_does(root, note):
 def test_pushing_ends_as_dvc_does(root, note):
     note(sharing, "push", 6)
     assert run("push").exit_code == 6
-    assert note.calls == [("push", root)]
+    assert note.calls == [("push", root, "origin")]
 
 
 def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, monkeypatch):

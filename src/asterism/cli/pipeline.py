@@ -172,14 +172,21 @@ def remote(
 
 
 @app.command(rich_help_panel=KEEP)
-def push() -> None:
-    """Send results and the run-cache to the remote, as `dvc push --run-cache` does."""
+def push(
+    experiments: Annotated[
+        str, typer.Option(metavar="ORIGIN", help="The git remote that experiments go to.")
+    ] = "origin",
+) -> None:
+    """Send results and the run-cache to the remote, and experiments where git has a remote.
+
+    As `dvc push --run-cache` and `dvc exp push --all-commits` do.
+    """
     from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.sweep.sharing import push as push_results
 
     require_own_root()
     with errors_of_dvc():
-        status = push_results(Path.cwd())
+        status = push_results(Path.cwd(), experiments)
     sys.exit(status)
 
 

@@ -30,9 +30,16 @@ def experiment_of(reference: str) -> tuple[str, str] | None:
     return None if found is None else (found[1] + found[2], found[3])
 
 
-def push_by_dvc() -> int:
-    """DVC's own command, in this process; its exit status."""
-    return _dvc("push", "--run-cache")
+def push_by_dvc(origin: str | None) -> int:
+    """DVC's own commands, in this process; their exit status.
+
+    Args:
+        origin: a git remote that experiments go to, and their results with them; None for none.
+    """
+    status = _dvc("push", "--run-cache")
+    if status == 0 and origin is not None:
+        status = _dvc("exp", "push", "--all-commits", "--", origin)
+    return status
 
 
 def fetch_by_dvc(origin: str | None) -> int:

@@ -49,12 +49,10 @@ reproduce: $(STAMP) ## run the papers' experiments at SCALE (smoke) and compare;
 
 remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the remote that all share
 	@test -n "$(URL)" || { echo "error: say which: make remote URL=s3://bucket/folder"; exit 1; }
-	@dvc remote add --force --default store "$(URL)"
-	@dvc remote modify store verify true
+	@asterism remote "$(URL)"
 
 push: $(STAMP) ## send results, the record of what was computed, and experiments with theirs
-	@asterism push
-	@if git remote get-url "$(ORIGIN)" >/dev/null 2>&1; then dvc exp push --all-commits "$(ORIGIN)"; fi
+	@asterism push --experiments "$(ORIGIN)"
 
 pull: $(STAMP) ## get what others have computed from the remote
 	@asterism pull

@@ -129,7 +129,7 @@ def page() -> str:
 # What fits, and what does not
 
 What each lane takes. A *lane* is a part of the pipeline that answers one question by one method.
-`asterism check model.onnx` says it of a file of yours, and runs nothing.
+`asterism check model.onnx` opens a file of yours, and says it of that.
 
 {body}
 - **Formats** are file name suffixes. Nothing is unpickled: no `.pt` or `.joblib` file is read.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted
 from asterism.models.signatures.reading import read_signature
@@ -13,6 +14,7 @@ from asterism.report.page import write_page
 from asterism.report.section import SECTIONS, Answer
 from asterism.sweep.app import Request
 from asterism.sweep.point import KEPT, REPORT, name_own_sweep
+from asterism.sweep.points import fitting_name
 from asterism.vetting.lanes import IMPORTANCE, RECURRENT, uses
 
 
@@ -113,7 +115,7 @@ def judge_run(asked: JudgeRequest, conf: Path) -> JudgeRun:
     judge, group = _JUDGES[lane], "classifier" if lane == IMPORTANCE else "rnn"
     overrides = [
         f"{group}=file",
-        f"{group}.path={quoted(str(asked.model.resolve()))}",
+        f"{group}.path={quoted(str(whole_path(asked.model)))}",
         *_data(asked.data, conf),
     ]
     if asked.preprocessing is not None:
@@ -121,7 +123,7 @@ def judge_run(asked: JudgeRequest, conf: Path) -> JudgeRun:
     request = Request(
         overrides=[*overrides, *asked.overrides],
         targets=[judge.stage],
-        name=asked.name or f"judge-tests-{asked.model.stem}",
+        name=asked.name or fitting_name(f"judge-tests-{asked.model.stem}"),
         jobs=2,
         kept=judge.kept,
     )
@@ -148,7 +150,7 @@ def _data(told: str, conf: Path) -> list[str]:
     if path.exists():
         return [
             f"data={'folder' if path.is_dir() else 'npz'}",
-            f"data.path={quoted(str(path.resolve()))}",
+            f"data.path={quoted(str(whole_path(path)))}",
         ]
     known = sorted(
         file.stem for file in (conf / "data").glob("*.yaml") if file.stem not in ("npz", "folder")

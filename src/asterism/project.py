@@ -15,6 +15,7 @@ from asterism.core.files.hashes import digest_of
 from asterism.core.files.interrupts import uninterrupted
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
+from asterism.dvc_hydra.local_settings import SHARED, set_remote
 from asterism.sweep.workspace import git, git_setting, identity
 
 #: What a project consists of; a checkout of Asterism's source has the same files.
@@ -39,7 +40,43 @@ LIBRARIES = Path("requirements.lock")
 #: Dependencies of a stage on the source, one a line of ``dvc.yaml``.
 _SOURCE = re.compile(r"(?:^( +- )src/asterism/\S*\n)+", re.MULTILINE)
 
+#: Models that were packed for a run, by their content: the run depends on them.
+PACKED = Path("packed")
+
+#: Where a project is made within a git repository of the user's own, which ignores it.
+WITHIN = Path(".asterism/project")
+
 _PACKAGE = Path(__file__).resolve().parent
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a folder is the root of a project of Asterism's."""
+    return (folder / "dvc.yaml").exists() and (folder / "conf/vet").is_dir()
+
+
+def place_of_project(folder: Path) -> Path:
+    """Where the project is that a command in a folder works in, or where it would be made.
+
+    That is the folder, where it is a project or belongs to no git repository; else the repository,
+    where that is a project; else :data:`WITHIN` it.
+    """
+    if is_project(folder) or (outer := _repository_of(folder)) is None:
+        return folder
+    return outer if is_project(outer) else outer / WITHIN
+
+
+def conf_of(place: Path) -> Path:
+    """The tree of configuration of a project, or of one that is still to be made."""
+    return (place if is_project(place) else _files()) / "conf"
+
+
+def make_project(place: Path) -> list[str]:
+    """Make a project at :func:`place_of_project`; what was done, one line each."""
+    if place.match(str(WITHIN)):
+        ignored = place.parent / ".gitignore"
+        ignored.parent.mkdir(exist_ok=True)
+        ignored.write_text("*\n", encoding="utf-8")
+    return new_project(place)
 
 
 def new_project(folder: Path) -> list[str]:
@@ -54,16 +91,18 @@ def new_project(folder: Path) -> list[str]:
         What was done, one line each.
 
     Raises:
-        UserError: something of a project's is there, or the folder belongs to a git repository.
+        UserError: something of a project's is there, or the folder belongs to a git repository
+            that does not ignore it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     tops = {Path(name).parts[0]: None for name in (*FILES, str(LIBRARIES), ".git")}
     if there := [name for name in tops if (folder / name).exists()]:
         raise UserError(f"{folder} has {there[0]} already: make the project in a new folder")
-    if outer := _repository_of(folder):
+    if (outer := _repository_of(folder)) and not _is_ignored(folder):
         raise UserError(
-            f"{folder} belongs to the git repository {outer}: make the project outside of it"
+            f"{folder} belongs to the git repository {outer}: make the project outside of it, or "
+            f"in a folder that git ignores ({WITHIN} is one that `asterism vet` makes)"
         )
+    folder.mkdir(parents=True, exist_ok=True)
     said = [f"made a project in {folder.resolve()}"]
     with scratch_beside(folder / "project") as made:
         _write_files(made)
@@ -77,6 +116,25 @@ def new_project(folder: Path) -> list[str]:
             for name in tops:
                 (made / name).replace(folder / name)
     return said
+
+
+def share_project(root: Path, url: str) -> list[str]:
+    """Make a folder or an address the remote that all share; what was done, one line each.
+
+    In a project of the user's own the settings are committed, as runs start from the commit.
+
+    Args:
+        root: the workspace.
+        url: a path from the root of the file system, or an address as DVC takes it.
+    """
+    set_remote(root, url)
+    said = [f"results are shared at {url}: `asterism push` sends them, `asterism pull` gets them"]
+    if not git(root, "status", "--porcelain", "--", SHARED):
+        return said
+    if (root / CODE).exists():
+        git(root, "commit", "--quiet", "--message", f"Results are shared at {url}", "--", SHARED)
+        return [*said, f"{SHARED} is committed"]
+    return [*said, f"commit {SHARED}, so that others have it"]
 
 
 def update_project(folder: Path) -> list[str]:
@@ -159,11 +217,29 @@ def _code() -> dict[str, str]:
     return {"version": __version__, "sha256": whole}
 
 
-def _repository_of(folder: Path) -> str | None:
+def _repository_of(folder: Path) -> Path | None:
     try:
-        return git(folder, "rev-parse", "--show-toplevel")
-    except UserError:
+        return Path(git(_existing(folder), "rev-parse", "--show-toplevel"))
+    except UserError as error:  # of none, or of one without a working tree
+        if "safe.directory" in str(error):
+            raise UserError(
+                f"git does not trust the repository of {folder.resolve()}, whose files are "
+                f"another user's: run {str(error).partition(':')[2]}"
+            ) from None
         return None
+
+
+def _is_ignored(folder: Path) -> bool:
+    try:
+        return bool(git(_existing(folder), "check-ignore", str(folder.resolve())))
+    except UserError:
+        return False
+
+
+def _existing(folder: Path) -> Path:
+    """A folder, or what there is of the way to it."""
+    whole = folder.resolve()
+    return next(place for place in (whole, *whole.parents) if place.is_dir())
 
 
 def _commit(folder: Path, message: str) -> None:

@@ -14,6 +14,7 @@ _OPTIONS = {
     "READ_VARIABLE": "ReadVariable",
     "ASSIGN_VARIABLE": "AssignVariable",
 }
+_CUSTOM = schema.BuiltinOperator.CUSTOM
 
 
 class LiteFile:
@@ -30,7 +31,8 @@ class LiteFile:
 
         Args:
             tensors: by name a shape, an array for a constant, or None for a variable's handle.
-            operators: each with its name, the tensors that it takes and those that it makes.
+            operators: each with its name, the tensors that it takes and those that it makes. One
+                that the format does not have is a custom operator.
             inputs: names.
             outputs: names.
         """
@@ -73,7 +75,9 @@ class LiteFile:
 
     def _operator(self, name, inputs, outputs):
         code, operator = schema.OperatorCodeT(), schema.OperatorT()
-        code.builtinCode, code.version = getattr(schema.BuiltinOperator, name), 1
+        code.builtinCode, code.version = getattr(schema.BuiltinOperator, name, _CUSTOM), 1
+        if code.builtinCode == _CUSTOM:
+            code.customCode = name
         code.deprecatedBuiltinCode = min(127, code.builtinCode)
         operator.opcodeIndex = len(self._model.operatorCodes)
         self._model.operatorCodes.append(code)
@@ -104,6 +108,13 @@ def lite_linear(path, weights, batch=1):
     }
     file = LiteFile()
     file.graph(tensors, [("FULLY_CONNECTED", ["x", "w"], ["y"])], ["x"], ["y"])
+    return file.write(path)
+
+
+def lite_of_others(path, operator):
+    """One operator that is not the format's own."""
+    file = LiteFile()
+    file.graph({"x": (1, 2), "y": (1, 2)}, [(operator, ["x"], ["y"])], ["x"], ["y"])
     return file.write(path)
 
 

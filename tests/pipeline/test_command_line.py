@@ -22,6 +22,7 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.dvc_hydra import repository
+from asterism.models.tensor_models import trial
 from asterism.pairs import app as pairs_app
 from asterism.pairs.entry import pair_names
 from asterism.reproduction import app as reproduction_app
@@ -176,6 +177,8 @@ def vetted(root, note, monkeypatch):
 
     What the certificate says itself is no verdict: that follows from its numbers.
     """
+    (root / "conf/vet").mkdir(parents=True)
+    monkeypatch.setattr(trial, "require_runs", lambda *_: None)
     note(command, "vet_overrides", (["vet=tensors"], ["kind tensors: guessed"]))
     note(sweep_app, "sweep_command", 0)
     note(webbrowser, "open")
@@ -213,10 +216,10 @@ def test_vetting_says_the_guesses_runs_the_page_and_says_the_verdict(vetted, not
         f"page: {vetted / 'index.html'}",
     ]
     (_, asked, conf), (_, request, dry, _say), opened = note.calls
-    files = [Path(name) for name in ("big.onnx", "small.onnx", "inputs.npz")]
+    files = [Path.cwd() / name for name in ("big.onnx", "small.onnx", "inputs.npz")]
     assert [asked.original, asked.compressed, asked.inputs] == files
     assert (asked.constants, asked.overrides, asked.options) == ((), (), None)
-    assert (conf, dry) == (Path("conf"), False)
+    assert (conf, dry) == (Path.cwd() / "conf", False)
     assert list(request.overrides) == ["vet=tensors"] and request.targets == ["vet_page"]
     assert (request.name, request.jobs, request.shards) == ("vet-small", 2, 1)
     assert opened == ("open", (vetted / "index.html").as_uri())
@@ -227,9 +230,10 @@ def test_what_vetting_is_told_is_handed_on(vetted, note):
     told += ["--preprocessing", "unit", "--constant", "sr=16000", "-S", "seed=1", "-S", "vet.x=2"]
     run(*FILES, *told, "--name", "mine", "--dry-run")
     (_, asked, _), (_, request, dry, _) = note.calls
+    here = Path.cwd()
     assert asked == command.VetRequest(
-        original=Path("big.onnx"), compressed=Path("small.onnx"), inputs=Path("inputs.npz"),
-        kind="sound", comparison="top_label", labels=Path("l.json"), preprocessing="unit",
+        original=here / "big.onnx", compressed=here / "small.onnx", inputs=here / "inputs.npz",
+        kind="sound", comparison="top_label", labels=here / "l.json", preprocessing="unit",
         constants=["sr=16000"], overrides=["seed=1", "vet.x=2"],
     )  # fmt: skip
     assert (request.name, dry) == ("mine", True)
@@ -274,11 +278,21 @@ def test_without_a_page_there_is_no_verdict(vetted, note, code, more):
     assert "open" not in [name for name, *_ in note.calls]
 
 
-def test_a_project_is_made_where_there_is_none(here, note):
+def test_a_project_is_made_where_there_is_none_once_the_question_can_be_asked(
+    here, note, monkeypatch
+):
     note(project, "new_project", ["made a project"])
     ended = run(*FILES)
+    assert str(ended.exception) == "there is no model file big.onnx"
+    assert note.calls == [] and list(here.iterdir()) == []
+    monkeypatch.setattr(trial, "require_runs", lambda *_: None)
+    note(command, "vet_overrides", (["vet=nothing"], []))
+    assert "'nothing'" in str(run(*FILES).exception)
+    assert [name for name, *_ in note.calls] == ["vet_overrides"]
+    note(command, "vet_overrides", (["vet=tensors"], []))
+    ended = run(*FILES)
     assert ended.output == "made a project\n"
-    assert note.calls == [("new_project", Path())]
+    assert note.calls[-1] == ("new_project", here)
     assert "there is no dvc.yaml here" in str(ended.exception)
 
 
@@ -286,7 +300,7 @@ def test_no_project_is_made_where_one_is(vetted, note):
     note(project, "new_project", ["made a project"])
     note(project, "check_code")
     assert "made a project" not in run(*FILES).output
-    assert note.calls[0] == ("check_code", Path.cwd())
+    assert ("check_code", Path.cwd()) in note.calls
 
 
 @pytest.mark.parametrize(
@@ -319,7 +333,8 @@ def test_with_json_a_repeated_certificate_says_what_differs(here, note, differen
     assert ended.exit_code == bool(differences)
 
 
-def test_a_certificate_is_repeated_and_decides_the_status(here, note):
+def test_a_certificate_is_repeated_and_decides_the_status(here, note, monkeypatch):
+    monkeypatch.setattr(trial, "require_runs", lambda *_: None)
     repeated(note, "ship")
     ended = run("vet", "--check", "c.json")
     assert (ended.output, ended.exit_code) == ("the certificate holds\n", 0)
@@ -331,7 +346,8 @@ def test_a_certificate_is_repeated_and_decides_the_status(here, note):
         "the certificate does not hold",
     ]
     names = ("original", "compressed", "inputs", "labels")
-    files = dict(zip(names, map(Path, ("a.onnx", "b.onnx", "c", "d")), strict=True))
+    given = (here / "a.onnx", here / "b.onnx", Path("c"), Path("d"))
+    files = dict(zip(names, given, strict=True))
     assert note.calls == [("repeat_certificate", Path("c.json"), f) for f in ({}, files)]
 
 
@@ -506,7 +522,7 @@ def test_pulling_checks_the_parameters_and_ends_as_dvc_does(root, note):
 def test_pushing_ends_as_dvc_does(root, note):
     note(sharing, "push", 6)
     assert run("push").exit_code == 6
-    assert note.calls == [("push", root)]
+    assert note.calls == [("push", root, "origin")]
 
 
 def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, monkeypatch):

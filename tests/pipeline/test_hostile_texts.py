@@ -22,6 +22,7 @@ from asterism.findings import campaign as campaigns
 from asterism.findings import checking, entry, gathering
 from asterism.libraries.adapters import environments
 from asterism.memo.graphs import light_keras
+from asterism.models.tensor_models import trial
 from asterism.pairs import app as pairs_app
 from asterism.report.section import Answer, KeyFigure, Level, Step
 from asterism.reproduction import app as reproduction_app
@@ -116,7 +117,9 @@ def fails(error):
         ("vet --check x.json", [(repeating, "repeat_certificate", puts(Made(
             holds=False, differences=[HOSTILE], verdict=None)))]),
         ("judge-tests m --data d", [
-            (judge_tests, "judge_run", puts(Made(said=[HOSTILE], request=0, folder=Path(NAME)))),
+            (trial, "require_runs", puts(None)),
+            (judge_tests, "judge_run", puts(Made(
+                said=[HOSTILE], request=Made(overrides=[]), folder=Path(NAME)))),
             (judge_tests, "write_answers", puts((Path("p"), [ANSWER]))),
             (sweep_app, "sweep_command", puts(0))]),
         ("budget", [(commands, "app", fails(UserError(HOSTILE)))]),

@@ -14,7 +14,19 @@ from workspace import ROOT
 from asterism.cli.commands import run
 from asterism.config import check_params
 from asterism.core.messages.errors import UserError
-from asterism.project import CODE, FILES, check_code, new_project, update_project
+from asterism.dvc_hydra.local_settings import default_remote
+from asterism.project import (
+    CODE,
+    FILES,
+    WITHIN,
+    check_code,
+    make_project,
+    new_project,
+    place_of_project,
+    share_project,
+    update_project,
+)
+from asterism.sweep import sharing
 from asterism.sweep.workspace import git
 
 
@@ -77,6 +89,48 @@ def test_nothing_of_the_users_is_overwritten(tmp_path):
         new_project(tmp_path / "inner")
     with pytest.raises(UserError, match=r"no stages/asterism\.json"):
         update_project(tmp_path)
+
+
+def test_a_project_within_the_users_repository_is_made_where_git_ignores_it(tmp_path):
+    mine = tmp_path / "mein projekt"
+    (mine / "models").mkdir(parents=True)
+    git(mine, "init", "--quiet")
+    for folder in (mine, mine / "models"):
+        assert place_of_project(folder) == mine / WITHIN
+    with pytest.raises(UserError, match="belongs to the git repository"):
+        new_project(mine / "own")
+    assert not (mine / "own").exists()
+    make_project(mine / WITHIN)
+    assert git(mine, "status", "--porcelain") == ""
+    assert git(mine / WITHIN, "status", "--porcelain") == ""
+    for folder in (mine, mine / "models", mine / WITHIN, mine / WITHIN / "stages"):
+        assert place_of_project(folder) == mine / WITHIN
+    assert place_of_project(tmp_path) == tmp_path
+    new_project(tmp_path / "own")
+    assert place_of_project(tmp_path / "own/stages") == tmp_path / "own"
+
+
+def test_what_a_project_shares_is_committed_and_nothing_is_pulled_of_what_never_ran(
+    tmp_path, monkeypatch
+):
+    """With a folder whose name DVC itself could not write into its settings."""
+    folder, store = tmp_path / "own", tmp_path / "störe, 1"
+    store.mkdir()
+    new_project(folder)
+    said = share_project(folder, str(store))
+    assert said[-1] == ".dvc/config is committed" and git(folder, "status", "--porcelain") == ""
+    assert default_remote(folder) == ("store", str(store))
+    assert len(share_project(folder, str(store))) == 1, "nothing changed"
+    monkeypatch.chdir(folder)
+    assert sharing.push(folder) == 0
+    assert sharing.pull(folder, None) == 0
+    subprocess.run(["dvc", "repro", "--quiet", "library_versions"], check=True)
+    assert sharing.push(folder) == 0
+    assert [path for path in store.rglob("*") if path.is_file()]
+    made = folder / "artifacts/library_versions/env.json"
+    made.unlink()
+    assert sharing.pull(folder, None) == 0
+    assert made.exists()
 
 
 RUN = {"check": True, "capture_output": True, "text": True}

@@ -29,6 +29,7 @@ from asterism.sweep.points import (
     Point,
     check_name,
     check_space,
+    fitting_name,
     with_slashes,
 )
 from asterism.sweep.resources import fill, read_table
@@ -66,6 +67,26 @@ def test_names_that_a_folder_and_a_reference_can_have(name):
 def test_other_names_are_rejected(name):
     with pytest.raises(UserError, match="--name"):
         check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("vet-small", "vet-small"),
+        ("vet-model.v1", "vet-model.v1"),
+        ("vet-model (1)", "vet-model-1"),
+        ("vet-größe é", "vet-grosse-e"),
+        ("vet-a=b,c", "vet-a-b-c"),
+        ("vet-模型", "vet-"),
+        ("vet-" + "x" * 81, "vet-" + "x" * 51),
+        ("a.lock", "a-lock"),
+    ],
+)
+def test_a_name_is_made_of_any_text(text, name):
+    made = fitting_name(text)
+    check_name(made)
+    assert made == name or made.startswith(name)
+    assert fitting_name(text + "模") != fitting_name(text + "型")
 
 
 def test_a_choice_of_options_may_be_spelled_with_dots():

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
+from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.vetting import looking
 from asterism.vetting.lanes import uses
-from asterism.vetting.looking import describe_inputs, describe_model, input_facts, model_facts
+from asterism.vetting.looking import (
+    Looked,
+    describe_inputs,
+    describe_model,
+    input_facts,
+    look_at,
+    model_facts,
+)
 from models.onnx_networks import linear, quantised, streaming
 
 FILE = Path("m.onnx")
@@ -99,9 +106,8 @@ def test_a_lane_that_cannot_says_why(model, lane, why):
     assert told(model)[lane].startswith(why)
 
 
-def lines_of(monkeypatch, model):
-    monkeypatch.setattr(looking, "read_signature", lambda _path: model)
-    return describe_model(FILE)
+def lines_of(model, **facts):
+    return describe_model(Looked(FILE, model, **facts))
 
 
 @pytest.mark.parametrize(
@@ -120,26 +126,39 @@ def lines_of(monkeypatch, model):
         ),
     ],
 )
-def test_the_first_line_says_the_format_and_how_it_is_compressed(monkeypatch, model, line):
-    assert lines_of(monkeypatch, model)[0] == line
+def test_the_first_line_says_the_format_and_how_it_is_compressed(model, line):
+    assert lines_of(model)[0] == line
 
 
-def test_a_model_that_keeps_its_state_inside_says_so(monkeypatch):
+def test_a_model_that_keeps_its_state_inside_says_so():
     kept = "  state   kept inside the model between calls"
-    assert kept in lines_of(monkeypatch, signature(SEQUENCE, variables=True))
-    assert kept not in lines_of(monkeypatch, signature(SEQUENCE))
+    assert kept in lines_of(signature(SEQUENCE, variables=True))
+    assert kept not in lines_of(signature(SEQUENCE))
+
+
+def test_a_model_that_cannot_be_opened_or_has_other_files_says_so():
+    shut = lines_of(signature(IMAGE), fault="it needs Gate")
+    assert shut[-1] == "  no      it cannot be opened: it needs Gate"
+    assert not any("yes" in line for line in shut)
+    facts = model_facts(Looked(FILE, signature(IMAGE), fault="it needs Gate"))
+    assert facts["fault"] == "it needs Gate"
+    assert {(use["possible"], use["how"]) for use in facts["uses"]} == {(False, "it needs Gate")}
+    apart = Looked(FILE, signature(IMAGE, format="onnx"), packed=True)
+    assert any(line.startswith("  data    also in other files") for line in describe_model(apart))
+    assert {use.lane for use in apart.uses if use.possible} == {VET}
+    assert "asterism pack m.onnx" in next(use.how for use in apart.uses if use.lane == PAIR)
 
 
 def test_a_streaming_file_is_described_with_its_state(tmp_path):
     model = streaming(tmp_path / "s.onnx")
-    assert describe_model(model)[:5] == [
+    assert describe_model(look_at(model))[:5] == [
         f"{model}: ONNX, 4 operators, streaming: it carries state from call to call",
         "  takes   x float32 (?, 4)",
         "  takes   state_in float32 (?, 1)  state, in the next call state_out",
         "  gives   y float32 (?, 1)",
         "  kind    tensors: x takes real numbers of 1 axes (another: --kind)",
     ]
-    facts = model_facts(model)
+    facts = model_facts(look_at(model))
     assert (facts["file"], facts["format"], facts["operators"]) == (str(model), "onnx", 4)
     assert facts["takes"] == [
         {"name": "x", "dtype": "float32", "shape": [None, 4]},
@@ -154,11 +173,11 @@ def test_a_streaming_file_is_described_with_its_state(tmp_path):
 
 def test_a_quantised_file_is_described_with_what_can_be_done(tmp_path):
     model = quantised(tmp_path / "q.onnx", np.ones((4, 2), np.float32))
-    lines = describe_model(model)
+    lines = describe_model(look_at(model))
     assert lines[0] == f"{model}: ONNX, 2 operators, 1 of them on integers"
     assert lines[-5:] == [
         f"  {'yes' if use.possible else 'no '}     {use.lane}: {use.how}"
-        for use in uses(model, looking.read_signature(model))
+        for use in uses(model, read_signature(model))
     ]
     assert "  yes     vet a compressed version: " in lines[-5]
     assert "  no      importance-driven coverage: " in lines[-3]
@@ -167,7 +186,7 @@ def test_a_quantised_file_is_described_with_what_can_be_done(tmp_path):
 def test_a_file_that_is_no_model_is_one_line(tmp_path):
     (tmp_path / "no.onnx").write_bytes(b"\x01nothing")
     with pytest.raises(UserError, match=r"no\.onnx"):
-        describe_model(tmp_path / "no.onnx")
+        look_at(tmp_path / "no.onnx")
 
 
 def test_inputs_are_described_by_kind_and_classes(tmp_path):
@@ -194,4 +213,4 @@ def test_inputs_are_described_by_kind_and_classes(tmp_path):
 
 def test_a_plain_file_has_no_part_on_integers(tmp_path):
     model = linear(tmp_path / "l.onnx", np.ones((4, 2), np.float32))
-    assert describe_model(model)[0] == f"{model}: ONNX, 1 operators"
+    assert describe_model(look_at(model))[0] == f"{model}: ONNX, 1 operators"

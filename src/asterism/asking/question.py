@@ -21,6 +21,7 @@ from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
 from asterism.asking.texts import padding_of, special_tokens
 from asterism.config import compose
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted
 from asterism.core.parameters.params import validate
@@ -98,7 +99,7 @@ class _Question:
         for name in ("original", "compressed", "inputs", "labels"):
             path = getattr(request, name)
             if path is not None:
-                found.overrides.append(f"vet.{name}={quoted(str(path.resolve()))}")
+                found.overrides.append(f"vet.{name}={quoted(str(whole_path(path)))}")
         if request.constants:
             constants = ", ".join(map(_constant, request.constants))
             found.overrides.append(f"vet.feeding.constants=[{constants}]")

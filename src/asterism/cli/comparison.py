@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from asterism.cli.completion import page_names, revision_names
-from asterism.cli.program import LOOK, AsJson, ShowPage, app, require_root, show_page
+from asterism.cli.program import (
+    LOOK,
+    AsJson,
+    ShowPage,
+    app,
+    require_own_root,
+    require_root,
+    show_page,
+)
 from asterism.core.messages.terminal import say, say_json
 
 
@@ -30,7 +38,7 @@ def runs(
     """
     from asterism.results import runs as results
 
-    require_root("dvc.yaml")
+    require_own_root()
     found = results.compare_runs(Path.cwd(), all_commits=all_commits)
     command = results.dvc_command(found, all_commits=all_commits, everything=everything or as_json)
     if as_json:
@@ -104,6 +112,6 @@ def open_page(
     """
     from asterism.results.pages import find_page
 
-    require_root("dvc.yaml")
+    require_own_root()
     place = find_page(Path.cwd(), page)
     show_page(place, show=not print_only)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,9 +15,12 @@ from asterism.cli.program import (
     AsJson,
     ShowPage,
     app,
-    make_sure_of_a_project,
+    enter_project,
+    keep_whole,
     show_page,
+    whole_models,
 )
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
@@ -56,17 +59,23 @@ def judge_tests(
     next time.
     """
     from asterism.judge_tests import JudgeRequest, judge_run, write_answers
+    from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import KEPT
 
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
     tell = partial(say, error=as_json)
-    make_sure_of_a_project(tell)
-    asked = JudgeRequest(
-        model=model, data=data, preprocessing=preprocessing, overrides=override or (), name=name
-    )
-    run = judge_run(asked, Path("conf"))
+    conf = conf_of(place_of_project(Path.cwd()))
+    data = str(whole_path(Path(data))) if Path(data).exists() else data
+    with whole_models(model) as (file,):
+        asked = JudgeRequest(
+            model=file, data=data, preprocessing=preprocessing, overrides=override or (), name=name
+        )
+        run = judge_run(asked, conf)
+        enter_project(tell, run.request.overrides)
+        if (stays := keep_whole(file)) != file:
+            run = judge_run(replace(asked, model=stays), Path("conf"))
     for line in run.said:
         tell(line)
     code = sweep_command(run.request, dry_run, tell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +15,13 @@ from asterism.cli.program import (
     AsJson,
     ShowPage,
     app,
-    make_sure_of_a_project,
+    enter_project,
+    keep_whole,
     require_root,
     show_page,
+    whole_models,
 )
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
@@ -38,22 +42,23 @@ def check(
     """Say what model files and inputs are, without running them; or check this project.
 
     Of a model it says the inputs, outputs and carried state, the kind of inputs, and what each
-    lane can do with it. Without arguments it checks params.yaml and the cache, before DVC's own
-    commands read what others wrote.
+    lane can do with it: it opens the file, and ends with status 1 where that fails. Of other files
+    it says what they are, and what makes a model of them. Without arguments it checks params.yaml
+    and the cache, before DVC's own commands read what others wrote.
     """
     if models or inputs:
         from asterism.vetting import looking
 
+        looked = looking.look_at_all(models or [])
         if as_json:
-            told = [looking.model_facts(path) for path in models or []]
             given = None if inputs is None else looking.input_facts(inputs)
-            say_json({"models": told, "inputs": given})
-            return
-        for path in models or []:
-            say(*looking.describe_model(path))
-        if inputs is not None:
-            say(looking.describe_inputs(inputs))
-        return
+            say_json({"models": [looking.model_facts(one) for one in looked], "inputs": given})
+        else:
+            for one in looked:
+                say(*looking.describe_model(one), error=isinstance(one, looking.Unreadable))
+            if inputs is not None:
+                say(looking.describe_inputs(inputs))
+        sys.exit(1 if any(one.fault for one in looked) else 0)
     if as_json:
         raise UserError("--json says what models and inputs are: name some")
     from asterism.config import check_params
@@ -147,8 +152,10 @@ def vet(
     from asterism.asking.question import vet_overrides
     from asterism.asking.request import VetRequest
     from asterism.pairs.demo import FOLDER, make_demo
+    from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
+    from asterism.sweep.points import fitting_name
     from asterism.vetting.certificate import read_certificate
     from asterism.vetting.params import CERTIFICATE
 
@@ -158,29 +165,32 @@ def vet(
     if demo:
         if any((original, compressed, inputs, kind, labels)):
             raise UserError("--demo makes its own models and pictures: give it without yours")
-        make_sure_of_a_project(tell)
+        enter_project(tell)
         original, compressed, inputs = make_demo(FOLDER)
     if original is None or compressed is None or inputs is None:
         raise UserError(
             "give the original, the compressed model and --inputs; or --demo, or --check FILE"
         )
-    make_sure_of_a_project(tell)
-    request = VetRequest(
-        original=original,
-        compressed=compressed,
-        inputs=inputs,
-        kind=kind,
-        comparison=comparison,
-        labels=labels,
-        preprocessing=preprocessing,
-        constants=constant or (),
-        minutes=minutes,
-        overrides=override or (),
-    )
-    overrides, said = vet_overrides(request, Path("conf"))
+    called = name or fitting_name(f"vet-{compressed.stem}")
+    with whole_models(original, compressed) as models:
+        request = VetRequest(
+            original=models[0],
+            compressed=models[1],
+            inputs=whole_path(inputs),
+            kind=kind,
+            comparison=comparison,
+            labels=labels and whole_path(labels),
+            preprocessing=preprocessing,
+            constants=constant or (),
+            overrides=override or (),
+        )
+        overrides, said = vet_overrides(request, conf_of(place_of_project(Path.cwd())))
+        enter_project(tell, overrides)
+        if (stay := [keep_whole(model) for model in models]) != models:
+            request = replace(request, original=stay[0], compressed=stay[1])
+            overrides, said = vet_overrides(request, Path("conf"))
     for line in said:
         tell(line)
-    called = name or f"vet-{compressed.stem}"
     run = Request(overrides=overrides, targets=["vet_page"], name=called, jobs=2)
     code = sweep_command(run, dry_run, tell)
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
@@ -251,7 +261,9 @@ def _repeat(certificate: Path, files: dict[str, Path], as_json: bool) -> Word:
     """Print what no longer holds, and end with status 1 if anything does not; the verdict now."""
     from asterism.vetting.repeating import repeat_certificate
 
-    repeated = repeat_certificate(certificate, files)
+    given = [name for name in files if name in ("original", "compressed")]
+    with whole_models(*(files[name] for name in given)) as models:
+        repeated = repeat_certificate(certificate, files | dict(zip(given, models, strict=True)))
     if as_json:
         say_json({"holds": repeated.holds, "differences": repeated.differences})
     else:

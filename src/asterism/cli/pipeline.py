@@ -12,8 +12,9 @@ from typing import Annotated
 import typer
 
 from asterism.cli.completion import stage_names
-from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_root
+from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
 from asterism.core.files.artifacts import replacing
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
@@ -157,14 +158,35 @@ def repro(
 
 
 @app.command(rich_help_panel=KEEP)
-def push() -> None:
-    """Send results and the run-cache to the remote, as `dvc push --run-cache` does."""
+def remote(
+    url: Annotated[
+        str, typer.Argument(help="A folder, s3://…, ssh://…, webdavs://…: as DVC takes it.")
+    ],
+) -> None:
+    """Make a folder or an address the remote that all share, for push and pull."""
+    from asterism.project import share_project
+
+    address = url if "://" in url else str(whole_path(Path(url).expanduser()))
+    require_own_root()
+    say(*share_project(Path.cwd(), address))
+
+
+@app.command(rich_help_panel=KEEP)
+def push(
+    experiments: Annotated[
+        str, typer.Option(metavar="ORIGIN", help="The git remote that experiments go to.")
+    ] = "origin",
+) -> None:
+    """Send results and the run-cache to the remote, and experiments where git has a remote.
+
+    As `dvc push --run-cache` and `dvc exp push --all-commits` do.
+    """
     from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.sweep.sharing import push as push_results
 
-    require_root("dvc.yaml")
+    require_own_root()
     with errors_of_dvc():
-        status = push_results(Path.cwd())
+        status = push_results(Path.cwd(), experiments)
     sys.exit(status)
 
 
@@ -180,7 +202,7 @@ def pull(
     from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.sweep.sharing import pull as pull_checked
 
-    require_root("dvc.yaml")
+    require_own_root()
     check_params(Path.cwd())
     with errors_of_dvc():
         status = pull_checked(Path.cwd(), experiments)

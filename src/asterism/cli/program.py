@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from asterism import __version__
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import is_terminal, say
 
@@ -91,13 +95,64 @@ def require_root(needed: str) -> None:
     check_code(Path.cwd())
 
 
-def make_sure_of_a_project(say: Callable[[str], None]) -> None:
-    """Make a project here where there is none."""
-    from asterism.project import new_project
+def enter_project(say: Callable[[str], None], overrides: Sequence[str] = ()) -> None:
+    """Go to the project of this folder, which is made where there is none.
 
-    if not Path("dvc.yaml").exists():
-        for line in new_project(Path()):
+    Paths that are not absolute lead elsewhere afterwards.
+
+    Args:
+        say: told what is made.
+        overrides: of the run that the project is for: it is made only if they are possible.
+    """
+    from asterism.project import conf_of, is_project, make_project, place_of_project
+
+    place = place_of_project(Path.cwd())
+    if not is_project(place):
+        if overrides:
+            from asterism.config import compose
+
+            compose(conf_of(place), list(overrides))
+        for line in make_project(place):
             say(line)
+    os.chdir(place)
+    require_root("dvc.yaml")
+
+
+@contextmanager
+def whole_models(*paths: Path) -> Iterator[list[Path]]:
+    """Models as one file each, by paths from the root; each can be opened.
+
+    Raises:
+        UserError: one cannot; the message names it as it was given.
+    """
+    from asterism.models.signatures.whole_files import whole_file
+    from asterism.models.tensor_models.trial import require_runs
+
+    with ExitStack() as stack:
+        files = [stack.enter_context(whole_file(path)) for path in paths]
+        with ThreadPoolExecutor() as pool:  # each is opened in a process of its own
+            list(pool.map(require_runs, files, paths))
+        yield list(map(whole_path, files))
+
+
+def keep_whole(file: Path) -> Path:
+    """Where a model of :func:`whole_models` stays, so that results can depend on it."""
+    from asterism.models.signatures.whole_files import keep_whole as keep
+    from asterism.project import PACKED
+
+    return keep(file, PACKED)
+
+
+def require_own_root() -> None:
+    """Go to the project that this folder or its git repository has, where there is one.
+
+    Raises:
+        UserError: there is none.
+    """
+    from asterism.project import is_project, place_of_project
+
+    if is_project(place := place_of_project(Path.cwd())):
+        os.chdir(place)
     require_root("dvc.yaml")
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, ShowPage, app, require_root, show_page
+from asterism.cli.program import LIBRARIES, ShowPage, app, enter_project, require_root, show_page
+from asterism.core.files.artifacts import require_file
+from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
+
+#: Of programs that torch.export wrote, which compare-libraries takes beside ONNX files.
+_PROGRAM = ".pt2"
 
 #: Options of the commands that run a user's models as files.
 InputShapes = Annotated[
@@ -96,23 +103,23 @@ def compare_versions(
     from asterism.versions.app import Request, compare_versions
     from asterism.versions.subjects import parse_shapes
 
-    require_root("params.yaml")
-    request = Request(
-        library=library,
-        old=old,
-        new=new,
-        models=model or [],
-        shapes=parse_shapes(input_shape or []),
-        size=size,
-        inputs=inputs,
-        generated=generated,
-        operators=operators,
-        distributions=_drawn(distribution),
-        explained=explain,
-        steps=steps,
-        target=target or Path("compare-versions") / f"{library}-{old}-{new}",
-    )
-    found = compare_versions(request, say)
+    with _in_project(model, inputs, target) as (models, batch, page):
+        request = Request(
+            library=library,
+            old=old,
+            new=new,
+            models=models,
+            shapes=parse_shapes(input_shape or []),
+            size=size,
+            inputs=batch,
+            generated=generated,
+            operators=operators,
+            distributions=_drawn(distribution),
+            explained=explain,
+            steps=steps,
+            target=page or Path("compare-versions") / f"{library}-{old}-{new}",
+        )
+        found = compare_versions(request, say)
     changed = {change.subject for change in found.changes}
     say(f"{len(changed)} of {len(found.subjects)} models change from {found.old} to {found.new}")
     for change in found.changes:
@@ -149,7 +156,9 @@ def compare_libraries(
         int, typer.Option(min=0, help="Faults whose nodes are looked for, the worst first.")
     ] = 20,
     steps: Steps = 60,
-    target: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("compare-libraries"),
+    target: Annotated[
+        Path | None, typer.Option(help="Folder of the page; default: compare-libraries.")
+    ] = None,
     show: ShowPage = None,
 ) -> None:
     """Say which libraries compute a model of yours wrongly or fail at it, and at which nodes.
@@ -161,20 +170,20 @@ def compare_libraries(
     from asterism.versions.libraries_app import Request, compare_libraries
     from asterism.versions.subjects import parse_shapes
 
-    require_root("params.yaml")
-    request = Request(
-        models=model or [],
-        libraries=library or [],
-        environments=environment or [],
-        shapes=parse_shapes(input_shape or []),
-        size=size,
-        inputs=inputs,
-        distributions=_drawn(distribution),
-        explained=explain,
-        steps=steps,
-        target=target,
-    )
-    found = compare_libraries(request, say)
+    with _in_project(model, inputs, target) as (models, batch, page):
+        request = Request(
+            models=models,
+            libraries=library or [],
+            environments=environment or [],
+            shapes=parse_shapes(input_shape or []),
+            size=size,
+            inputs=batch,
+            distributions=_drawn(distribution),
+            explained=explain,
+            steps=steps,
+            target=page or Path("compare-libraries"),
+        )
+        found = compare_libraries(request, say)
     wrong = {name for name, _ in found.faults}
     say(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
     for name, deed in found.faults:
@@ -193,6 +202,29 @@ def compare_libraries(
     show_page(request.target / "index.html", show)
     if wrong or found.unresolved or found.invalid or found.rejected:
         sys.exit(1)
+
+
+@contextmanager
+def _in_project(
+    models: list[Path] | None, inputs: Path | None, target: Path | None
+) -> Iterator[tuple[list[Path], Path | None, Path | None]]:
+    """Go to the project, which is made once the models can be read; the files by whole paths.
+
+    Models that keep data in other files are packed for as long as the block runs.
+    """
+    from asterism.models.foreign.other_files import require_model_bytes
+    from asterism.models.signatures.whole_files import whole_file
+
+    with ExitStack() as stack:
+        files = []
+        for path in models or ():
+            require_file(path, "model file")
+            if path.suffix != _PROGRAM:
+                require_model_bytes(path)
+            files.append(whole_path(stack.enter_context(whole_file(path))))
+        batch, page = (path and whole_path(path) for path in (inputs, target))
+        enter_project(say)
+        yield files, batch, page
 
 
 def _drawn(distributions: list[str] | None) -> list[str]:

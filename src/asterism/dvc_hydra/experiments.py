@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from asterism.dvc_hydra.private_notes import private_notes
@@ -29,9 +30,16 @@ def experiment_of(reference: str) -> tuple[str, str] | None:
     return None if found is None else (found[1] + found[2], found[3])
 
 
-def push_by_dvc() -> int:
-    """DVC's own command, in this process; its exit status."""
-    return _dvc("push", "--run-cache")
+def push_by_dvc(origin: str | None) -> int:
+    """DVC's own commands, in this process; their exit status.
+
+    Args:
+        origin: a git remote that experiments go to, and their results with them; None for none.
+    """
+    status = _dvc("push", "--run-cache")
+    if status == 0 and origin is not None:
+        status = _dvc("exp", "push", "--all-commits", "--", origin)
+    return status
 
 
 def fetch_by_dvc(origin: str | None) -> int:
@@ -46,9 +54,15 @@ def fetch_by_dvc(origin: str | None) -> int:
     return _dvc("exp", "pull", "--run-cache", "--all-commits", "--", origin)
 
 
-def check_out_by_dvc() -> int:
-    """DVC's own command, in this process: results come from the cache; its exit status."""
-    return _dvc("checkout")
+def check_out_by_dvc(stages: Sequence[str] | None) -> int:
+    """DVC's own command, in this process: results come from the cache; its exit status.
+
+    Args:
+        stages: whose results; None for those of all. DVC fails where one has none.
+    """
+    if stages is not None and not stages:
+        return 0
+    return _dvc("checkout", "--", *(stages or ()))
 
 
 def _dvc(*words: str) -> int:

@@ -70,6 +70,12 @@ class Repository:
         """All stages by name."""
         return {stage.addressing: Stage(stage) for stage in self._opened.index.stages}
 
+    def stages_with_results(self) -> list[str] | None:
+        """Names of the stages all of whose results have hashes; None where all stages have."""
+        stages = list(self._opened.index.stages)
+        found = [stage for stage in stages if all(out.hash_info for out in stage.outs)]
+        return None if len(found) == len(stages) else [stage.addressing for stage in found]
+
     def in_order(self, targets: Sequence[str]) -> list[tuple[Stage, list[str]]]:
         """The stages of a run, in the order of ``dvc repro``, each with those right above it.
 

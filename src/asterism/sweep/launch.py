@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asterism.core.files.removing import remove_tree
+from asterism.core.parameters.overrides import quoted
 from asterism.dvc_hydra.composition import store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
 from asterism.sweep import resources, worker, workspace
@@ -123,7 +124,7 @@ def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
         numbers = f"+point={','.join(map(str, group.numbers))}"
         swept = [*filter(is_hydras, overrides), numbers]
     arguments = [
-        f"hydra.sweep.dir={sweep.folder / 'hydra'}",
+        f"hydra.sweep.dir={quoted(str(sweep.folder / 'hydra'))}",
         "hydra.output_subdir=null",
         f"hydra.job.name={job_name(sweep)}",
         "hydra/job_logging=disabled",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,12 +60,33 @@ def check_name(name: str) -> None:
     Raises:
         UserError: it cannot.
     """
-    if not all(map(is_label, name.split("."))) or len(name) > LONGEST or name.endswith(".lock"):
+    if not _fits(name):
         raise UserError(
             f"--name {name[:LONGEST]!a} cannot name a folder and an experiment: use at most "
             f"{LONGEST} letters from a to z, digits, '_', '-' and single dots, a letter or a digit "
             "first and after each dot, and no '.lock' at the end"
         )
+
+
+def fitting_name(text: str) -> str:
+    """A name for a sweep that says as much of a text, such as a file's name, as a name can.
+
+    It ends with a number of the text's own where letters were lost.
+    """
+    if _fits(text):
+        return text
+    plain = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
+    name = re.sub(r"[^A-Za-z0-9]+", "-", re.sub(r"[\u0300-\u036f]", "", plain)).strip("-")
+    lost = any(sign.isalnum() and not sign.isascii() for sign in plain)
+    if name and not lost and len(name) <= LONGEST:
+        return name
+    digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
+    return f"{name[: LONGEST - 9].strip('-')}-{digest}".strip("-")
+
+
+def _fits(name: str) -> bool:
+    labels = all(map(is_label, name.split(".")))
+    return labels and len(name) <= LONGEST and not name.endswith(".lock")
 
 
 def with_slashes(conf: Path, overrides: Sequence[str]) -> list[str]:

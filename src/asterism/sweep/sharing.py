@@ -7,16 +7,20 @@ from pathlib import Path
 from asterism.dvc_hydra.cache_files import remove_left
 from asterism.dvc_hydra.experiments import check_out_by_dvc, fetch_by_dvc, push_by_dvc
 from asterism.dvc_hydra.repository import open_checked_repository, open_repository
+from asterism.sweep.workspace import git_setting
 
 
-def push(root: Path) -> int:
+def push(root: Path, origin: str = "origin") -> int:
     """Send results and the run-cache to the remote; the exit status of DVC's command.
+
+    Experiments go to a git remote too, and their results with them, where git has it.
 
     From a remote that is a folder goes what interrupted pushes have left there. On servers their
     own rules decide: S3, for one, keeps no half object.
 
     Args:
         root: the workspace, which is the current directory.
+        origin: the git remote.
     """
     with open_checked_repository(root) as repository:
         repository.forget_listed()
@@ -24,13 +28,14 @@ def push(root: Path) -> int:
         folder = repository.remote_folder
     if folder is not None:
         remove_left(folder)
-    return push_by_dvc()
+    return push_by_dvc(origin if git_setting(root, f"remote.{origin}.url") else None)
 
 
 def pull(root: Path, origin: str | None) -> int:
     """Get results and the run-cache from the remote; the exit status of DVC's command.
 
-    It is DVC's ``pull`` in its two halves, with the check between them.
+    It is DVC's ``pull`` in its two halves, with the check between them. Stages that have never run
+    have nothing to check out, and are left out.
 
     Args:
         root: the workspace, which is the current directory.
@@ -48,7 +53,8 @@ def pull(root: Path, origin: str | None) -> int:
     if origin is None and status == 0:
         with open_repository(root) as repository:  # its cache has just been scanned
             repository.remove_cut_short()
-        status = check_out_by_dvc()
+            stages = repository.stages_with_results()
+        status = check_out_by_dvc(stages)
         with open_checked_repository(root) as repository:
             repository.require_copies()
     return status

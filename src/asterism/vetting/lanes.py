@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asterism.models.signatures.kinds import kind_of_inputs
@@ -28,8 +29,15 @@ class Use:
     how: str
 
 
-def uses(path: Path, signature: Signature) -> list[Use]:
-    """What each lane can do with a model."""
+def uses(path: Path, signature: Signature, packed: bool = False, fault: str = "") -> list[Use]:
+    """What each lane can do with a model.
+
+    Args:
+        path: its file.
+        signature: what it takes and gives.
+        packed: whether it keeps data in other files, which a command packs and a stage does not.
+        fault: why it cannot be opened; empty where it can.
+    """
     lanes: dict[str, Callable[[Path, Signature], tuple[bool, str]]] = {
         "vet a compressed version": _vet,
         "search a pair of image classifiers": _pair,
@@ -37,13 +45,21 @@ def uses(path: Path, signature: Signature) -> list[Use]:
         RECURRENT: _recurrent,
         "seed for testing libraries": _libraries,
     }
-    return [Use(lane, *told(path, signature)) for lane, told in lanes.items()]
+    if fault:
+        return [Use(lane, False, fault) for lane in lanes]
+    found = [Use(lane, *told(path, signature)) for lane, told in lanes.items()]
+    if packed:
+        whole = shlex.join(["asterism", "pack", str(path), f"{path.stem}-whole.onnx"])
+        first = f"it keeps data in other files: make one file of it by `{whole}`"
+        rest = (replace(u, possible=False, how=first) if u.possible else u for u in found[1:])
+        return [found[0], *rest]
+    return found
 
 
 def _vet(path: Path, signature: Signature) -> tuple[bool, str]:
     if not signature.given:
         return False, "it has no input but its own state"
-    return True, f"asterism vet {path} COMPRESSED --inputs FILE_OR_FOLDER"
+    return True, f"asterism vet {shlex.quote(str(path))} COMPRESSED --inputs FILE_OR_FOLDER"
 
 
 def _pair(path: Path, signature: Signature) -> tuple[bool, str]:

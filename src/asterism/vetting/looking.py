@@ -1,30 +1,88 @@
-"""What a model file is and what given inputs are, said in a few lines without running anything."""
+"""What a model file is and what given inputs are, said in a few lines; models are opened."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.counting import counted
+from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.vetting.lanes import uses
+from asterism.models.signatures.whole_files import whole_file
+from asterism.models.tensor_models.trial import require_runs
+from asterism.vetting.lanes import Use, uses
 
 _FORMATS = {"onnx": "ONNX", "tflite": "LiteRT (TensorFlow Lite)", "keras": "Keras"}
 
 
-def describe_model(path: Path) -> list[str]:
-    """Lines of what ``asterism check`` says of a model file.
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that is no model, or cannot be read.
+
+    Attributes:
+        path: the file.
+        fault: what is wrong, and what leads on.
+    """
+
+    path: Path
+    fault: str
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was found out about a model file.
+
+    Attributes:
+        path: the file.
+        signature: what it takes and gives.
+        packed: whether it keeps data in other files.
+        fault: why it cannot be opened or run; empty where it can.
+    """
+
+    path: Path
+    signature: Signature
+    packed: bool = False
+    fault: str = ""
+
+    @property
+    def uses(self) -> list[Use]:
+        """What each lane can do with it."""
+        return uses(self.path, self.signature, self.packed, self.fault)
+
+
+def look_at(path: Path) -> Looked:
+    """Read a model file, and open it as vetting does.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: it is no model, or cannot be read.
     """
-    signature = read_signature(path)
+    with whole_file(path) as file:
+        fault = ""
+        try:
+            require_runs(file, path)
+        except UserError as error:
+            fault = str(error)
+        try:
+            signature = read_signature(file)
+        except UserError:
+            raise UserError(fault) from None
+        return Looked(path, signature, packed=file != path, fault=fault)
+
+
+def describe_model(looked: Looked | Unreadable) -> list[str]:
+    """Lines of what ``asterism check`` says of a model file."""
+    if isinstance(looked, Unreadable):
+        return [f"error: {looked.fault}"]
+    path, signature = looked.path, looked.signature
     kind, told = kind_of_inputs(signature)
     lines = [f"{path}: {_FORMATS[signature.format]}, {_compression(signature)}"]
+    if looked.packed:
+        lines.append("  data    also in other files, which are packed with it when it is vetted")
     carried = dict(signature.states)
     for spec in signature.inputs:
         state = f"  state, in the next call {carried[spec.name]}" if spec.name in carried else ""
@@ -33,7 +91,9 @@ def describe_model(path: Path) -> list[str]:
     if signature.variables:
         lines.append("  state   kept inside the model between calls")
     lines.append(f"  kind    {kind}: {told} (another: --kind)")
-    for use in uses(path, signature):
+    if looked.fault:
+        return [*lines, f"  no      it cannot be opened: {looked.fault}"]
+    for use in looked.uses:
         lines.append(f"  {'yes' if use.possible else 'no ':4}    {use.lane}: {use.how}")
     return lines
 
@@ -53,16 +113,27 @@ def describe_inputs(path: Path) -> str:
     return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
 
 
-def model_facts(path: Path) -> dict[str, Any]:
-    """What :func:`describe_model` says, as a JSON value.
+def look_at_all(paths: Sequence[Path]) -> list[Looked | Unreadable]:
+    """Look at each of several files, whatever is wrong with others."""
+    found: list[Looked | Unreadable] = []
+    for path in paths:
+        try:
+            found.append(look_at(path))
+        except UserError as error:
+            found.append(Unreadable(path, str(error)))
+    return found
 
-    Raises:
-        UserError: it cannot be read.
-    """
-    signature = read_signature(path)
+
+def model_facts(looked: Looked | Unreadable) -> dict[str, Any]:
+    """What :func:`describe_model` says, as a JSON value."""
+    if isinstance(looked, Unreadable):
+        return {"file": str(looked.path), "fault": looked.fault}
+    signature = looked.signature
     kind, told = kind_of_inputs(signature)
     return {
-        "file": str(path),
+        "file": str(looked.path),
+        "fault": looked.fault,
+        "data_in_other_files": looked.packed,
         "format": signature.format,
         "operators": signature.operators,
         "on_integers": signature.quantised,
@@ -72,7 +143,7 @@ def model_facts(path: Path) -> dict[str, Any]:
         "states": dict(signature.states),
         "state_inside": signature.variables,
         "kind": {"name": kind, "because": told},
-        "uses": [asdict(use) for use in uses(path, signature)],
+        "uses": [asdict(use) for use in looked.uses],
     }
 
 

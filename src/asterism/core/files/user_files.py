@@ -56,6 +56,15 @@ def lies_in(folder: Path, path: Path) -> bool:
         return False
 
 
+def whole_path(path: Path) -> Path:
+    """A path from the root, with the name that was given: a link's own, not that of its target.
+
+    Caches of downloads keep files under numbers, and links with the names that say what they are.
+    """
+    named = path.name not in ("", "..")
+    return path.parent.resolve() / path.name if named else path.resolve()
+
+
 def inside(folder: Path, name: str, source: str) -> Path:
     """The path of a file that another file names, which must lie in the folder or below it.
 

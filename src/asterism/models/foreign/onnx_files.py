@@ -2,7 +2,7 @@
 
 An ONNX model may keep its tensors in other files. A stage depends only on the files that parameters
 name, so a change of such data would run nothing again. Therefore these models are rejected wherever
-they are opened, and :func:`pack` makes one file of them.
+they are opened, and :func:`pack` makes one file of them; commands do so by themselves.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def read_onnx(path: Path) -> onnx.ModelProto:
     return model
 
 
-def pack(path: Path, target: Path) -> None:
-    """Write a model with data in other files as one file.
+def pack(path: Path, target: Path) -> bool:
+    """Write a model with data in other files as one file; whether it has any.
 
     The other files lie in the model's folder or below it, as ONNX itself demands.
 
@@ -105,6 +105,7 @@ def pack(path: Path, target: Path) -> None:
     with replacing(target) as temporary:
         temporary.write_bytes(model.SerializeToString(deterministic=True))
         read_onnx(temporary)
+    return bool(outside)
 
 
 def _parsed(path: Path) -> onnx.ModelProto:

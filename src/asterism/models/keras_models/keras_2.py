@@ -76,8 +76,9 @@ def _translate(config: dict[str, Any], path: Path, old: bool) -> dict[str, Any]:
             inner[role] = _HARD_SIGMOID
     if old:
         inner = _translate_options(str(config.get("class_name")), inner)
-    if config.get("class_name") in ("TimeDistributed", "Bidirectional") and "layer" in inner:
-        inner["layer"] = _translate(inner["layer"], path, old)
+    if config.get("class_name") in ("TimeDistributed", "Bidirectional"):
+        for name in {"layer", "backward_layer"} & inner.keys():
+            inner[name] = _translate(inner[name], path, old)
     if "layers" in inner:
         layers = [_translate(layer, path, old) for layer in inner["layers"]]
         if config.get("class_name") == "Sequential" and layers:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asterism.core.messages.errors import UserError
+from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import OnnxFile, renamed_onnx
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states, range_of
 
@@ -46,7 +47,7 @@ def signature_of(file: OnnxFile, path: Path) -> Signature:
     makers = _makers(graph)
 
     def spec(value: onnx.ValueInfoProto) -> TensorSpec:
-        return _spec(value, file.names.theirs(value.name), path)
+        return _spec(value, file.names, path)
 
     used = _InputUses(graph)
     inputs = tuple(
@@ -141,9 +142,10 @@ def _constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
             yield from (attribute.t for attribute in node.attribute if attribute.name == "value")
 
 
-def _spec(value: onnx.ValueInfoProto, name: str, path: Path) -> TensorSpec:
+def _spec(value: onnx.ValueInfoProto, names: Names, path: Path) -> TensorSpec:
     import onnx
 
+    name = names.theirs(value.name)
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
         raise UserError(f"{path}: {name} is no tensor: sequences and maps cannot be given")
@@ -155,4 +157,5 @@ def _spec(value: onnx.ValueInfoProto, name: str, path: Path) -> TensorSpec:
         axis.dim_value if axis.HasField("dim_value") and axis.dim_value > 0 else None
         for axis in kind.shape.dim
     )
-    return TensorSpec(name, dtype, shape)
+    dims = tuple(names.theirs(axis.dim_param) if axis.dim_param else "" for axis in kind.shape.dim)
+    return TensorSpec(name, dtype, shape, dims=dims)

@@ -11,6 +11,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError, naming
+from asterism.models.foreign.other_files import require_model_bytes
 from asterism.models.isolation.isolated_model import IsolatedModel, Served
 from asterism.models.signatures.keras import keras_signature
 from asterism.models.signatures.onnx import onnx_signature
@@ -41,10 +42,14 @@ def read_signature(path: Path) -> Signature:
     The file is read in a process of its own, which a crafted one can crash or hold up.
 
     Raises:
-        UserError: missing, damaged, too large, or of a format whose signature is not read.
+        UserError: missing, damaged, too large, or of a format whose signature is not read; the
+            message says what it is, and what leads on.
         ModelCrashError: reading it ended the process.
         ModelHangError: reading it took too long.
     """
+    require_model_bytes(path)
+    if path.suffix not in _READERS and path.suffix.lower() in _READERS:
+        raise UserError(f"{path}: write its suffix in small letters, {path.suffix.lower()}")
     if path.suffix not in _READERS:
         raise UserError(
             f"{path}: the suffix {path.suffix!r} is of no model format that is read here "

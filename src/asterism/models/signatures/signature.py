@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 #: Words in names of inputs and outputs that say at which end of a step a state is.
 _ENDS = re.compile(r"(?:^|_)(?:in|input|out|output|next|new|prev|old)(?=_|$)|n$|_(?=$)")
+
+#: What caches of decoders are called, before a step and after it.
+_CACHE = re.compile(r"(?:^|_)(?:past|present)(?:_key_values?)?(?=_|$)")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class TensorSpec:
             where the file does not tell.
         calibrated: of an input of real numbers that the file quantises first, the range that it
             keeps; None where it does not.
+        dims: what the file calls each axis (``batch``, ``past + 1``), empty where it is not called
+            anything; without any of all where the file's format has no such names.
     """
 
     name: str
@@ -38,6 +43,7 @@ class TensorSpec:
     made_by: str = ""
     rows: int = 0
     calibrated: tuple[float, float] | None = None
+    dims: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
@@ -75,6 +81,18 @@ class Signature:
         return bool(self.states) or self.variables
 
     @property
+    def caches(self) -> dict[str, int]:
+        """Carried states that grow with each call, by name, with the axis along which they do."""
+        answers = {spec.name: spec for spec in self.outputs}
+        carried, main = dict(self.states), next(iter(self.given), None)
+        axes = {
+            spec.name: growing_axis(spec, answers[carried[spec.name]], main)
+            for spec in self.inputs
+            if spec.name in carried
+        }
+        return {name: axis for name, axis in axes.items() if axis is not None}
+
+    @property
     def given(self) -> tuple[TensorSpec, ...]:
         """The inputs that are no carried state."""
         carried = {name for name, _ in self.states}
@@ -101,7 +119,8 @@ def matching_states(
     """Inputs and outputs that are the same state, before a step and after it.
 
     They have one dtype and fitting shapes, and their names are one name with ``in`` and ``out``,
-    ``next``, ``new`` or ``n`` taken away (``h`` and ``hn``, ``state_in`` and ``state_out``).
+    ``next``, ``new`` or ``n`` taken away (``h`` and ``hn``, ``state_in`` and ``state_out``), or one
+    is called ``past`` and the other ``present`` (``past_key_values.0.key``, ``present.0.key``).
     At least one input and one output remain.
     """
     answers: dict[str, list[TensorSpec]] = {}
@@ -120,6 +139,30 @@ def matching_states(
     return tuple(pairs)
 
 
+def growing_axis(given: TensorSpec, answer: TensorSpec, main: TensorSpec | None) -> int | None:
+    """The axis along which a state grows with each call, as the caches of decoders do.
+
+    Args:
+        given: the state before a call.
+        answer: after it.
+        main: the model's main input, whose first axis is the batch.
+
+    Returns:
+        None where it keeps its size.
+    """
+    if not _CACHE.search(_plain(given.name)):
+        return None
+    free = [axis for axis, size in enumerate(given.shape) if size is None]
+    if given.dims and answer.dims:
+        batch = main.dims[0] if main is not None and main.dims else ""
+        kept = {axis for axis in free if given.dims[axis] in {answer.dims[axis], batch} - {""}}
+        free = [axis for axis in free if axis not in kept]
+        named = [axis for axis in free if given.dims[axis]]
+        free = named or free
+    later = [axis for axis in free if axis > 0]
+    return later[-1] if later else None
+
+
 def _same_form(given: TensorSpec, answer: TensorSpec) -> bool:
     fit = len(given.shape) == len(answer.shape) and all(
         None in sizes or sizes[0] == sizes[1]
@@ -129,5 +172,9 @@ def _same_form(given: TensorSpec, answer: TensorSpec) -> bool:
 
 
 def _stem(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "_", name.rpartition(":")[0].lower() or name.lower())
+    plain = _CACHE.sub("_cache", _plain(name))
     return _ENDS.sub("", _ENDS.sub("", plain)).strip("_")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.rpartition(":")[0].lower() or name.lower())

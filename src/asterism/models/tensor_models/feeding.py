@@ -18,8 +18,14 @@ from asterism.models.tensor_models.runtime import Tensors
 #: The largest size and token, as models count them in 32 bits.
 _MOST = 2**31 - 1
 
-#: Names that say that an input marks which tokens are there, or counts them.
-_MASKS, _SEGMENTS, _LENGTHS = ("mask",), ("token_type", "segment"), ("length", "lens")
+#: Parts of names that say what an input tells of the tokens: which are there, of which segment they
+#: are, where they stand, how many there are.
+_ROLES = {
+    "mask": ("mask",),
+    "segment": ("token_type", "segment"),
+    "position": ("position",),
+    "length": ("length", "lens"),
+}
 
 
 class ConstantInput(ParameterSection):
@@ -81,7 +87,7 @@ class Feed:
         self.notes: list[str] = []
         self._params, self._images = params, images
         self._constants = {constant.input: constant.value for constant in params.constants}
-        self._states = dict(signature.states)
+        self._states, self._caches = dict(signature.states), signature.caches
         given = {spec.name: spec for spec in signature.given}
         self.main = _chosen(given, params.input)
         self._others = [spec for name, spec in given.items() if name != self.main.name]
@@ -91,17 +97,19 @@ class Feed:
                 raise UserError(f"the input {spec} has no value: give it one among the constants")
         self._first = bool(images) and _channels_first(self.main)
 
-    def inputs(self, items: NDArray[Any]) -> Tensors:
+    def inputs(self, items: NDArray[Any], past: NDArray[Any] | None = None) -> Tensors:
         """The inputs of one call, without carried states.
 
         Args:
             items: ``(n, ...)``.
+            past: what a decoder's cache holds of the calls before, ``(n, length)``; None where
+                there is no cache.
         """
         values = {self.main.name: self._main_input(items)}
         for spec in self._others:
             role = self._role(spec)
             assert role is not None
-            value = self._derived(role, spec, items)
+            value = self._derived(role, spec, items, past)
             values[spec.name] = value.astype(spec.dtype)
         return values
 
@@ -114,6 +122,8 @@ class Feed:
         Raises:
             UserError: the items are shorter than one call, or it is not known how long one is.
         """
+        if self._caches:
+            return self._decoder_calls(items)
         step, context = self._step(), self._params.context
         if items.shape[1] < step:
             raise UserError(f"it takes {step} numbers a call, items have {items.shape[1]}")
@@ -122,12 +132,23 @@ class Feed:
         starts = range(0, items.shape[1] - step + 1, step)
         return [self.inputs(padded[:, start : start + context + step]) for start in starts]
 
+    def _decoder_calls(self, items: NDArray[Any]) -> list[Tensors]:
+        """The calls of a decoder: a token each, where the file leaves it free."""
+        step = self._params.step or (self.main.shape[1] if len(self.main.shape) > 1 else 1) or 1
+        return [
+            self.inputs(items[:, start : start + step], items[:, :start])
+            for start in range(0, items.shape[1] - step + 1, step)
+        ]
+
     def first_states(self, count: int) -> Tensors:
-        """The states before an item's first step: zeros."""
-        return {
-            spec.name: np.zeros(_with_batch(spec.shape, count), spec.dtype)
-            for spec in self._initial
-        }
+        """The states before an item's first step: zeros, and caches that hold nothing."""
+        found = {}
+        for spec in self._initial:
+            shape = list(_with_batch(spec.shape, count))
+            if spec.name in self._caches:
+                shape[self._caches[spec.name]] = 0
+            found[spec.name] = np.zeros(shape, spec.dtype)
+        return found
 
     def next_states(self, outputs: Mapping[str, NDArray[Any]]) -> Tensors:
         """The states before the next step, from a step's outputs."""
@@ -148,20 +169,33 @@ class Feed:
         if spec.name in self._constants:
             return "constant"
         name = spec.name.lower()
-        roles = {"mask": _MASKS, "segment": _SEGMENTS, "length": _LENGTHS}
-        named = [role for role, words in roles.items() if any(word in name for word in words)]
+        named = [role for role, words in _ROLES.items() if any(word in name for word in words)]
         return named[0] if named else None
 
-    def _derived(self, role: str, spec: TensorSpec, items: NDArray[Any]) -> NDArray[Any]:
+    def _derived(
+        self, role: str, spec: TensorSpec, items: NDArray[Any], past: NDArray[Any] | None
+    ) -> NDArray[Any]:
         if role == "constant":
-            value = self._constants[spec.name]
-            return np.full(_with_batch(spec.shape, len(items)), value)
+            return np.full(self._fitting(spec, items), self._constants[spec.name])
+        if role == "segment":
+            return np.zeros_like(items)
+        if role == "position":
+            first = 0 if past is None else past.shape[1]
+            places = np.arange(first, first + items.shape[1])
+            return places if len(spec.shape) == 1 else np.broadcast_to(places, items.shape)
+        if past is not None and not (spec.dims and spec.dims[-1:] == self.main.dims[1:2] != ("",)):
+            items = np.concatenate([past, items], axis=1)
         there: NDArray[np.bool_] = items != self._params.pad
-        if role == "mask":
-            return there
-        if role == "length":
-            return np.asarray(there.sum(axis=1))
-        return np.zeros_like(items)
+        return there if role == "mask" else np.asarray(there.sum(axis=1))
+
+    def _fitting(self, spec: TensorSpec, items: NDArray[Any]) -> tuple[int, ...]:
+        """The shape of another input: sizes that are called as the main input's are its sizes."""
+        own = {} if self._images else dict(zip(self.main.dims, items.shape, strict=False))
+        sizes = (
+            own.get(name) if size is None and name else size
+            for size, name in zip(spec.shape, spec.dims or ("",) * len(spec.shape), strict=True)
+        )
+        return _with_batch(tuple(sizes), len(items))
 
     def _main_input(self, items: NDArray[Any]) -> NDArray[Any]:
         values: NDArray[Any] = items

@@ -19,7 +19,8 @@ class FileModel:
     """A model file that answers to items.
 
     A streaming model is called step by step along an item's first axis, with the states that it
-    carries; its row holds the answers of all steps.
+    carries; its row holds the answers of all steps. A decoder with a cache that grows is called
+    token by token; its answers about all tokens follow each other as in one call.
 
     Args:
         path: the file; its suffix names the format.
@@ -46,7 +47,7 @@ class FileModel:
         signature = self._runtime.signature
         self._feed = Feed(signature, params, images)
         self._outputs = ComparedOutputs(signature, params.outputs, str(path))
-        self.streams = signature.streams
+        self.streams, self._decodes = signature.streams, bool(signature.caches)
         self.notes = tuple(self._feed.notes)
         some = np.resize(probes, (PROBES, *probes.shape[1:]))
         fixed = 1 if signature.variables else self._runtime.fixed_batch
@@ -100,7 +101,10 @@ class FileModel:
         return side_by_side(self._steps(items))
 
     def _steps(self, items: NDArray[Any]) -> dict[str, Rows]:
-        """Compared outputs by name, ``(n, ...)``; of a streaming model ``(n, steps, ...)``."""
+        """Compared outputs by name, ``(n, ...)``; of a streaming model ``(n, steps, ...)``.
+
+        Of a decoder they are ``(n, tokens, ...)``.
+        """
         if not self.streams:
             return self._outputs.answers(self._runtime.run(self._feed.inputs(items)), len(items))
         self._runtime.reset()
@@ -111,4 +115,5 @@ class FileModel:
             outputs = self._runtime.run({**call, **states})
             states = self._feed.next_states(outputs)
             found.append(self._outputs.answers(outputs, len(items)))
-        return {name: np.stack([step[name] for step in found], axis=1) for name in found[0]}
+        join = np.concatenate if self._decodes else np.stack
+        return {name: join([step[name] for step in found], axis=1) for name in found[0]}

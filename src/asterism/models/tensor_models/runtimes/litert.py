@@ -101,5 +101,15 @@ class LiteRtRuntime:
                     interpreter.resize_tensor_input(detail["index"], list(wanted))
             interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
-            raise UserError(f"LiteRT cannot open {self._path}: {error}") from None
+            raise UserError(f"LiteRT cannot open {self._path}: {_reason(str(error))}") from None
         return interpreter
+
+
+def _reason(said: str) -> str:
+    """Why LiteRT opens no file, with what leads on where operators are not its own."""
+    if "Select TensorFlow op" in said:
+        return (
+            "it has operators of TensorFlow itself (flex), which are not run here: convert it with "
+            "`converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]`"
+        )
+    return said

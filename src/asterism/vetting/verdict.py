@@ -101,6 +101,9 @@ class Verdict:
         }
 
 
+#: The criterion that a symptom's sentence tells of.
+CONSTANT = "outputs that became constant"
+
 #: Classes with fewer inputs are not judged alone.
 _FEWEST = 30
 
@@ -124,7 +127,7 @@ def criteria_of(
     found = []
     if broken := {symptom.output for symptom in symptoms if symptom.kind == "constant"}:
         share = Share(len(broken), len(broken), 1.0, 1.0, 1.0)
-        found.append(_at_most("outputs that became constant", share, 0.0))
+        found.append(_at_most(CONSTANT, share, 0.0))
     found += [
         _at_least("agreement on the given inputs", agreement.differ.rest, thresholds.agreement)
     ]
@@ -154,14 +157,15 @@ def decide(
         symptoms: sentences about broken outputs, which come before all shares.
     """
     failed = [c for c in criteria if c.met is False]
+    told = [c for c in failed if c.name != CONSTANT]
     unknown = [c for c in criteria if c.met is None]
     if not failed and not unknown:
         return Verdict("ship", (*symptoms, *map(_sentence, criteria)), criteria)
     if repaired is not None and all(c.met for c in repaired):
-        reasons = (*symptoms, *map(_sentence, failed or unknown), *map(_of_the_repair, repaired))
+        reasons = (*symptoms, *map(_sentence, told or unknown), *map(_of_the_repair, repaired))
         return Verdict("ship with the repair", reasons, criteria)
     lacking = [_of_the_repair(c) for c in repaired or () if not c.met]
-    reasons = (*symptoms, *map(_sentence, [*failed, *unknown]), *lacking)
+    reasons = (*symptoms, *map(_sentence, [*told, *unknown]), *lacking)
     return Verdict("do not ship" if failed else "not enough inputs to say", reasons, criteria)
 
 

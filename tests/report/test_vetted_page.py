@@ -14,6 +14,7 @@ from asterism.vetting.params import VetParams
 from report.page_parts import plain, rows
 from report.vetted_results import (
     AGREEMENT,
+    DEVICE,
     FLIPS,
     MET,
     REPAIR,
@@ -74,7 +75,12 @@ def test_the_confidence_is_that_of_the_interval_of_the_accuracy_that_was_lost(re
 
 
 def test_natural_changes_are_judged_where_they_were_tried(results):
-    results.measured = {"symptoms": [], "agreement": AGREEMENT, "flips": FLIPS[:1]}
+    results.measured = {
+        "symptoms": [],
+        "device": DEVICE,
+        "agreement": AGREEMENT,
+        "flips": FLIPS[:1],
+    }
     assert len(results.write().criteria) == 3
     assert "slight" not in " ".join(results.write().reasons)
 

@@ -36,6 +36,7 @@ AGREEMENT = {
     "margin_lost": quantiles(0.5),
     "distance": {},
 }
+DEVICE = {"unanswered": None, "told": [], "arithmetic": ["MatMulNBits (1 node): in 32 bits"]}
 FLIPS = [
     {
         **{"strength": "strong", "bound": "l2 8", "share": share(9, 30, 0.14, 0.5), "failed": 0},
@@ -88,7 +89,7 @@ class Results:
 
     def __init__(self, root):
         self.root, self.folder = root, root / "report/vet"
-        self.measured = {"symptoms": [], "agreement": AGREEMENT, "flips": FLIPS}
+        self.measured = {"symptoms": [], "device": DEVICE, "agreement": AGREEMENT, "flips": FLIPS}
         self.repair, self.facts, self.thresholds = UNREPAIRED, FACTS, STRICT
         self.confidence = 0.95
         write_arrays(

@@ -17,6 +17,7 @@ from asterism.core.messages.errors import UserError, naming, reading
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.vetting.agreement import Agreement
+from asterism.vetting.device import OnDevice
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share
 from asterism.vetting.symptoms import Symptom
@@ -110,11 +111,19 @@ def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
         flips = record_from(Share, slight[0]["share"]) if slight else None
         agreement = Agreement.from_json(measured["agreement"])
         symptoms = [Symptom.from_json(value) for value in measured["symptoms"]]
-        criteria = criteria_of(agreement, symptoms, flips, params.thresholds, params.confidence)
+        device = OnDevice.from_json(measured["device"])
+        criteria = criteria_of(
+            agreement,
+            symptoms,
+            flips,
+            params.thresholds,
+            params.confidence,
+            unanswered=device.unanswered,
+        )
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"]:
             repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
-        return decide(criteria, repaired, [symptom.told for symptom in symptoms])
+        return decide(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
 
 def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
+from asterism.vetting.device import on_device
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import VetParams
 from asterism.vetting.symptoms import symptoms_of
@@ -26,7 +28,7 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
             ``(N,)``; ``labels`` where there are some) and ``inputs.json`` (names, notes).
 
     Returns:
-        Symptoms, agreement and flips, as JSON.
+        Symptoms, what a device does, agreement and flips, as JSON.
 
     Raises:
         UserError: see :func:`~asterism.vetting.opening.open_vetted`.
@@ -45,6 +47,7 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
             between=f"{alike.low:.2%} and {alike.high:.2%}",
             without_an_answer=agreement.lost,
         )
+        device = on_device(vetted)
         flips = measure_flips(vetted, vetted.agreed, seed)
         arrays = {"f": answers.f, "g": answers.g, "deviates": vetted.deviates}
         if inputs.labels is not None:
@@ -62,6 +65,7 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
         write_json(temporary / "inputs.json", facts)
     return {
         "symptoms": [symptom.to_json() for symptom in symptoms],
+        "device": asdict(device),
         "agreement": agreement.to_json(),
         "flips": [flip.to_json() for flip in flips],
     }

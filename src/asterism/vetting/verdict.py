@@ -114,6 +114,7 @@ def criteria_of(
     flips: Share | None,
     thresholds: Thresholds,
     confidence: float,
+    unanswered: Share | None = None,
 ) -> tuple[Criterion, ...]:
     """All thresholds beside what was measured.
 
@@ -123,6 +124,8 @@ def criteria_of(
         flips: under slight natural changes; None where none were tried.
         thresholds: what has to be kept.
         confidence: of the interval of the accuracy that was lost.
+        unanswered: by a device that computes in the 16-bit numbers that the file names; None
+            where it names none.
     """
     found = []
     if broken := {symptom.output for symptom in symptoms if symptom.kind == "constant"}:
@@ -131,6 +134,9 @@ def criteria_of(
     found += [
         _at_least("agreement on the given inputs", agreement.differ.rest, thresholds.agreement)
     ]
+    if unanswered is not None:
+        name = "answers of a device that computes in the file's own types"
+        found.append(_at_least(name, unanswered.rest, thresholds.agreement))
     if agreement.accuracy:
         found.append(_accuracy(agreement, thresholds.accuracy_lost, confidence))
     large = {c: s for c, s in agreement.classes.items() if s.total >= _FEWEST}

@@ -28,7 +28,7 @@ def frames(output: Output, scene: Scene) -> Choice | None:
     chances = output.by_softmax or output.sums_to_one()
     blank = None if output.by_sigmoid or scene.kind in ("tokens", "bytes") else blank_of(output)
     named = output.named("logit", "class", "score", "label", "symbol")
-    plain = output.linear and scene.kind != "tensors" and output.confident()
+    plain = output.linear and scene.kind != "tensors" and output.confident(output.axes[-1] + 1)
     if output.named("ctc") or (blank is not None and (chances or named or plain)):
         if blank is None:
             raise open_question(output, "sequence", because="its blank is not known")
@@ -68,7 +68,7 @@ def blank_of(output: Output) -> int | None:
         begun = int((silent[:, :-1] & ~silent[:, 1:]).sum())
         runs = _runs(winners, symbol)
         if runs and (~silent).sum() / runs <= _LASTS and begun >= len(winners) / 2:
-            return symbol
+            return int(symbol)
     return None
 
 

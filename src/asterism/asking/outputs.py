@@ -25,7 +25,7 @@ _SEVERAL = 5
 #: How near to 0 or 1 decided scores are, and the share of them in a model that is trained.
 _NEAR, _DECIDED = 0.1, 0.8
 #: The mean probability of the largest logit in a model that is trained, at least.
-_CONFIDENT = 0.6
+_CONFIDENT = 0.75
 
 #: Operators that add and multiply, so that nothing limits their results.
 _LINEAR = (
@@ -117,10 +117,11 @@ class Output:
         near = np.minimum(np.abs(self.values), np.abs(self.values - 1)) <= _NEAR
         return self.within_unit and float(near.mean()) >= _DECIDED and self.values.max() > 0.5
 
-    def sums_to_one(self, axis: int = -1) -> bool:
-        """Whether values along an axis of the answers are probabilities."""
-        if not self.within_unit or self.values.shape[axis] < 2:
+    def sums_to_one(self, axis: int | None = None) -> bool:
+        """Whether values along an axis of the answers, mostly the last, are probabilities."""
+        if not self.within_unit or not self.axes:
             return False
+        axis = self.axes[-1] + 1 if axis is None else axis
         steps = self.values * _STEPS
         if np.abs(steps - np.rint(steps)).max() < 1e-3:
             rounded = self.values.shape[axis] / 2 / _STEPS
@@ -129,7 +130,7 @@ class Output:
         allowed = max(_SUM, min(_MOST_ROUNDED, rounded))
         return bool(np.abs(self.values.sum(axis=axis) - 1).max() <= allowed)
 
-    def confident(self, axis: int = -1) -> bool:
+    def confident(self, axis: int) -> bool:
         """Whether values along an axis of the answers are as logits of a trained classifier.
 
         Numbers that are no logits are mostly not so far from each other.
@@ -179,7 +180,7 @@ def open_question(output: Output, *fitting: str, because: str = "") -> UserError
         "embedding": "embedding (a vector)",
         "label_map": "label_map (classes of places)",
         "frame_scores": "frame_scores (scores in each frame)",
-        "sequence": "sequence (symbols in frames, with a decoder)",
+        "sequence": "sequence (symbols in frames with a decoder)",
         "boxes": "boxes (detections)",
         "token_distribution": "token_distribution (scores of tokens)",
     }

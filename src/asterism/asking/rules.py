@@ -46,8 +46,9 @@ def choose(output: Output, scene: Scene) -> Choice:
             )
         fitting = ["top_label", "multi_label", "regression", "embedding"]
         raise open_question(output, *fitting, because=because)
-    several = ["label_map", "regression"] if scene.kind == "images" else ["regression"]
-    raise open_question(output, "frame_scores", "sequence", *several, "embedding")
+    framed = ["frame_scores", "sequence"] if len(output.axes) == 2 else ["label_map"]
+    mapped = ["label_map"] if scene.kind == "images" and len(output.axes) == 2 else []
+    raise open_question(output, *framed, *mapped, "regression", "embedding")
 
 
 def _whole_numbers(output: Output, scene: Scene) -> Choice | None:

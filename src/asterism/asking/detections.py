@@ -90,7 +90,7 @@ def several_outputs(outputs: Sequence[Output], scene: Scene) -> tuple[list[str],
                     return found
         if boxes.named("box", "bbox") and beside:
             because = "boxes, but no output of as many scores from 0 to 1"
-            raise open_question(boxes, "regression", because=because)
+            raise open_question(boxes, "tolerance", because=because)
     return None
 
 
@@ -125,8 +125,9 @@ def _columns(columns: Table) -> Iterator[dict[str, Any]]:
     within = (columns.min(axis=0) >= -1e-3) & (columns.max(axis=0) <= 1 + 1e-3)
     whole = (columns == np.rint(columns)).all(axis=0)
     for form in _FORMS:
-        # With many classes the box comes first.
-        for box in range(1 if count > _FEW_COLUMNS else count - 3):
+        for box in _places_of_box(count):
+            if 0 < whole[box : box + 4].sum() < 4:
+                continue  # a label is no side of a box
             rest = [c for c in range(count) if not box <= c < box + 4]
             scores = [c for c in rest if within[c] and not (whole[c] and count <= _FEW_COLUMNS)]
             labels = [c for c in rest if whole[c] and c not in scores]
@@ -145,6 +146,14 @@ def _columns(columns: Table) -> Iterator[dict[str, Any]]:
                 told["objectness"] = scores.pop(0)
             told |= {"score": scores[0], "classes": len(scores)}
             yield told | ({"label": varying[-1]} if varying else {})
+
+
+def _places_of_box(columns: int) -> list[int]:
+    """Where the box may begin, the usual places first: in front, and at the end."""
+    if columns > _FEW_COLUMNS:
+        return [0]
+    last = columns - 4
+    return sorted(range(last + 1), key=lambda box: (box not in (0, last), box))
 
 
 def _is_objectness(scores: Table) -> bool:

@@ -15,9 +15,10 @@ from asterism.dflare.comparisons import LOST
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.vetting.opening import drawn
 
-#: Inputs that the original is looked at with.
-LOOKED = 200
+#: Inputs that the original is looked at with: fewer where an answer has many numbers.
+LOOKED, _NUMBERS, _FEWEST = 200, 10_000_000, 2
 #: The share of inputs from which on a lack of answers is no accident.
 _MOST_SILENT = 0.5
 #: So many different inputs show that an answer does not depend on them.
@@ -47,7 +48,7 @@ class Look:
 
 
 def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs) -> Look:
-    """Ask the original about the inputs.
+    """Ask the original about the inputs, or about some where its answers are large.
 
     Raises:
         UserError: it cannot be opened, or fails on an input.
@@ -55,6 +56,7 @@ def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: Given
     every = feeding.outputs or [spec.name for spec in signature.answers]
     asked = feeding.model_copy(update={"outputs": every})
     with IsolatedFileModel(path, asked, inputs.kind == "images", inputs.items[:16]) as model:
+        inputs = drawn(inputs, max(_FEWEST, _NUMBERS // model.classes), 0)
         rows, shapes = model.predict(inputs.items), model.shapes
     answered = np.isfinite(rows).all(axis=1)
     if not answered.any():  # masked scores are infinite in every answer

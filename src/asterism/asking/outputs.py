@@ -181,8 +181,7 @@ def open_question(output: Output, *fitting: str, because: str = "") -> UserError
         "label_map": "label_map (classes of places)",
         "frame_scores": "frame_scores (scores in each frame)",
         "sequence": "sequence (symbols in frames with a decoder)",
-        "boxes": "boxes (detections)",
-        "token_distribution": "token_distribution (scores of tokens)",
+        "tolerance": "tolerance (all outputs, number by number)",
     }
     return UserError(
         f"what the output {output.name} means is not known ({told}). Say it by --comparison: "

@@ -91,7 +91,7 @@ def try_preprocessing(
         rows = _class_scores(outputs, scene)
         if rows is None:
             found.append(Tried(name, channels))
-            if len(found) == 1:
+            if outputs:
                 break
             continue
         labels, told = scene.labels, rows.argmax(axis=1)
@@ -145,7 +145,7 @@ def best(tried: Sequence[Tried]) -> tuple[Tried, str]:
         UserError: the original seems not to see the pictures as they would be given.
     """
     usual, others = tried[0], ", ".join(map(str, tried))
-    if usual.accuracy is not None:
+    if any(one.accuracy is not None for one in tried):
         top = max(one.accuracy or 0.0 for one in tried)
         near = [one for one in tried if (one.accuracy or 0.0) > top - _BETTER]
         if usual in near or all(one.chance for one in near):
@@ -153,7 +153,7 @@ def best(tried: Sequence[Tried]) -> tuple[Tried, str]:
         plain = [one for one in near if one.channels == usual.channels] or near
         taken = max(plain, key=lambda one: one.accuracy or 0.0)
         return taken, f"the original is right most often so ({others})"
-    if usual.confidence is None:
+    if all(one.confidence is None for one in tried):
         return usual, "usual, and the outputs do not tell another"
     # Larger numbers make any model more confident, so grey levels as they are do not count.
     scaled = [one for one in tried if one.name != _GREY_LEVELS and one.channels == "rgb"]
@@ -165,7 +165,7 @@ def best(tried: Sequence[Tried]) -> tuple[Tried, str]:
             f"--preprocessing which it takes ({', '.join(one.name for one in [*scaled, *grey])})"
         )
     sure = max(scaled or [usual], key=lambda one: one.confidence or 0.0)
-    if (sure.confidence or 0.0) < usual.confidence + _MORE_CONFIDENT:
+    if (sure.confidence or 0.0) < (usual.confidence or 0.0) + _MORE_CONFIDENT:
         return usual, f"usual; without labels the original's confidence is a hint only ({others})"
     return sure, f"a hint: without labels the original is most confident so ({others})"
 

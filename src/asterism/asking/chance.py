@@ -17,10 +17,12 @@ _SURE = 0.95
 
 def right_of(rows: NDArray[np.float32], labels: Labels | None) -> float:
     """The share of rows whose largest number is at the label's place; 0 without labels."""
-    return 0.0 if labels is None else float((rows.argmax(axis=1) == labels).mean())
+    if labels is None or not len(labels):
+        return 0.0
+    return float((rows.argmax(axis=1) == labels).mean())
 
 
-def by_chance(told: Labels, labels: Labels | None) -> bool:
+def by_chance(told: Labels, labels: Labels | None, tries: int = 1) -> bool:
     """Whether answers are right no more often than if they had nothing to do with labels.
 
     That is the agreement that Cohen (1960) expects by chance: the sum over classes of the share
@@ -29,8 +31,10 @@ def by_chance(told: Labels, labels: Labels | None) -> bool:
     Args:
         told: the answers, at least 0; -1 for none.
         labels: the right ones.
+        tries: how many answers were tried, of which these are the best; one of many is better
+            than chance by chance (Bonferroni).
     """
-    if labels is None:
+    if labels is None or not len(labels):
         return True
     right = int((told == labels).sum())
     if right >= _MOSTLY * len(labels):
@@ -38,5 +42,5 @@ def by_chance(told: Labels, labels: Labels | None) -> bool:
     count = int(max(told.max(), labels.max())) + 1
     shares = [np.bincount(those[those >= 0], minlength=count) for those in (told, labels)]
     expected = float(shares[0] @ shares[1]) / len(labels) ** 2
-    low, _ = exact_interval(right, len(labels), _SURE)
+    low, _ = exact_interval(right, len(labels), 1 - (1 - _SURE) / tries)
     return low <= expected

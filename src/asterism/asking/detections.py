@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.outputs import Choice, Output, Scene
+from asterism.asking.maps import places_of
+from asterism.asking.outputs import Choice, Output, Scene, open_question
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.params import ComparisonParams
 
@@ -22,21 +23,74 @@ _LIKELY, _THRESHOLDS = 0.05, (0.5, 0.25, 0.1)
 _MOSTLY = 0.98
 #: Inputs in which the original has to find something, as a share.
 _FINDS = 0.05
+#: How far boxes reach at least, in pixels or as shares of the picture, and beyond the picture.
+_REACH, _BEYOND = 0.2, 0.1
+#: Columns up to which labels may stand beside scores; with more, each is a class's score.
+_FEW_COLUMNS = 8
+#: The score of a class where another column says with certainty that something is there.
+_SURE = 0.5
+
+_FORMS = {
+    "corners": "left, top, right, bottom",
+    "centre": "middle, middle, width, height",
+    "size": "left, top, width, height",
+}
 
 
 def one_output(output: Output, scene: Scene) -> Choice | None:
     """How detections lie in one output, None where it holds none."""
-    axes = [size for size in output.shape if size > 1]
+    axes = [output.shape[axis] for axis in output.axes]
     if scene.kind != "images" or len(axes) != 2 or output.integer:
+        return None
+    if output.by_softmax or output.by_sigmoid or output.sums_to_one():
+        return None
+    if places_of(output, scene) is not None:
         return None
     whole = output.values.reshape(len(output.values), *axes)
     layouts = [("first", whole), ("last", whole.transpose(0, 2, 1))]
     # Most outputs have more detections than columns.
     for rows, table in sorted(layouts, key=lambda layout: layout[1].shape[2]):
-        if _FEWEST <= table.shape[2] <= _MOST:
-            found = _columns(table, scene)
-            if found is not None:
-                return _settled(found | {"rows": rows}, output.name, whole, axes)
+        if not _FEWEST <= table.shape[2] <= _MOST:
+            continue
+        for found in _columns(table.reshape(-1, table.shape[2])):
+            choice = _settled(found | {"rows": rows}, output.name, whole, axes)
+            if choice is not None:
+                return choice
+    return None
+
+
+def several_outputs(outputs: Sequence[Output], scene: Scene) -> tuple[list[str], Choice] | None:
+    """How detections lie in several outputs: boxes, scores, and perhaps labels and their number.
+
+    Returns:
+        The outputs that hold them, in their order, and the comparison; None where none do.
+
+    Raises:
+        UserError: there are boxes, and it is not known how sure the model is of them.
+    """
+    if scene.kind != "images":
+        return None
+    for boxes in outputs:
+        if boxes.shape[-1:] != (4,) or _count(boxes) < 2 or boxes.integer:
+            continue
+        beside = [o for o in outputs if o is not boxes and _count(o) == _count(boxes)]
+        labels = [o for o in beside if _is_whole(o) and _width(o) == 1]
+        numbers = [o for o in outputs if o.values[0].size == 1 and _is_whole(o)]
+        for scores in beside:
+            if not scores.within_unit or _is_whole(scores) or scores.sums_to_one():
+                continue
+            sure = scores.values.reshape(-1, _width(scores)).max(axis=1) >= _LIKELY
+            table = boxes.values.reshape(-1, 4)[sure]
+            for form in _FORMS:
+                if not _is_form(table, form):
+                    continue
+                parts = [boxes, scores, *labels[:1], *numbers[:1]]
+                found = _of_parts(outputs, parts, bool(labels), form)
+                if found is not None:
+                    return found
+        if boxes.named("box", "bbox") and beside:
+            because = "boxes, but no output of as many scores from 0 to 1"
+            raise open_question(boxes, "tolerance", because=because)
     return None
 
 
@@ -47,106 +101,103 @@ def _settled(
     rows = np.ascontiguousarray(values).reshape(len(values), -1)
     for threshold in _THRESHOLDS:
         told = options | {"threshold": threshold}
-        chosen = ComparisonParams(kind="boxes", options=told)
-        comparison = build_comparison(chosen, tuple(shape))
-        # Suppressed boxes do not overlap; where others do, the model has not suppressed them.
-        bare = comparison.figures(rows, rows)[0].value
-        if bare < _FINDS * len(rows):
+        bare = _found(told, rows, shape)
+        if bare < max(1, _FINDS * len(rows)):
             continue
+        # Suppressed boxes do not overlap; where others do, the model has not suppressed them.
         suppressing = told | {"suppress": 0.5}
-        chosen = ComparisonParams(kind="boxes", options=suppressing)
-        fewer = build_comparison(chosen, tuple(shape)).figures(rows, rows)[0].value < bare
-        why = f"{name} holds boxes with scores ({_form(told)}), by the values of its columns"
+        fewer = _found(suppressing, rows, shape) < bare
+        where = f"columns {options['box']} to {options['box'] + 3}: {_FORMS[options['form']]}"
+        why = f"{name} holds boxes with scores ({where}), by the values of its columns"
         return Choice("boxes", why, suppressing if fewer else told)
     return None
 
 
-def _form(options: dict[str, Any]) -> str:
-    names = {
-        "corners": "left, top, right, bottom",
-        "size": "left, top, width, height",
-        "centre": "middle, middle, width, height",
-    }
-    return f"columns {options['box']} to {options['box'] + 3}: {names[options['form']]}"
+def _found(options: dict[str, Any], rows: Table, shape: Sequence[int]) -> float:
+    """How many things the original finds in all."""
+    chosen = ComparisonParams(kind="boxes", options=options)
+    return build_comparison(chosen, tuple(shape)).figures(rows, rows)[0].value
 
 
-def _columns(table: Table, scene: Scene) -> dict[str, Any] | None:
-    """Where boxes, scores and labels lie in detections ``(n, B, columns)``; None for nowhere."""
-    columns = table.reshape(-1, table.shape[2])
+def _columns(columns: Table) -> Iterator[dict[str, Any]]:
+    """Where boxes, scores and labels may lie in rows of columns, the likeliest first."""
+    count = columns.shape[1]
     within = (columns.min(axis=0) >= -1e-3) & (columns.max(axis=0) <= 1 + 1e-3)
     whole = (columns == np.rint(columns)).all(axis=0)
-    if table.shape[2] > 8:
-        if not within[4:].all() or whole[4:].all():
-            return None
-        score = columns[:, 4:].max(axis=1)
-        form = _form_of(columns[score >= _LIKELY, :4], scene)
-        told: dict[str, Any] = {"box": 0, "score": 4, "classes": int(table.shape[2]) - 4}
-        return None if form is None else told | {"form": form}
-    for box in range(table.shape[2] - 3):
-        rest = [c for c in range(table.shape[2]) if not box <= c < box + 4]
-        scores = [c for c in rest if within[c] and not whole[c]]
-        labels = [c for c in rest if whole[c] and np.ptp(columns[:, c]) > 0]
-        if not scores:
-            continue
-        likely = columns[:, scores].max(axis=1) >= _LIKELY
-        form = _form_of(columns[likely, box : box + 4], scene)
-        together = scores == list(range(scores[0], scores[0] + len(scores)))
-        if form is not None and together and (len(scores) == 1 or not labels):
-            found = {"box": box, "form": form, "score": scores[0], "classes": len(scores)}
-            return found | ({"label": labels[-1]} if labels else {})
-    return None
+    for form in _FORMS:
+        for box in _places_of_box(count):
+            if 0 < whole[box : box + 4].sum() < 4:
+                continue  # a label is no side of a box
+            rest = [c for c in range(count) if not box <= c < box + 4]
+            scores = [c for c in rest if within[c] and not (whole[c] and count <= _FEW_COLUMNS)]
+            labels = [c for c in rest if whole[c] and c not in scores]
+            if sorted(scores + labels) != rest or whole[scores].all():
+                continue
+            if scores != list(range(scores[0], scores[0] + len(scores))):
+                continue
+            likely = columns[:, scores].max(axis=1) >= _LIKELY
+            if not _is_form(columns[likely, box : box + 4], form):
+                continue
+            varying = [c for c in labels if np.ptp(columns[:, c]) > 0]
+            if len(scores) > 1 and varying:
+                continue
+            told: dict[str, Any] = {"box": box, "form": form}
+            if _is_objectness(columns[:, scores]):
+                told["objectness"] = scores.pop(0)
+            told |= {"score": scores[0], "classes": len(scores)}
+            yield told | ({"label": varying[-1]} if varying else {})
 
 
-def _form_of(boxes: Table, scene: Scene) -> str | None:
-    """What the four columns of likely detections hold; None where they are no boxes."""
-    if not len(boxes) or not np.ptp(boxes, axis=0).all():
-        return None
-    a, b, c, d = boxes.T
-    if ((c > a) & (d > b)).mean() >= _MOSTLY:
-        return "corners"
-    if ((c > 0) & (d > 0)).mean() < _MOSTLY:
-        return None
-    right, bottom = (a + c).max(), (b + d).max()
-    middle = ((a - c / 2 >= -0.02 * right) & (b - d / 2 >= -0.02 * bottom)).mean() >= _MOSTLY
-    return "centre" if middle else "size"
+def _places_of_box(columns: int) -> list[int]:
+    """Where the box may begin, the usual places first: in front, and at the end."""
+    if columns > _FEW_COLUMNS:
+        return [0]
+    last = columns - 4
+    return sorted(range(last + 1), key=lambda box: (box not in (0, last), box))
 
 
-def several_outputs(outputs: Sequence[Output], scene: Scene) -> tuple[list[str], Choice] | None:
-    """How detections lie in several outputs: boxes, scores, and perhaps labels and their number.
+def _is_objectness(scores: Table) -> bool:
+    """Whether the first score says that there is something, and the others what it is.
 
-    Returns:
-        The outputs that hold them, in their order, and the comparison; None where none do.
+    Then another score is mostly high where the first is. Of classes alone, one is.
     """
-    if scene.kind != "images":
-        return None
-    for boxes in outputs:
-        if boxes.shape[-1:] != (4,) or _count(boxes) < 2:
-            continue
-        beside = [o for o in outputs if o is not boxes and _count(o) == _count(boxes)]
-        scores = [o for o in beside if o.within_unit and not _is_whole(o)]
-        labels = [o for o in beside if _is_whole(o) and _width(o) == 1]
-        numbers = [o for o in outputs if o.values[0].size == 1 and _is_whole(o)]
-        form = _form_of(boxes.values.reshape(-1, 4), scene)
-        if scores and form is not None:
-            parts = [boxes, scores[0], *labels[:1], *numbers[:1]]
-            held = [output for output in outputs if output in parts]
-            return _of_parts(held, parts, bool(labels), form, scene)
-    return None
+    sure = scores[:, 0] >= _SURE
+    if scores.shape[1] < 2 or not sure.any():
+        return False
+    return bool((scores[sure, 1:].max(axis=1) >= _SURE).mean() >= 0.5)
+
+
+def _is_form(boxes: Table, form: str) -> bool:
+    """Whether the four columns of likely detections hold boxes in this form."""
+    if not len(boxes) or not np.ptp(boxes, axis=0).all():
+        return False
+    a, b, c, d = boxes.T.astype(np.float64)
+    if form == "corners":
+        sides, ends = (c - a, d - b), (a, b, c, d)
+    elif form == "size":
+        sides, ends = (c, d), (a, b, a + c, b + d)
+    else:
+        sides, ends = (c, d), (a - c / 2, b - d / 2, a + c / 2, b + d / 2)
+    if ((sides[0] > 0) & (sides[1] > 0)).mean() < _MOSTLY:
+        return False
+    reach = max(float(ends[2].max()), float(ends[3].max()))
+    # A box in a picture begins in it or near to it, and one of them is not tiny.
+    inside = (ends[0] >= -_BEYOND * reach) & (ends[1] >= -_BEYOND * reach)
+    return reach >= _REACH and float(inside.mean()) >= _MOSTLY
 
 
 def _of_parts(
-    held: Sequence[Output], parts: Sequence[Output], labelled: bool, form: str, scene: Scene
+    outputs: Sequence[Output], parts: Sequence[Output], labelled: bool, form: str
 ) -> tuple[list[str], Choice] | None:
     """The layout of detections in outputs.
 
     Args:
-        held: the outputs in the model's order.
-        parts: the same: boxes, scores, then labels and the number, where they are there.
+        outputs: all, in the model's order.
+        parts: boxes, scores, then labels and the number, where they are there.
         labelled: whether labels are there.
         form: of the boxes.
-        scene: what is known beside.
     """
-    rows = _count(parts[0])
+    held, rows = [output for output in outputs if output in parts], _count(parts[0])
     widths = [0 if output.values[0].size < rows else _width(output) for output in held]
     starts = {output.name: sum(widths[:place]) for place, output in enumerate(held)}
     options = {
@@ -154,8 +205,7 @@ def _of_parts(
         **{"score": starts[parts[1].name], "classes": _width(parts[1])},
         **({"label": starts[parts[2].name]} if labelled else {}),
     }
-    values = [output.values.reshape(len(output.values), -1) for output in held]
-    whole = np.concatenate(values, axis=1)
+    whole = np.concatenate([output.rows for output in held], axis=1)
     names = [output.name for output in held]
     choice = _settled(options, ", ".join(names), whole, (whole.shape[1],))
     return None if choice is None else (names, choice)

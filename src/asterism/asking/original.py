@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from asterism.asking.outputs import Output, Scene
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import GivenInputs
+from asterism.dflare.comparisons import LOST
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.vetting.opening import drawn
 
-#: Inputs that the original is looked at with.
-LOOKED = 200
+#: Inputs that the original is looked at with: fewer where an answer has many numbers.
+LOOKED, _NUMBERS, _FEWEST = 200, 10_000_000, 2
 #: The share of inputs from which on a lack of answers is no accident.
 _MOST_SILENT = 0.5
+#: So many different inputs show that an answer does not depend on them.
+_SEVERAL = 5
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,14 @@ class Look:
     inputs: int
     seconds: float
 
+    @property
+    def mute(self) -> bool:
+        """Whether it gives no finite answer to most of the inputs."""
+        return self.silent > _MOST_SILENT * self.inputs
+
 
 def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs) -> Look:
-    """Ask the original about the inputs.
+    """Ask the original about the inputs, or about some where its answers are large.
 
     Raises:
         UserError: it cannot be opened, or fails on an input.
@@ -50,12 +59,14 @@ def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: Given
     every = feeding.outputs or [spec.name for spec in signature.answers]
     asked = feeding.model_copy(update={"outputs": every})
     with IsolatedFileModel(path, asked, inputs.kind == "images", inputs.items[:16]) as model:
+        inputs = drawn(inputs, max(_FEWEST, _NUMBERS // model.classes), 0)
         started = time.perf_counter()
         rows, shapes = model.predict(inputs.items), model.shapes
         seconds = (time.perf_counter() - started) / len(rows)
     answered = np.isfinite(rows).all(axis=1)
-    if not answered.any():
+    if not answered.any():  # masked scores are infinite in every answer
         answered = ~np.isnan(rows).any(axis=1)
+        rows = np.nan_to_num(rows, posinf=float(LOST), neginf=-float(LOST))
     known, specs = rows[answered], {spec.name: spec for spec in signature.answers}
     outputs, start = [], 0
     for name, shape in shapes.items():
@@ -68,18 +79,26 @@ def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: Given
     return Look(tuple(outputs), labels, int((~answered).sum()), len(rows), seconds)
 
 
-def require_answers(found: Look, path: Path) -> None:
-    """Reject an original that gives no finite answers.
+def require_answers(found: Look, path: Path, inputs: GivenInputs) -> None:
+    """Reject an original whose answers tell nothing.
 
     Raises:
-        UserError: it gives none to most of the inputs.
+        UserError: it gives no finite answer to most of the inputs, or one answer to all.
     """
-    if found.silent > _MOST_SILENT * found.inputs:
+    if found.mute:
         raise UserError(
             f"{path} itself gives no finite answer to {found.silent} of {found.inputs} inputs, so "
-            "that nothing can be compared: are the inputs the model's, and their preprocessing "
-            "(--preprocessing)?"
+            f"that nothing can be compared: {_DOUBTS}"
         )
+    differ = len(inputs.items) >= _SEVERAL and (inputs.items != inputs.items[:1]).any()
+    if differ and not any(np.ptp(o.values, axis=0).any() for o in found.outputs):
+        raise UserError(
+            f"{path} itself gives one and the same answer to all {found.inputs} inputs, so that "
+            f"nothing can be compared: {_DOUBTS}"
+        )
+
+
+_DOUBTS = "are the inputs the model's, and their preprocessing (--preprocessing)?"
 
 
 def scene_of(signature: Signature, inputs: GivenInputs, found: Look) -> Scene:
@@ -87,4 +106,5 @@ def scene_of(signature: Signature, inputs: GivenInputs, found: Look) -> Scene:
     shape = inputs.items.shape
     sizes = shape[1:3] if inputs.kind == "images" else ()
     spec = next(iter(signature.given))
-    return Scene(inputs.kind, tuple(sizes), spec.rows, found.labels)
+    channels = shape[3] if inputs.kind == "images" else 0
+    return Scene(inputs.kind, tuple(sizes), spec.rows, found.labels, channels)

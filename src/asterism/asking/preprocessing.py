@@ -10,21 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.chance import right_of
-from asterism.asking.original import Look
+from asterism.asking.chance import by_chance, right_of
+from asterism.asking.outputs import Output, Scene
+from asterism.asking.rules import choose
+from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import probabilities
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import TensorSpec
 
-#: The one that is taken where nothing speaks for another, and the one that needs no trial of
-#: channels, since it is the file's own.
+#: The one that is taken where nothing speaks for another.
 _USUAL = "unit"
+#: The one that leaves grey levels as they are.
+_GREY_LEVELS = "raw"
 #: What another has to be better by, as accuracy or as probability of the first class.
 _BETTER = 0.02
 #: Without labels, a mean probability so far above the usual one's is a hint.
 _MORE_CONFIDENT = 0.1
 #: How far the ends of ranges may be apart, as a share of the range.
 _SAME_RANGE = 0.15
+
+
+#: The share of inputs with one answer from which on a model seems not to see them, and the share
+#: up to which it sees them; and how many inputs show it.
+_BLIND, _SEES, _SHOWN = 0.95, 0.6, 20
 
 
 @dataclass(frozen=True)
@@ -36,71 +44,130 @@ class Tried:
         channels: ``rgb`` or ``bgr``.
         accuracy: the share of inputs that the original then gets right; None without labels.
         confidence: its mean probability of the class that it answers; None where it gives none.
+        chance: whether it is right no more often than by chance; True without labels.
+        commonest: the share of inputs to which it gives its commonest answer.
     """
 
     name: str
     channels: str
-    accuracy: float | None
-    confidence: float | None
+    accuracy: float | None = None
+    confidence: float | None = None
+    chance: bool = True
+    commonest: float = 0.0
 
     def __str__(self) -> str:
         told = self.name if self.channels == "rgb" else f"{self.name}, {self.channels}"
         value = self.accuracy if self.accuracy is not None else self.confidence
         return told if value is None else f"{told} {value:.1%}"
 
+    def recorded(self) -> dict[str, Any]:
+        """What the page tells of it."""
+        return {name: getattr(self, name) for name in _RECORDED}
+
+
+#: What is recorded of a trial.
+_RECORDED = ("name", "channels", "accuracy", "confidence")
+
 
 def try_preprocessing(
     known: Mapping[str, PreprocessingParams],
     colours: bool,
-    ask: Callable[[PreprocessingParams, str], Look],
+    ask: Callable[[PreprocessingParams, str], tuple[Sequence[Output], Scene]],
 ) -> list[Tried]:
-    """Try each preprocessing on the original.
+    """Try each preprocessing on the original, the usual one first.
+
+    Where the outputs hold no classes nothing can be told, and only that one is tried.
 
     Args:
         known: the preprocessings by name.
         colours: whether pictures have channels that may be the other way round.
         ask: what the original answers under one of them and an order of channels.
     """
-    found = []
-    for name, channels in product(known, ("rgb", "bgr") if colours else ("rgb",)):
-        told = _class_scores(ask(known[name], channels))
-        if told is None:
-            found.append(Tried(name, channels, None, None))
+    found: list[Tried] = []
+    names = sorted(known, key=lambda name: name != _USUAL)
+    orders = ("rgb", "bgr") if colours else ("rgb",)
+    for name, channels in product(names, orders):
+        outputs, scene = ask(known[name], channels)
+        rows = _class_scores(outputs, scene)
+        if rows is None:
+            found.append(Tried(name, channels))
+            if outputs:
+                break
             continue
-        rows, labels = told
-        accuracy = None if labels is None else right_of(rows, labels)
-        chances = probabilities(rows, rows)[0]
-        found.append(Tried(name, channels, accuracy, float(chances.max(axis=1).mean())))
+        labels, told = scene.labels, rows.argmax(axis=1)
+        tries = len(names) * len(orders)
+        found.append(
+            Tried(
+                name,
+                channels,
+                None if labels is None else right_of(rows, labels),
+                float(probabilities(rows, rows)[0].max(axis=1).mean()),
+                by_chance(told, labels, tries),
+                float(np.bincount(told).max() / len(told)) if len(told) >= _SHOWN else 0.0,
+            )
+        )
     return found
 
 
-def _class_scores(found: Look) -> tuple[NDArray[np.float32], NDArray[np.int64] | None] | None:
-    """The rows of the first output that may be scores of the labels' classes."""
-    least = 2 if found.labels is None else int(found.labels.max()) + 1
-    for output in found.outputs:
-        rows = output.values.reshape(len(output.values), -1)
-        if sum(size > 1 for size in output.shape) == 1 and rows.shape[1] >= least and len(rows):
-            return rows, found.labels
+def _class_scores(outputs: Sequence[Output], scene: Scene) -> NDArray[np.float32] | None:
+    """The scores of classes among outputs, one row for each input; None where there are none."""
+    for output in outputs:
+        if output.integer or not len(output.values):
+            continue
+        if scene.labels is None:
+            if len(output.axes) == 1 and not output.by_sigmoid and _is_top_label(output, scene):
+                return output.rows
+            continue
+        most = int(scene.labels.max())
+        if len(output.axes) == 1 and output.rows.shape[1] > most:
+            return output.rows
+        if not output.axes and most <= 1:
+            score = output.rows
+            no = 1 - score if output.within_unit and not output.linear else -score
+            return np.concatenate([no, score], axis=1)
     return None
 
 
+def _is_top_label(output: Output, scene: Scene) -> bool:
+    try:
+        return choose(output, scene).kind == "top_label"
+    except UserError:
+        return False
+
+
 def best(tried: Sequence[Tried]) -> tuple[Tried, str]:
-    """The preprocessing to take, and why: the most accurate, without labels the most confident."""
-    usual = next((one for one in tried if one.name == _USUAL), tried[0])
-    others = ", ".join(map(str, tried))
-    if usual.accuracy is not None:
-        top = max(tried, key=lambda one: one.accuracy or 0.0)
-        if (top.accuracy or 0.0) < usual.accuracy + _BETTER:
-            top = usual
-        return top, f"the original is right most often so ({others})"
-    if usual.confidence is None:
+    """The preprocessing to take, and why: the most accurate, without labels the most confident.
+
+    Args:
+        tried: the usual one first.
+
+    Raises:
+        UserError: the original seems not to see the pictures as they would be given.
+    """
+    usual, others = tried[0], ", ".join(map(str, tried))
+    if any(one.accuracy is not None for one in tried):
+        top = max(one.accuracy or 0.0 for one in tried)
+        near = [one for one in tried if (one.accuracy or 0.0) > top - _BETTER]
+        if usual in near or all(one.chance for one in near):
+            return usual, f"no other makes the original right more often ({others})"
+        plain = [one for one in near if one.channels == usual.channels] or near
+        taken = max(plain, key=lambda one: one.accuracy or 0.0)
+        return taken, f"the original is right most often so ({others})"
+    if all(one.confidence is None for one in tried):
         return usual, "usual, and the outputs do not tell another"
-    # Larger numbers make any model more confident, so grey levels as they are count last.
-    scaled = [one for one in tried if one.name != "raw" and one.channels == "rgb"]
-    top = max(scaled or [usual], key=lambda one: one.confidence or 0.0)
-    if (top.confidence or 0.0) < usual.confidence + _MORE_CONFIDENT:
+    # Larger numbers make any model more confident, so grey levels as they are do not count.
+    scaled = [one for one in tried if one.name != _GREY_LEVELS and one.channels == "rgb"]
+    grey = [one for one in tried if one.name == _GREY_LEVELS and one.commonest <= _SEES]
+    if grey and all(one.commonest >= _BLIND for one in scaled):
+        raise UserError(
+            f"the original gives one answer to {usual.commonest:.0%} of the pictures as they are "
+            f"usually given, and several if they are grey levels from 0 to 255: say by "
+            f"--preprocessing which it takes ({', '.join(one.name for one in [*scaled, *grey])})"
+        )
+    sure = max(scaled or [usual], key=lambda one: one.confidence or 0.0)
+    if (sure.confidence or 0.0) < (usual.confidence or 0.0) + _MORE_CONFIDENT:
         return usual, f"usual; without labels the original's confidence is a hint only ({others})"
-    return top, f"a hint: without labels the original is most confident so ({others})"
+    return sure, f"a hint: without labels the original is most confident so ({others})"
 
 
 def of_range(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,10 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from asterism.asking import detections
-from asterism.asking.budget import MINUTES, within
 from asterism.asking.chance import by_chance
+from asterism.asking.choosing import choose_all
 from asterism.asking.original import LOOKED, Look, look, require_answers, scene_of
-from asterism.asking.outputs import Choice, Output, Scene, choose
+from asterism.asking.outputs import Choice, Output, Scene
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
 from asterism.asking.texts import padding_of, special_tokens
@@ -29,13 +28,12 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.kind import INPUT_KINDS
 from asterism.data.given.reading import GivenInputs, files_of, kind_of
-from asterism.dflare.comparisons import COMPARISONS, build_comparison
-from asterism.dflare.params import ComparisonParams
+from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
-from asterism.vetting.opening import drawn, read_given, shape_of
+from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
 from asterism.vetting.params import VetParams
 
 #: Inputs that the compressed model is tried on before anything runs.
@@ -68,10 +66,12 @@ class _Settled:
     Attributes:
         overrides: of Hydra.
         said: a line for each thing that was settled.
+        tries: how many preprocessings were tried.
     """
 
     overrides: list[str]
     said: list[str]
+    tries: int = 1
 
     def take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
@@ -110,18 +110,25 @@ class _Question:
         params = self._params(found)
         given = read_given(params, self._signature)
         inputs = drawn(given, LOOKED, 0)
-        if kind == "tokens":
+        self._require_right(params, given, seen, found.tries)
+        other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
+        self._settle_budget(found, params, len(given.items), seen.seconds + other.seconds)
             self._settle_tokens(found, inputs)
-        if kind == "images":
+        if inputs.kind == "images":
             self._settle_pictures(found, params, inputs)
         params = self._params(found)
         seen = look(request.original, self._signature, params.feeding, inputs)
-        require_answers(seen, request.original)
+        require_answers(seen, request.original, inputs)
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
+<<<<<<< HEAD
         self._require_right(params, inputs, seen)
         other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
         self._settle_budget(found, params, len(given.items), seen.seconds + other.seconds)
+=======
+        self._require_right(params, given, seen, found.tries)
+        look(request.compressed, self._other, params.feeding, drawn(inputs, 2, 0))
+>>>>>>> part-asking
         found.overrides.append(f"vet.asked={_value(request.words())}")
         found.overrides.append(f"vet.settled={_value(found.said[2:])}")
         return [*found.overrides, *request.overrides], found.said
@@ -180,10 +187,12 @@ class _Question:
             if len((preprocessing := validate(PreprocessingParams, values)).mean) in (1, channels)
         }
 
-        def ask(preprocessing: PreprocessingParams, order: str) -> Look:
+        def ask(preprocessing: PreprocessingParams, order: str) -> tuple[Sequence[Output], Scene]:
             changed = {"preprocessing": preprocessing, "channels": order}
             feeding = params.feeding.model_copy(update=changed)
-            return look(request.original, self._signature, feeding, inputs)
+            seen = look(request.original, self._signature, feeding, inputs)
+            scene = scene_of(self._signature, inputs, seen)
+            return () if seen.mute else seen.outputs, scene
 
         quantised = [signature.given[0] for signature in (self._signature, self._other)]
         ranges = (of_range(one, known, inputs.items) for one in quantised)
@@ -194,7 +203,8 @@ class _Question:
             return
         tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
         chosen, why = best(tried)
-        found.overrides.append(f"vet.tried={_value([asdict(one) for one in tried])}")
+        found.tries = len(tried)
+        found.overrides.append(f"vet.tried={_value([one.recorded() for one in tried])}")
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
 
     def _take_preprocessing(
@@ -233,16 +243,26 @@ class _Question:
             )
         found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
 
-    def _require_right(self, params: VetParams, inputs: GivenInputs, seen: Look) -> None:
+    def _require_right(
+        self, params: VetParams, inputs: GivenInputs, seen: Look, tries: int
+    ) -> None:
         """Reject labels that the original knows no better than by chance.
+
+        Args:
+            params: how outputs are compared.
+            inputs: all that are given.
+            seen: the original's answers to some of them.
+            tries: how many preprocessings were tried, of which the best was taken.
 
         Raises:
             UserError: so they are.
         """
-        if seen.labels is None or len(seen.labels) < _FEWEST_LABELLED:
+        if seen.labels is None:
             return
-        told = classes_of(params, seen.outputs)
-        if told is None or not by_chance(told, seen.labels):
+        chosen, rows = compared(params, seen.outputs)
+        require_labels(inputs, chosen, rows.shape[1])
+        told = chosen.classes(rows)
+        if told is None or len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
             return
         right = int((told == seen.labels).sum())
         by_folders = (
@@ -258,86 +278,15 @@ class _Question:
         )
 
 
-def classes_of(params: VetParams, outputs: Sequence[Output]) -> NDArray[np.int64] | None:
-    """The class that the original answers for each input; None where outputs are no classes."""
+def compared(
+    params: VetParams, outputs: Sequence[Output]
+) -> tuple[ChosenComparison, NDArray[np.float32]]:
+    """The comparison, and the rows of those of the original's outputs that it compares."""
     named = {output.name: output for output in outputs}
     names = params.feeding.outputs or [o.name for o in outputs if not o.integer] or list(named)
-    chosen = [named[name] for name in names]
-    shape = shape_of({output.name: output.shape for output in chosen})
-    rows = np.concatenate([o.values.reshape(len(o.values), -1) for o in chosen], axis=1)
-    return build_comparison(params.comparison, shape).classes(rows)
-
-
-def choose_all(
-    outputs: Sequence[Output], scene: Scene, wanted: str | None
-) -> tuple[list[str], Choice]:
-    """The outputs that are compared, and how.
-
-    Args:
-        outputs: all of the original's.
-        scene: what is known beside.
-        wanted: the comparison that was asked for; None for the one that fits.
-
-    Raises:
-        UserError: it is not known, or what was asked for fits no output.
-    """
-    if wanted is not None and wanted != "together":
-        return _asked_for(wanted, outputs, scene)
-    if len(outputs) == 1:
-        return [outputs[0].name], _one(outputs[0], scene)
-    parts: list[tuple[list[str], Choice]] = []
-    found = detections.several_outputs(outputs, scene)
-    if found is not None:
-        parts.append(found)
-    taken = [] if found is None else found[0]
-    parts += [([o.name], _one(o, scene)) for o in outputs if o.name not in taken]
-    if len(parts) == 1:
-        return parts[0]
-    shapes = {output.name: output.shape for output in outputs}
-    told = [
-        {
-            "output": " and ".join(names),
-            "shape": list(shape_of({name: shapes[name] for name in names})),
-            "kind": choice.kind,
-            "options": dict(choice.options),
-        }
-        for names, choice in parts
-    ]
-    why = "; ".join(f"{choice.kind}, since {choice.why}" for _, choice in parts)
-    return [name for names, _ in parts for name in names], Choice(
-        "together", f"each output by itself: {why}", {"outputs": told}
-    )
-
-
-def _one(output: Output, scene: Scene) -> Choice:
-    return detections.one_output(output, scene) or choose(output, scene)
-
-
-def _asked_for(wanted: str, outputs: Sequence[Output], scene: Scene) -> tuple[list[str], Choice]:
-    """The outputs that a comparison fits best, with the options that the values tell."""
-    if wanted == "boxes" and len(outputs) > 1:
-        found = detections.several_outputs(outputs, scene)
-        if found is not None:
-            return found
-    for output in outputs:
-        try:
-            choice = _one(output, scene)
-        except UserError:
-            continue
-        if choice.kind == wanted:
-            return [output.name], choice
-    reason: UserError | None = None
-    if COMPARISONS[wanted].several:
-        return [o.name for o in outputs if not o.integer] or [outputs[0].name], Choice(wanted, "")
-    for output in outputs:
-        try:
-            build_comparison(ComparisonParams(kind=wanted, options={}), output.shape)
-        except UserError as error:
-            reason = reason or error
-        else:
-            return [output.name], Choice(wanted, "")
-    assert reason is not None
-    raise reason
+    shape = shape_of({name: named[name].shape for name in names})
+    rows = np.concatenate([named[name].rows for name in names], axis=1)
+    return build_comparison(params.comparison, shape), rows
 
 
 def _require_pair(request: VetRequest, signature: Signature, other: Signature) -> None:

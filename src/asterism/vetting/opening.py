@@ -119,7 +119,7 @@ def _paired(
             f"comparison {params.comparison.kind} compares one output, and there are "
             f"{', '.join(f.shapes)}: choose one by feeding.outputs, or the comparison together"
         )
-    _require_labels(inputs, comparison, f.classes)
+    require_labels(inputs, comparison, f.classes)
     pair = Pair(f, g)
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
@@ -134,8 +134,12 @@ def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     return (sum(map(math.prod, shapes.values())),)
 
 
-def _require_labels(inputs: GivenInputs, comparison: ChosenComparison, classes: int) -> None:
-    """Reject labels that the models cannot answer."""
+def require_labels(inputs: GivenInputs, comparison: ChosenComparison, classes: int) -> None:
+    """Reject labels that the models cannot answer.
+
+    Raises:
+        UserError: there are such.
+    """
     if inputs.labels is None or not isinstance(comparison, TopLabel):
         return
     for label in (int(inputs.labels.min()), int(inputs.labels.max())):

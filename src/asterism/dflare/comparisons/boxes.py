@@ -48,6 +48,12 @@ class BoxesOptions(ParameterSection):
     classes: int = Field(
         default=1, ge=1, description="columns of scores; of several, the largest is the label's"
     )
+    objectness: int | None = Field(
+        default=None,
+        ge=0,
+        description="column that says whether there is anything, by which scores are multiplied; "
+        "null: scores say so themselves",
+    )
     label: int | None = Field(
         default=None, ge=0, description="column of the label; null: scores tell, or there is one"
     )
@@ -82,7 +88,8 @@ class BoxComparison(ChosenComparison):
 
     def __init__(self, options: BoxesOptions, shape: tuple[int, ...]) -> None:
         super().__init__(options, _table(options, shape))
-        last = max(options.box + 3, options.score + options.classes - 1, options.label or 0)
+        named = (options.label or 0, options.objectness or 0)
+        last = max(options.box + 3, options.score + options.classes - 1, *named)
         if last >= self.shape[1]:
             raise UserError(
                 f"comparison boxes names column {last}, but a detection has {self.shape[1]}"
@@ -191,6 +198,8 @@ def _table(options: BoxesOptions, shape: tuple[int, ...]) -> tuple[int, int]:
 def _scores(table: Boxes, options: BoxesOptions) -> Boxes:
     """The score of each detection, ``(N, B)``."""
     largest: Boxes = table[..., options.score : options.score + options.classes].max(axis=-1)
+    if options.objectness is not None:
+        largest = largest * table[..., options.objectness]
     return largest
 
 

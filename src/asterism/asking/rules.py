@@ -1,0 +1,179 @@
+"""How an output is compared: told by its shape, its maker, its name, and its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from asterism.asking.chance import by_chance, right_of
+from asterism.asking.frames import frames
+from asterism.asking.maps import map_of_integers, map_of_places
+from asterism.asking.outputs import Choice, Output, Scene, open_question
+
+#: Numbers that are one label each, so that a map has to have more.
+_FEW = 16
+#: The least numbers of a vector whose unit length is no accident, as that of a rotation is.
+_VECTOR = 8
+#: Numbers of classes of ImageNet, without and with one for the background.
+_IMAGENET = (1000, 1001)
+
+_SCORES = ("logit", "prob", "class", "score", "softmax", "confidence")
+_NUMBERS = (
+    *("value", "coord", "point", "keypoint", "landmark", "angle", "regress", "target"),
+    *("pose", "position", "rotation", "translation", "box", "bbox"),
+)
+
+
+def choose(output: Output, scene: Scene) -> Choice:
+    """How an output is compared where nobody said so: by the first rule that tells.
+
+    Raises:
+        UserError: the file and the values leave it open; it says what may be asked for.
+    """
+    if not output.values.size:
+        raise open_question(output, "top_label", "regression", because="it holds nothing")
+    for rule in _RULES:
+        choice = rule(output, scene)
+        if choice is not None:
+            return choice
+    if len(output.axes) == 1:
+        because = ""
+        if scene.labels is not None:
+            right = right_of(output.rows, scene.labels)
+            because = (
+                f"its largest number is the label of {right:.0%} of the inputs: are the labels "
+                "(--labels) the model's classes, and the preprocessing (--preprocessing) right?"
+            )
+        fitting = ["top_label", "multi_label", "regression", "embedding"]
+        raise open_question(output, *fitting, because=because)
+    framed = ["frame_scores", "sequence"] if len(output.axes) == 2 else ["label_map"]
+    mapped = ["label_map"] if scene.kind == "images" and len(output.axes) == 2 else []
+    raise open_question(output, *framed, *mapped, "regression", "embedding")
+
+
+def _whole_numbers(output: Output, scene: Scene) -> Choice | None:
+    if not output.integer:
+        return None
+    if output.by_softmax or output.by_sigmoid:
+        raise open_question(
+            output, "top_label", "multi_label", because="integers that stand for a score each"
+        )
+    found = map_of_integers(output, scene)
+    if found is not None:
+        return found
+    few = math.prod(output.shape) <= _FEW
+    options = {"axis": None} | ({"share": 0.0} if few else {})
+    return Choice("label_map", f"{output.name} holds whole numbers, which are labels", options)
+
+
+def _named_numbers(output: Output, scene: Scene) -> Choice | None:
+    numbers = output.named(*_NUMBERS) and not output.named(*_SCORES)
+    if len(output.axes) > 2 or not numbers or output.by_softmax or output.sums_to_one():
+        return None
+    return Choice("regression", f"{output.name} holds numbers by its name")
+
+
+def _language(output: Output, scene: Scene) -> Choice | None:
+    if scene.kind != "tokens" or output.shape[-1:] != (scene.vocabulary,) or not scene.vocabulary:
+        return None
+    if len(output.axes) == 1 and _right(output, scene):
+        return None
+    return Choice(
+        "token_distribution", f"{output.name} scores the {scene.vocabulary} tokens of the inputs"
+    )
+
+
+def _vector(output: Output, scene: Scene) -> Choice | None:
+    long = len(output.axes)
+    if not long or (long > 1 and scene.kind == "images"):
+        return None
+    if output.by_softmax or output.by_sigmoid:
+        return None
+    if output.named("embed", "feature", "hidden", "pooled", "pooler"):
+        return Choice("embedding", f"{output.name} is a vector by its name")
+    if output.made_by in ("lpnormalization", "layernormalization", "l2_normalization"):
+        return Choice("embedding", f"{output.name} comes from a normalisation")
+    scores = output.sums_to_one() or output.decided
+    if long == 1 and math.prod(output.shape) >= _VECTOR and output.unit_vectors and not scores:
+        return Choice("embedding", f"{output.name} holds vectors of one length")
+    return None
+
+
+def _one_number(output: Output, scene: Scene) -> Choice | None:
+    if output.axes:
+        return None
+    name = output.name
+    if output.by_sigmoid:
+        return Choice("multi_label", f"{name} is one number that comes from a sigmoid")
+    if scene.labels is not None and set(scene.labels.tolist()) <= {0, 1}:
+        if output.within_unit and not output.linear:
+            return Choice("multi_label", f"{name} is one score, and labels are 0 and 1")
+        for threshold, told in ((0.0, "logit"), (0.5, "score")):
+            answers = (output.rows[:, 0] >= threshold).astype(int)
+            if not by_chance(answers, scene.labels):
+                why = f"{name} is one {told}, whose labels are told at {threshold:g}"
+                return Choice("multi_label", why, {"thresholds": [threshold]})
+        raise open_question(
+            output, "multi_label", "regression", because="one number, and labels are 0 and 1"
+        )
+    if output.within_unit and not output.linear:
+        if output.named("prob", "confidence"):
+            return Choice("multi_label", f"{name} is one probability by its name")
+        if output.made_by not in _NUMBERS_BY:
+            raise open_question(
+                output, "multi_label", "regression", because="one number from 0 to 1"
+            )
+    return Choice("regression", f"{name} is one number that no sigmoid makes")
+
+
+def _classes(output: Output, scene: Scene) -> Choice | None:
+    if len(output.axes) != 1:
+        return None
+    name = output.name
+    if output.by_softmax:
+        return Choice("top_label", f"{name} comes from a softmax")
+    if output.by_sigmoid:
+        if right_of(output.rows, scene.labels) > 0.5 and _right(output, scene):
+            return Choice("top_label", f"{name} comes from a sigmoid, and inputs have one label")
+        return Choice("multi_label", f"{name} comes from a sigmoid")
+    if output.sums_to_one():
+        return Choice("top_label", f"{name} holds probabilities that add up to 1")
+    if _right(output, scene):
+        return Choice("top_label", f"the largest number of {name} is the label")
+    # Scores from 0 to 1 that do not add up to 1 may be of labels that are each there or not.
+    bounded = output.within_unit and not output.linear
+    if output.named("logit") or (output.named(*_SCORES) and not bounded):
+        return Choice("top_label", f"{name} holds scores of classes by its name")
+    if scene.kind == "images" and output.linear and output.rows.shape[1] in _IMAGENET:
+        return Choice("top_label", f"{name} has as many numbers as ImageNet has classes")
+    return None
+
+
+def _right(output: Output, scene: Scene) -> bool:
+    """Whether the place of the largest number is the label, more often than by chance."""
+    if scene.labels is None or scene.labels.max() >= output.rows.shape[1]:
+        return False
+    return not by_chance(output.rows.argmax(axis=1), scene.labels)
+
+
+def _numbers(output: Output, scene: Scene) -> Choice | None:
+    few = len(output.axes) == 1 and math.prod(output.shape) <= _FEW
+    if not few or output.made_by not in _NUMBERS_BY:
+        return None
+    return Choice("regression", f"{output.name} holds numbers that come from {output.made_by}")
+
+
+#: Operators whose results are amounts.
+_NUMBERS_BY = ("tanh", "relu", "softplus", "exp")
+
+_RULES: tuple[Callable[[Output, Scene], Choice | None], ...] = (
+    _whole_numbers,
+    _named_numbers,
+    _language,
+    _vector,
+    _one_number,
+    _classes,
+    map_of_places,
+    frames,
+    _numbers,
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,10 +33,16 @@ class KerasRuntime:
         self._inner: Runtime = _InKeras(path) if export is None else OnnxRuntime(export)
         self.signature = self._inner.signature
         self.fixed_batch = self._inner.fixed_batch
+        if export is not None:  # its output has a name of its own
+            (output,), (named,) = self.signature.outputs, keras_signature(path).outputs
+            outputs = (replace(output, name=named.name),)
+            self.signature = replace(self.signature, outputs=outputs)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
         """See :meth:`.Runtime.run`."""
-        return self._inner.run(inputs)
+        found = self._inner.run(inputs).values()
+        names = (spec.name for spec in self.signature.outputs)
+        return dict(zip(names, found, strict=True))
 
     def reset(self) -> None:
         """See :meth:`.Runtime.reset`: stateful layers of Keras are not carried over calls here."""

@@ -33,9 +33,11 @@ class KerasRuntime:
         self._inner: Runtime = _InKeras(path) if export is None else OnnxRuntime(export)
         self.signature = self._inner.signature
         self.fixed_batch = self._inner.fixed_batch
-        if export is not None:  # its output has a name of its own
-            (output,), (named,) = self.signature.outputs, keras_signature(path).outputs
-            outputs = (replace(output, name=named.name),)
+        ours, named = self.signature.outputs, keras_signature(path).outputs
+        if (
+            len(ours) == len({n.name for n in named}) == len(named)
+        ):  # an export names its output anew, and Keras by a counter
+            outputs = tuple(replace(o, name=n.name) for o, n in zip(ours, named, strict=True))
             self.signature = replace(self.signature, outputs=outputs)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:

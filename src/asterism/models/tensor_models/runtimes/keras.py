@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,10 +33,18 @@ class KerasRuntime:
         self._inner: Runtime = _InKeras(path) if export is None else OnnxRuntime(export)
         self.signature = self._inner.signature
         self.fixed_batch = self._inner.fixed_batch
+        ours, named = self.signature.outputs, keras_signature(path).outputs
+        if (
+            len(ours) == len({n.name for n in named}) == len(named)
+        ):  # an export names its output anew, and Keras by a counter
+            outputs = tuple(replace(o, name=n.name) for o, n in zip(ours, named, strict=True))
+            self.signature = replace(self.signature, outputs=outputs)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
         """See :meth:`.Runtime.run`."""
-        return self._inner.run(inputs)
+        found = self._inner.run(inputs).values()
+        names = (spec.name for spec in self.signature.outputs)
+        return dict(zip(names, found, strict=True))
 
     def reset(self) -> None:
         """See :meth:`.Runtime.reset`: stateful layers of Keras are not carried over calls here."""

@@ -110,9 +110,7 @@ class _Question:
         params = self._params(found)
         given = read_given(params, self._signature)
         inputs = drawn(given, LOOKED, 0)
-        self._require_right(params, given, seen, found.tries)
-        other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
-        self._settle_budget(found, params, len(given.items), seen.seconds + other.seconds)
+        if inputs.kind == "tokens":
             self._settle_tokens(found, inputs)
         if inputs.kind == "images":
             self._settle_pictures(found, params, inputs)
@@ -121,14 +119,9 @@ class _Question:
         require_answers(seen, request.original, inputs)
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
-<<<<<<< HEAD
-        self._require_right(params, inputs, seen)
+        self._require_right(params, given, seen, found.tries)
         other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
         self._settle_budget(found, params, len(given.items), seen.seconds + other.seconds)
-=======
-        self._require_right(params, given, seen, found.tries)
-        look(request.compressed, self._other, params.feeding, drawn(inputs, 2, 0))
->>>>>>> part-asking
         found.overrides.append(f"vet.asked={_value(request.words())}")
         found.overrides.append(f"vet.settled={_value(found.said[2:])}")
         return [*found.overrides, *request.overrides], found.said

@@ -85,9 +85,9 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         path = temporary / REPAIRED
         chosen.write(path)
         judged = judge(vetted, path, unseen, seed)
-        if lack := _no_gain(judged):
+        if no_gain := _no_gain(judged):
             path.unlink()
-            return facts | {"reason": f"{lack} on {len(unseen)} inputs that it was not made by"}
+            return facts | {"reason": f"{no_gain} on {len(unseen)} inputs that it was not made by"}
         facts["sha256"] = digest_of(path)
         return facts | _told(chosen, params) | judged
 

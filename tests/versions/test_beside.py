@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
+from made_up_pool import pool
+from onnx import TensorProto
 from small_files import chain, onnx_model
 
 from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
+from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
-from asterism.versions.beside import deeds_of
+from asterism.versions.beside import Deed, Verdict, deeds_of
+from asterism.versions.beyond_type import within_type
+from asterism.versions.comparing import Change, Pair
 from asterism.versions.subjects import Subject, subject_of
 
 FILE = OF_ONNX.right
@@ -20,6 +25,7 @@ ORT, FAST, OV, OV16 = (
     "openvino:file_f16",
 )
 TORCH = "onnx2torch:file"
+INFINITE = Difference("NaN/Inf mask differs", 0, 4.0)
 RIGHT = np.array([[1.0, 2, 3, 4]])
 
 
@@ -132,3 +138,25 @@ def test_what_the_reference_rejects_too_is_the_questions_fault():
     assert found[ORT].kind == "invalid question" and not found[ORT].is_fault
     most = kinds({FILE: "error", ORT: "error", OV: 1, TORCH: 1})
     assert most == ["fails", "right", "right"]  # the reference may have a fault of its own
+
+
+def test_who_overflows_in_the_type_that_a_file_names_is_not_to_blame():
+    """1000 squared is beyond half precision; computed in float32 it is not."""
+    half = TensorProto.FLOAT16
+    model = onnx_model([("Mul", ["x", "x"], ["y"], {})], [("x", (1, 4), half)], ["y"])
+    model.graph.output[0].type.tensor_type.elem_type = half
+    subject = subject_of("m", model, 4, {})
+    for size, kind in ((1000.0, "beyond its type"), (10.0, "wrong")):
+        change = Change("m", Pair(ORT, TORCH), "normal", "now wrong", new=INFINITE)
+        deed = Deed(TORCH, "normal", "wrong", change)
+        inputs = {"normal": [np.full((1, 4), size, np.float16)]}
+        (found,) = within_type(pool(), subject, inputs, Verdict([deed])).deeds
+        assert found.kind == kind and found.is_fault == (kind == "wrong")
+    assert (
+        "Mul node0 makes 1e+06"
+        in within_type(
+            pool(), subject, {"normal": [np.full((1, 4), 1000, np.float16)]}, Verdict([deed])
+        )
+        .deeds[0]
+        .said
+    )

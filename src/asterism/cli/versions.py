@@ -195,12 +195,14 @@ def compare_libraries(
         say(f"  {one.subject}, {one.distribution}: unresolved ({answers})")
     for name, why in found.no_reference.items():
         say(f"  {name}: no reference computes it ({why})")
+    for name, where in found.beyond.items():
+        say(f"  {name}: its type cannot hold its own values ({where})")
     for name, sizes in found.invalid.items():
         say(f"  {name}: not to be run on inputs of the shapes {sizes}: give --input-shape")
     for name, why in found.rejected:
         say(f"  {name}: left out ({why})")
     show_page(request.target / "index.html", show)
-    if wrong or found.unresolved or found.invalid or found.rejected:
+    if wrong or found.unresolved or found.invalid or found.beyond or found.rejected:
         sys.exit(1)
 
 

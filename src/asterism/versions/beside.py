@@ -43,6 +43,8 @@ DEEDS = {
     "the model, the libraries differ and none of them is alone",
     "unchecked": "it runs the model; no reference and no other library does, so that nothing says "
     "whether it is right",
+    "beyond its type": "the reference's own values exceed the largest number of the type that the "
+    "file names, in which the library computes: what overflows there is the file's fault",
     "stated limit": "it warns that it does not compute what the model says",
     "invalid question": "it fails on these inputs, and so do the reference and more libraries "
     "than run it: the sizes or the values of the inputs, or the file itself, are not possible",

@@ -25,6 +25,7 @@ from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.app import installed, named_version, readers_of, title_of, version_of
 from asterism.versions.beside import Deed, verdict_of
+from asterism.versions.beyond_type import within_type
 from asterism.versions.blaming import Blame
 from asterism.versions.comparing import run_subject
 from asterism.versions.going_on import NotCompared, going_on, require_some
@@ -100,7 +101,8 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
                 inputs = _inputs(request, params, subject)
                 readers = [b for b in backends if suffix_of(b) == subject.suffix]
                 result = run_subject(pool, subject, inputs, readers)
-                found.subjects.append((subject, verdict_of(subject, result, params.judge)))
+                verdict = verdict_of(subject, result, params.judge)
+                found.subjects.append((subject, within_type(pool, subject, inputs, verdict)))
         require_some(found.subjects, rejected)
         with replacing(request.target) as folder:
             folder.mkdir()

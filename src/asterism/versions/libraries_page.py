@@ -76,6 +76,12 @@ class Standing:
         return {s.name: v.no_reference for s, v in self.subjects if v.no_reference}
 
     @property
+    def beyond(self) -> dict[str, str]:
+        """Models whose values their own type cannot hold, by name, and where."""
+        every = ((s.name, deed) for s, verdict in self.subjects for deed in verdict.deeds)
+        return {name: deed.said for name, deed in every if deed.kind == "beyond its type"}
+
+    @property
     def invalid(self) -> dict[str, str]:
         """Models that are not to be run on these inputs, and the inputs' shapes."""
         found = {}
@@ -110,6 +116,7 @@ def write_libraries_page(target: Path, found: Standing, params: JudgeParams) -> 
         unresolved=found.unresolved,
         no_reference=found.no_reference,
         invalid=found.invalid,
+        beyond=found.beyond,
         rejected=found.rejected,
         words=list(DEEDS.items()),
     )
@@ -152,6 +159,7 @@ def facts_of(found: Standing) -> dict[str, object]:
         "unresolved": [asdict(one) for one in found.unresolved],
         "no_reference": found.no_reference,
         "invalid": found.invalid,
+        "beyond": found.beyond,
         "rejected": [list(pair) for pair in found.rejected],
     }
 

@@ -271,7 +271,7 @@ def test_sound_that_is_none_is_named(tmp_path, values):
     [
         ((), (4, 6, 3)),
         ((None, None, 1), (4, 6, 1)),
-        ((8, None, 3), (8, 6, 3)),
+        ((8, None, 3), (8, 12, 3)),
         ((3, 5, 7), (5, 7, 3)),
         ((1, 5, 7), (5, 7, 1)),
         ((3, 5, 3), (3, 5, 3)),
@@ -281,7 +281,7 @@ def test_sound_that_is_none_is_named(tmp_path, values):
 )
 def test_the_models_sizes_say_where_its_channels_are(sizes, shape):
     image = np.full((4, 6, 3), (10, 20, 30), np.uint8)
-    rows, notes = INPUT_KINDS["images"].stack([image], Shaping(sizes))
+    rows, notes = INPUT_KINDS["images"].stack([image], Shaping(sizes, fit="squeeze"))
     assert rows.shape == (1, *shape)
     assert rows.dtype == np.uint8
     grey = round(0.299 * 10 + 0.587 * 20 + 0.114 * 30)
@@ -295,10 +295,47 @@ def test_a_grey_image_gets_as_many_channels_as_the_model_takes():
     rows, _ = INPUT_KINDS["images"].stack([image], Shaping((None, None, 3)))
     assert (rows[0] == np.concatenate([image] * 3, axis=2)).all()
     taller = np.arange(24, dtype=np.uint8).reshape(4, 6, 1).repeat(2, axis=0)
-    rows, notes = INPUT_KINDS["images"].stack([image, taller], Shaping((4, 6, 1)))
+    rows, notes = INPUT_KINDS["images"].stack([image, taller], Shaping((4, 6, 1), fit="squeeze"))
     assert rows.shape == (2, 4, 6, 1)
     assert (rows[0] == rows[1]).all()
     assert notes == ["1 images were resized to 4 × 6"]
+
+
+def striped(height, width):
+    """A red image with a green stripe along its left side, and a blue one along the right."""
+    image = np.zeros((height, width, 3), np.uint8)
+    image[..., 0] = 200
+    image[:, : width // 8], image[:, -(width // 8) :] = (0, 200, 0), (0, 0, 200)
+    return image
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fit", "shape", "left", "right"),
+    [
+        ((32, 32, 3), "auto", (32, 32), "red", "red"),  # the middle
+        ((32, 32, 3), "squeeze", (32, 32), "green", "blue"),
+        ((32, 32, 3), "pad", (32, 32), "green", "blue"),
+        ((16, 96, 3), "auto", (16, 96), "green", "black"),  # long: nothing is cut off
+        ((32, None, 3), "auto", (32, 64), "green", "blue"),  # its own width
+        ((16, 32, 3), "auto", (16, 32), "green", "blue"),  # of the same aspect
+        ((3, 32, 32), "crop", (32, 32), "red", "red"),
+    ],
+)
+def test_an_image_keeps_its_aspect(sizes, fit, shape, left, right):
+    rows, notes = INPUT_KINDS["images"].stack([striped(64, 128)], Shaping(sizes, fit=fit))
+    colours = {(200, 0, 0): "red", (0, 200, 0): "green", (0, 0, 200): "blue", (0, 0, 0): "black"}
+    assert rows.shape == (1, *shape, 3)
+    assert colours[tuple(rows[0, 2, 1].tolist())] == left
+    assert colours[tuple(rows[0, 2, -2].tolist())] == right
+    assert len(notes) == 1
+
+
+def test_images_at_their_own_width_are_padded_to_the_widest():
+    images = [striped(64, 128), striped(32, 128)]
+    rows, notes = INPUT_KINDS["images"].stack(images, Shaping((32, None, 3)))
+    assert rows.shape == (2, 32, 128, 3)
+    assert rows[0, 0, -1].tolist() == [0, 0, 0] and rows[1, 0, -1].tolist() == [0, 0, 200]
+    assert notes == ["1 images were resized as a whole, and padded with black to 32 × 128"]
 
 
 # ---- what is given

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS, Certain, build_comparison
-from asterism.dflare.comparisons.embeddings import Embedding
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.params import ComparisonParams
@@ -18,6 +17,12 @@ FRAMES = {"threshold": None, "share": 0.2}
 CTC = {"decoding": "ctc", "blank": 0, "symbols": None, "unit": "symbol", "tolerance": 0.2}
 TEXT = ["_", "a", "b", " "]
 BOXES = {"box": 0, "form": "corners", "score": 4, "label": 5, "threshold": 0.5, "overlap": 0.5}
+TOGETHER = {
+    "outputs": [
+        {"output": "class", "shape": [3], "kind": "top_label"},
+        {"output": "place", "shape": [2, 2], "kind": "regression", "options": {"tolerance": 0.3}},
+    ]
+}
 #: Name, options, shape of the outputs.
 CASES = [
     ("top_label", {}, (5,)),
@@ -32,6 +37,16 @@ CASES = [
     ("sequence", CTC | {"scores": "logits"}, (6, 4)),
     ("sequence", CTC | {"unit": "word", "separator": 3}, (6, 4)),
     ("boxes", BOXES, (3, 6)),
+    ("boxes", BOXES | {"rows": "last", "form": "centre", "label": None, "classes": 2}, (6, 3)),
+    ("boxes", BOXES | {"outputs": [4, 0, 1, 1]}, (19,)),
+    ("boxes", BOXES | {"suppress": 0.4}, (4, 6)),
+    ("label_map", {"axis": 0, "share": 0.3}, (3, 2, 2)),
+    ("label_map", {"axis": None, "threshold": 0.5, "share": 0.1}, (2, 3)),
+    ("label_map", {"axis": -1, "share": 0.2}, (2, 3, 2)),
+    ("regression", {"tolerance": 0.2}, (3,)),
+    ("regression", {"tolerance": 0.1, "common": True, "share": 0.4}, (2, 3)),
+    ("token_distribution", {"tolerance": 0.01}, (2, 4)),
+    ("together", TOGETHER, (7,)),
     ("tolerance", {"absolute": 0.1, "relative": 0.2}, (2, 3)),
 ]
 IDS = [f"{kind}-{number}" for number, (kind, _, _) in enumerate(CASES)]
@@ -39,8 +54,8 @@ IDS = [f"{kind}-{number}" for number, (kind, _, _) in enumerate(CASES)]
 
 def comparison_of(kind, options, shape):
     made = build_comparison(ComparisonParams(kind=kind, options=options), shape)
-    if isinstance(made, Embedding):
-        made.know(outputs(5, 7, seed=8), outputs(5, 7, seed=8) + np.float32(0.01))
+    size = math.prod(shape)
+    made.know(outputs(5, size, seed=8), outputs(5, size, seed=8) + np.float32(0.01))
     return made
 
 
@@ -52,16 +67,27 @@ def both(kind, shape, count, seed):
     """Outputs of two models that often agree."""
     rng, size = np.random.default_rng(seed), int(np.prod(shape))
     f = outputs(count, size, seed)
+    labels = np.zeros((count, size), bool)
     if kind == "boxes":
-        boxes = f.reshape(count, *shape)
-        boxes[..., 2:4] += boxes[..., :2]
-        boxes[..., 5] = rng.integers(0, 2, boxes.shape[:2])
-        f = boxes.reshape(count, size)
+        corners, labels, numbers = places_of_boxes(shape)
+        f[:, corners[1]] += f[:, corners[0]]
+        f[:, labels] = rng.integers(0, 2, (count, len(labels)))
+        f[:, numbers] = rng.integers(1, 4, (count, len(numbers)))
+        labels = np.isin(np.arange(size), [*labels, *numbers])
     noise = rng.normal(0, 0.15, f.shape) * (rng.random((count, 1)) < 0.7)
     g = (f + noise).astype(np.float32)
-    if kind == "boxes":
-        g.reshape(count, *shape)[..., 5] = f.reshape(count, *shape)[..., 5]
-    return f, g
+    return f, np.where(labels, f, g)
+
+
+def places_of_boxes(shape):
+    """Where a row of detections holds corners (the first, the last), labels and numbers."""
+    if shape == (19,):  # outputs of boxes, of the number, of scores, of labels
+        boxes = np.arange(12).reshape(3, 4)
+        return (boxes[:, :2].ravel(), boxes[:, 2:].ravel()), np.arange(16, 19), np.array([12])
+    places = np.arange(math.prod(shape)).reshape(shape)
+    if shape == (6, 3):  # by columns, with middles and sizes
+        return (np.arange(0), np.arange(0)), np.arange(0), np.arange(0)
+    return (places[:, :2].ravel(), places[:, 2:4].ravel()), places[:, 5], np.arange(0)
 
 
 # Each comparison once more for one input, from plain lists: (deviates, distance, uncertainty).
@@ -169,9 +195,34 @@ def slow_overlap(a, b):
     return shared / (sum(areas) - shared) if sum(areas) > shared else 0
 
 
+def slow_detections(row, shape):
+    """Left, top, right, bottom, score and label of each detection."""
+    if shape == (19,):
+        boxes, scores, labels = np.reshape(row[:12], (3, 4)).tolist(), row[13:16], row[16:]
+        found = [[*b, s, v] for b, s, v in zip(boxes, scores, labels, strict=True)]
+        return found[: int(row[12])]
+    if shape == (6, 3):
+        columns = np.reshape(row, shape).T.tolist()
+        return [
+            [x - w / 2, y - h / 2, x + w / 2, y + h / 2, max(a, b), int(b > a)]
+            for x, y, w, h, a, b in columns
+        ]
+    return np.reshape(row, shape).tolist()
+
+
+def slow_suppression(detections, most):
+    kept = []
+    for one in sorted(detections, key=lambda d: -d[4]):
+        if not any(one[5] == o[5] and slow_overlap(one, o) > most for o in kept):
+            kept.append(one)
+    return kept
+
+
 def slow_boxes(f, g, k, options, shape):
-    every = [np.reshape(m, shape).astype(float).tolist() for m in (f, g)]
+    every = [slow_detections(m, shape) for m in (f, g)]
     one, other = ([d for d in m if d[4] >= 0.5] for m in every)
+    if "suppress" in options:
+        one, other = (slow_suppression(m, options["suppress"]) for m in (one, other))
     pairs = [
         (slow_overlap(a, b), i, j)
         for i, a in enumerate(one)
@@ -192,6 +243,61 @@ def slow_boxes(f, g, k, options, shape):
 def slow_tolerance(f, g, k, options, shape):
     parts = [abs(a - b) / (0.1 + 0.2 * abs(a)) for a, b in zip(f, g, strict=True)]
     return max(parts) > 1, max(parts), max(parts)
+
+
+def slow_labels(m, options, shape):
+    if options["axis"] is None:
+        return [int(v >= options["threshold"]) for v in m]
+    maps = np.moveaxis(np.reshape(m, shape), options["axis"], -1).reshape(
+        -1, shape[options["axis"]]
+    )
+    return [scores.index(max(scores)) for scores in maps.tolist()]
+
+
+def slow_label_map(f, g, k, options, shape):
+    ours, theirs = (slow_labels(m, options, shape) for m in (f, g))
+    share = sum(a != b for a, b in zip(ours, theirs, strict=True)) / len(ours)
+    total = sum(abs(a - b) for a, b in zip(f, g, strict=True))
+    mean = total / len(f) if options["axis"] is None else total / 2 / len(ours)
+    return share > options["share"], max(mean, share), max(mean, share)
+
+
+def slow_regression(f, g, k, options, shape):
+    known = outputs(5, len(f), seed=8).astype(float)
+    axis = None if options.get("common") else 0
+    spread = np.broadcast_to(
+        np.percentile(known, 99, axis=axis) - np.percentile(known, 1, axis=axis), len(f)
+    ).tolist()
+    parts = [abs(a - b) / s for a, b, s in zip(f, g, spread, strict=True)]
+    far = sum(part > options["tolerance"] for part in parts)
+    return far > options.get("share", 0) * len(f), max(parts), max(parts)
+
+
+def _normalised(step):
+    positive = [max(v, 1e-12) for v in step]
+    return [v / sum(positive) for v in positive]
+
+
+def slow_token_distribution(f, g, k, options, shape):
+    one, other = (np.reshape(m, shape).tolist() for m in (f, g))
+    ways = [_normalised if abs(sum(step) - 1) < 0.05 else slow_softmax for step in one]
+    steps = [[way(step) for way, step in zip(ways, m, strict=True)] for m in (one, other)]
+    divergences = [
+        sum(p * math.log(p / q) for p, q in zip(one, other, strict=True))
+        for one, other in zip(*steps, strict=True)
+    ]
+    mean = sum(divergences) / len(divergences)
+    return mean > options["tolerance"], mean, max(k_gap(s, k) for s in steps[0] + steps[1])
+
+
+def slow_together(f, g, k, options, shape):
+    spread = np.percentile(outputs(5, 7, seed=8), [1, 99], axis=0).astype(float)[:, 3:]
+    parts = [
+        abs(a - b) / (high - low) for a, b, low, high in zip(f[3:], g[3:], *spread, strict=True)
+    ]
+    label = slow_top_label(f[:3], g[:3], k, options, shape)
+    worst = max(parts)
+    return label[0] or worst > 0.3, max(label[1], worst), max(label[2], worst)
 
 
 TWINS = {name.removeprefix("slow_"): found for name, found in globals().items() if "slow_" in name}
@@ -242,16 +348,45 @@ def test_a_row_is_the_same_alone_and_in_a_batch(kind, options, shape):
 def test_equal_outputs_do_not_deviate(kind, options, shape):
     f, _ = both(kind, shape, 20, 5)
     comparison = comparison_of(kind, options, shape)
-    if isinstance(comparison, Embedding):
-        comparison.know(outputs(5, 7, 8), outputs(5, 7, 8))
+    size = math.prod(shape)
+    comparison.know(outputs(5, size, 8), outputs(5, size, 8))
     assert not comparison.deviates(f, f).any()
     if kind != "boxes":
         assert comparison.distance(f, f) == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize(("kind", "options", "shape"), CASES, ids=IDS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_answer_that_one_model_lost_deviates_and_one_that_both_lost_does_not(
+    kind, options, shape, value
+):
+    f, _ = both(kind, shape, 6, 5)
+    g = f.copy()
+    g[1, 0] = g[2] = value
+    f[3] = g[3] = value
+    f[4] = value
+    comparison = comparison_of(kind, options, shape)
+    comparison.know(f[:3], f[:3])
+    assert comparison.deviates(f, g).tolist() == [False, True, True, False, False, False]
+    assert np.isfinite(comparison.distance(f, g)).all()
+    assert comparison.distance(f, g)[1] > comparison.distance(f, g)[0]
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kind, _, _ in CASES} - {"together"}))
+def test_each_comparison_works_by_its_name_alone(kind):
+    shape = (6, 6)
+    f, _ = both("top_label", shape, 20, 1)
+    comparison = comparison_of(kind, {}, shape)
+    assert not comparison.deviates(f, f).any()
+    assert comparison.deviates(f, -20 * f[::-1]).any()
+
+
 @pytest.mark.parametrize(
     ("kind", "options", "shape", "message"),
     [
+        ("label_map", {"axis": 3}, (3, 2, 2), "axis 3 of classes"),
+        ("together", TOGETHER, (8,), "outputs of 7 numbers.*has 8"),
+        ("boxes", BOXES | {"outputs": [4, 1]}, (9,), "5 columns in all.*has 9"),
         ("multi_label", {"thresholds": [0.1, 0.2]}, (3,), "2 thresholds.*3 labels"),
         ("frame_scores", FRAMES, (7,), "needs outputs of shape"),
         ("sequence", CTC | {"blank": None}, (6, 4), "has None as its blank"),

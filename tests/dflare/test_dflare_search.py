@@ -175,16 +175,20 @@ class Fragile(Linear):
         return outputs
 
 
-@pytest.mark.parametrize(("how", "reason"), [("crash", "SIGSEGV"), ("nan", "NaN")])
-def test_a_model_that_fails_on_some_inputs_loses_no_other_seed(how, reason):
+@pytest.mark.parametrize("how", ["crash", "nan"])
+def test_a_model_that_fails_on_some_inputs_loses_no_other_seed(how):
     f, g = models()
     items = seeds(30)
     with np.errstate(all="raise"):
         whole = search(items, subject_=under_test(f, g)).run()
         broken = search(items, subject_=under_test(f, Fragile(g.weights, how))).run()
-    failed = {r.seed for r in broken.seeds if r.outcome == outcome.FAILED}
+    if how == "crash":
+        failed = {r.seed for r in broken.seeds if r.outcome == outcome.FAILED}
+        assert all("SIGSEGV" in r.reason for r in broken.seeds if r.seed in failed)
+    else:  # an answer that is not finite is found as one that deviates
+        failed = {t.seed for t in broken.triggers if not np.isfinite(t.g).all()}
+        failed |= {r.seed for r in broken.seeds if r.outcome == outcome.DEVIATES_ALREADY}
     assert 0 < len(failed) < 30
-    assert all(reason in r.reason for r in broken.seeds if r.seed in failed)
     kept = [r for r in as_rows(broken)[0] if r[0] not in failed]
     assert kept == [r for r in as_rows(whole)[0] if r[0] not in failed]
 

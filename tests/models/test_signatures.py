@@ -16,7 +16,7 @@ from small_litert import LiteFile
 
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.keras import _Lengths
-from asterism.models.signatures.kinds import comparison_of_outputs, kind_of_inputs
+from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
 
@@ -170,26 +170,6 @@ def test_a_softmax_is_found_behind_what_only_changes_its_form(tmp_path):
     converter = tf.lite.TFLiteConverter.from_keras_model(network)
     (tmp_path / "m.tflite").write_bytes(converter.convert())
     assert read_signature(tmp_path / "m.tflite").outputs[0].made_by == "sigmoid"
-
-
-@pytest.mark.parametrize(
-    ("shape", "made_by", "labels", "comparison"),
-    [
-        ((None, 10), "softmax", False, "top_label"),
-        ((), "softmax", False, "top_label"),
-        ((None, 10), "sigmoid", False, "multi_label"),
-        ((None, 40, 3), "sigmoid", False, "frame_scores"),
-        ((None, 10), "gemm", True, "top_label"),
-        ((None, 10), "gemm", False, None),
-        ((None, 1), "sigmoid", False, None),
-        ((None, 40, 30), "softmax", False, None),
-    ],
-)
-def test_comparisons_are_guessed_by_what_makes_the_output(shape, made_by, labels, comparison):
-    output = TensorSpec("y", "float32", shape, made_by=made_by)
-    found, why = comparison_of_outputs(Signature("onnx", (), (output,)), labels)
-    assert found == comparison
-    assert bool(why) == (comparison is not None)
 
 
 @pytest.mark.parametrize("name", ["a.onnx", "a.tflite", "a.h5", "a.keras", "a.xyz"])

@@ -31,6 +31,7 @@ LAYERS = [
     ["libraries/triage"],
     ["libraries/reporting"],
     ["config.py", "report"],
+    ["asking"],
     ["versions"],
     ["findings"],
     ["sweep"],

@@ -26,7 +26,9 @@ def quantiles(first):
 
 AGREEMENT = {
     "differ": share(6, 200, 0.011, 0.064),
-    "failed": 2,
+    "lost": 2,
+    "failed": 1,
+    "figures": [{"name": "places with another label", "value": 0.125, "share": True}],
     "accuracy": [share(180, 200, 0.85, 0.94), share(176, 200, 0.83, 0.92)],
     "directions": {"right to wrong": 5, "wrong to right": 1, "wrong to other wrong": 0},
     "classes": {"0": share(1, 100, 0.0, 0.05), "1": share(5, 100, 0.02, 0.11)},
@@ -36,11 +38,11 @@ AGREEMENT = {
 }
 FLIPS = [
     {
-        **{"strength": "strong", "bound": "l2 8", "share": share(9, 30, 0.14, 0.5)},
+        **{"strength": "strong", "bound": "l2 8", "share": share(9, 30, 0.14, 0.5), "failed": 0},
         "by_change": {"blur": share(6, 30, 0.07, 0.39), "noise": share(3, 30, 0.02, 0.27)},
     },
     {
-        **{"strength": "slight", "bound": "", "share": share(1, 30, 0.01, 0.17)},
+        **{"strength": "slight", "bound": "", "share": share(1, 30, 0.01, 0.17), "failed": 2},
         "by_change": {"blur": share(1, 30, 0.01, 0.17), "shade": share(0, 30, 0.0, 0.12)},
     },
 ]
@@ -86,7 +88,7 @@ class Results:
 
     def __init__(self, root):
         self.root, self.folder = root, root / "report/vet"
-        self.measured = {"agreement": AGREEMENT, "flips": FLIPS}
+        self.measured = {"symptoms": [], "agreement": AGREEMENT, "flips": FLIPS}
         self.repair, self.facts, self.thresholds = UNREPAIRED, FACTS, STRICT
         self.confidence = 0.95
         write_arrays(

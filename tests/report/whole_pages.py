@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import yaml
 
+from asterism.asking.question import vet_overrides
+from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
@@ -22,7 +24,6 @@ from asterism.sweep.table import write_outcome
 from asterism.versions.comparing import Change, Pair
 from asterism.versions.page import Comparison, Explained, write_versions_page
 from asterism.versions.subjects import subject_of
-from asterism.vetting.command import VetRequest, vet_overrides
 from pipeline.committed_results import Recorded
 from places import ROOT
 from report.library_results import write_library_results

@@ -74,7 +74,7 @@ def vetted_rules(params, items, f, g, labels=None):
         pair=pair,
         comparison=comparison,
         notes={},
-        shape=(f.classes,),
+        shapes={"output": (f.classes,)},
         answers=pair.ask(items),
     )
 

@@ -76,26 +76,27 @@ def test_flips_are_counted_by_strength_change_and_bound():
         "strength": "half",
         "bound": "linf 0.1",
         "share": found[3].share.to_json(),
+        "failed": 0,
         "by_change": {name: share.to_json() for name, share in found[3].by_change.items()},
     }
 
 
-def test_an_input_without_an_answer_counts_only_where_another_change_flips_it():
+def test_a_lost_answer_flips_and_one_that_the_original_lacks_fails():
     items = np.array([[3, 1.5], [4, 2.5], [-3, 3], [2.5, 1], [0, 9], [0, -9]], np.float32)
-    silent = np.array([[2.5, 1], [0, 4.5]])
 
-    def answers(x):
-        lost = (x[:, np.newaxis] == silent).all(axis=2).any(axis=1)
-        return np.where(lost[:, np.newaxis], np.nan, x + SHIFT)
+    def silent(x, row):
+        return np.where((x == row).all(axis=1)[:, np.newaxis], np.nan, x)
 
-    models = Rule("f", lambda x: x), Rule("g", answers)
-    # Noise of nothing asks about the inputs themselves. So input 3 has an answer for its half
-    # only, which flips it, and input 4 has one for itself only, which does not.
+    # The original says nothing about the half of input 4, the other model about input 3.
+    models = (
+        Rule("f", lambda x: silent(x, [0, 4.5])),
+        Rule("g", lambda x: silent(x, [2.5, 1]) + SHIFT),
+    )
     vetted = vetted_of(params_of({"half": HALF | STILL}), items, models)
     (found,) = measure_flips(vetted, np.arange(6), 0)
-    assert found.by_change["scale"] == share_of(3, 5, 0.9)
-    assert found.by_change["noise"] == share_of(0, 5, 0.9)
-    assert found.share == share_of(3, 5, 0.9)
+    assert found.by_change["scale"] == share_of(3, 6, 0.9)
+    assert found.by_change["noise"] == share_of(1, 6, 0.9)
+    assert found.share == share_of(3, 6, 0.9) and found.failed == 1
 
 
 def test_rows_are_drawn_among_the_agreed_ones():

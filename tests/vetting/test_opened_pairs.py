@@ -83,7 +83,7 @@ def test_a_real_pair_is_measured_as_by_hand(digits, tmp_path):
         "kind": "tensors",
         "items": 100,
         "item_shape": [64],
-        "output_shape": [10],
+        "outputs": {"y": [10]},
         "classes": [],
         "notes": {
             "inputs": ["100 of 797 inputs were drawn at random"],
@@ -131,7 +131,7 @@ def test_images_are_fed_as_the_model_stores_them(pair, tmp_path):
     params = pair("images", comparison=TOP_LABEL, feeding__preprocessing=unit)
     stored = np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32) / 255
     with open_vetted(params, 0) as vetted:
-        assert vetted.inputs.kind == "images" and vetted.scores
+        assert vetted.inputs.kind == "images"
         answers = vetted.answers
         assert answers.f == pytest.approx(by_runtime(tmp_path / "f.onnx", x=stored), abs=1e-4)
         assert answers.g == pytest.approx(by_runtime(tmp_path / "g.onnx", x=stored), abs=1e-4)
@@ -156,7 +156,7 @@ def test_another_compressed_model_beside_the_same_original(pair, tmp_path):
         assert other.answers.g == pytest.approx(ITEMS @ WEIGHTS * 2, abs=1e-4)
         assert set(vetted.notes) == {"inputs", "f.onnx", "g.onnx"}
         assert set(other.notes) == {"inputs", "f.onnx", "h.onnx"}
-        assert (vetted.shape, other.shape) == ((3,), (3,))
+        assert (vetted.shapes, other.shapes) == ({"y": (3,)}, {"y": (3,)})
     linear(tmp_path / "two.onnx", WEIGHTS[:, :2])
     with (
         open_vetted(pair(), 0) as vetted,
@@ -182,11 +182,16 @@ def test_one_output_keeps_its_shape_and_several_are_one_row(pair, tmp_path):
         two_outputs(tmp_path / name)
     frames = {"kind": "frame_scores", "options": {"threshold": 0.5, "share": 0.0}}
     with open_vetted(pair(comparison=frames, feeding__outputs=["frames"]), 0) as vetted:
-        assert vetted.shape == (2, 2) and vetted.answers.f.shape == (30, 4)
+        assert vetted.shapes == {"frames": (2, 2)} and vetted.answers.f.shape == (30, 4)
     with open_vetted(pair(), 0) as vetted:
-        assert vetted.shape == (5,)
+        assert vetted.shapes == {"frames": (2, 2), "sum": (1,)}
         wanted = np.concatenate([ITEMS, ITEMS.sum(axis=1, keepdims=True)], axis=1)
         assert vetted.answers.f == pytest.approx(wanted, abs=1e-5)
+    with (
+        pytest.raises(UserError, match="top_label compares one output, and there are frames, sum"),
+        open_vetted(pair(comparison=TOP_LABEL), 0),
+    ):
+        pass
 
 
 def test_embeddings_are_compared_by_the_nearest_of_the_given_inputs(pair, tmp_path):
@@ -200,12 +205,12 @@ def test_embeddings_are_compared_by_the_nearest_of_the_given_inputs(pair, tmp_pa
         assert vetted.comparison.deviates(answers.f, answers.g).all()
 
 
-def test_inputs_without_finite_answers_of_both_are_not_answered(pair):
+def test_inputs_agree_where_both_models_answer_them_alike(pair):
     f = np.array([[1, 2], [np.nan, 2], [1, 2], [1, -np.inf]], np.float32)
     g = np.array([[1, 2], [1, 2], [np.inf, 2], [1, 2]], np.float32)
     with open_vetted(pair(), 0) as vetted:
         other = Vetted(**vars(vetted) | {"answers": Answers(f, g, {})})
-    assert other.answered.tolist() == [True, False, False, False]
+    assert other.agreed.tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("limit", [None, 30, 40])

@@ -497,7 +497,7 @@ def vetted_files(original, compressed):
         pair=None,
         comparison=None,
         notes={},
-        shape=(),
+        shapes={},
         answers=None,
     )
 

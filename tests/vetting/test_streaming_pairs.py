@@ -8,10 +8,11 @@ import onnx
 import pytest
 import yaml
 
+from asterism.asking.question import vet_overrides
+from asterism.asking.request import VetRequest
 from asterism.config import Params, compose
 from asterism.core.parameters.params import read_params, validate
 from asterism.core.running.stage import load_script
-from asterism.vetting.command import VetRequest, vet_overrides
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repairing import repair

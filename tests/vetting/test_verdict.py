@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
+from asterism.dflare.comparisons import build_comparison
+from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.params import ComparisonParams
 from asterism.vetting.agreement import Agreement, measure_agreement
 from asterism.vetting.statistics import Share, share_of
+from asterism.vetting.symptoms import Symptom, symptoms_of
 from asterism.vetting.verdict import Criterion, Thresholds, criteria_of, decide
 
 ALLOWED = Thresholds(agreement=0.95, accuracy_lost=0.02, worst_class=0.9, natural_flips=0.1)
@@ -20,10 +24,8 @@ def agreement_of(pairs, labels=None, classes=3):
     """Agreement of models that answer these labels."""
     answers = np.array(pairs, np.int64).reshape(-1, 2)
     f, g = np.eye(classes, dtype=np.float32)[answers.T]
-    deviates = f.argmax(1) != g.argmax(1)
-    distance = np.abs(f - g).max(axis=1)
     given = None if labels is None else np.array(labels)
-    return measure_agreement(f, g, deviates, distance, given, True, 0.95)
+    return measure_agreement(f, g, TopLabel(), given, 0.95)
 
 
 def test_deviations_are_counted_by_direction_and_class():
@@ -42,62 +44,56 @@ def test_without_labels_classes_are_the_originals_answers():
     assert {label: s.count for label, s in found.classes.items()} == {0: 1, 1: 0}
 
 
-def test_inputs_without_an_answer_are_counted_apart():
-    f = np.array([[0.9, 0.1], [np.nan, 0.1], [0.2, 0.8]], np.float32)
-    g = np.array([[0.8, 0.2], [0.5, 0.5], [np.inf, 0.8]], np.float32)
-    zeros = np.zeros(3)
-    found = measure_agreement(f, g, zeros.astype(bool), zeros, None, True, 0.95)
-    assert (found.failed, found.differ.total) == (2, 1)
-
-
-def by_hand(f, g, deviates, distance, labels):
-    """Counts and quantiles of the inputs that both models answer, one after the other."""
-    directions, classes, differing, lost, apart = Counter(), {}, 0, [], []
-    right, divergences, failed = [0, 0], [], 0
+def by_hand(f, g, labels):
+    """Counts and quantiles, one input after the other."""
+    directions, classes, found, margin_lost, apart = Counter(), {}, Counter(), [], []
+    right, divergences = [0, 0], []
     for row, (a, b) in enumerate(zip(f.tolist(), g.tolist(), strict=True)):
-        if not np.isfinite(a + b).all():
-            failed += 1
+        if not np.isfinite(a).all():
+            found["failed"] += 1
             continue
-        ours, theirs = a.index(max(a)), b.index(max(b))
-        differing += deviates[row]
-        apart.append(distance[row])
-        divergences.append(sum(p * log(p / q) for p, q in zip(a, b, strict=True)))
-        lost.append(a[ours] - max(a[:ours] + a[ours + 1 :]))
-        lost[-1] -= b[ours] - max(b[:ours] + b[ours + 1 :])
+        none = not np.isfinite(b).all()
+        ours, theirs = a.index(max(a)), -1 if none else b.index(max(b))
+        found["lost"] += none
+        found["differing"] += ours != theirs
         label = ours if labels is None else int(labels[row])
         counts = classes.setdefault(label, [0, 0])
-        counts[0] += deviates[row]
+        counts[0] += ours != theirs
         counts[1] += 1
         right[0] += ours == label
         right[1] += theirs == label
         if ours != theirs:
             words = ("right" if ours == label else "wrong", "right" if theirs == label else "wrong")
             directions[" to ".join(words).replace("wrong to wrong", "wrong to other wrong")] += 1
-    return differing, len(apart), failed, directions, classes, right, divergences, lost, apart
+        if not none:
+            apart.append(abs(max(a) - max(b)))
+            divergences.append(sum(p * log(p / q) for p, q in zip(a, b, strict=True)))
+            margin_lost.append(a[ours] - max(a[:ours] + a[ours + 1 :]))
+            margin_lost[-1] -= b[ours] - max(b[:ours] + b[ours + 1 :])
+    return found, directions, classes, right, divergences, margin_lost, apart
 
 
 @pytest.mark.parametrize("labelled", [False, True])
 def test_agreement_is_what_is_counted_one_by_one(labelled):
     rng = np.random.default_rng(1)
     f, g = (rng.dirichlet(np.ones(3), 60).astype(np.float32) for _ in range(2))
-    f[7, 1], g[9, 0] = np.nan, np.inf
-    deviates, distance = rng.random(60) < 0.3, rng.random(60).astype(np.float32)
+    f[7], g[9, 0], g[11] = np.nan, np.inf, np.nan
     labels = rng.integers(0, 3, 60) if labelled else None
-    found = measure_agreement(f, g, deviates, distance, labels, True, 0.9)
-    differing, total, failed, directions, classes, right, divergences, lost, apart = by_hand(
-        f, g, deviates, distance, labels
-    )
-    assert (total, failed) == (58, 2) and found.failed == failed
-    assert found.differ == share_of(differing, total, 0.9)
-    assert found.classes == {k: share_of(*counts, 0.9) for k, counts in classes.items()}
+    found = measure_agreement(f, g, TopLabel(), labels, 0.9)
+    counts, directions, classes, right, divergences, margin_lost, apart = by_hand(f, g, labels)
+    assert (found.failed, found.lost) == (counts["failed"], counts["lost"]) == (1, 2)
+    assert found.differ == share_of(counts["differing"], 60, 0.9), "all inputs count"
+    for label, (differing, _) in classes.items():
+        assert found.classes[label].count == differing
+    assert sum(share.total for share in found.classes.values()) == 60
     if labelled:
         assert Counter(found.directions) == directions and len(found.directions) == 3
-        assert found.accuracy == tuple(share_of(count, total, 0.9) for count in right)
+        assert found.accuracy == tuple(share_of(count, 60, 0.9) for count in right)
     else:
         assert found.directions == {} and found.accuracy == ()
     for quantile, values in (
         (found.divergence, divergences),
-        (found.margin_lost, lost),
+        (found.margin_lost, margin_lost),
         (found.distance, apart),
     ):
         assert quantile["median"] == pytest.approx(np.median(values), abs=1e-5)
@@ -107,20 +103,21 @@ def test_agreement_is_what_is_counted_one_by_one(labelled):
 
 def test_what_agreement_takes_does_not_grow_with_the_square_of_the_labels():
     count = 150_000
-    rows, zeros = np.full((count, 2), 0.5, np.float32), np.zeros(count, np.float32)
+    rows = np.full((count, 2), 0.5, np.float32)
     began = time.monotonic()
-    found = measure_agreement(rows, rows, zeros > 0, zeros, np.arange(count), True, 0.9)
+    found = measure_agreement(rows, rows, TopLabel(), np.arange(count), 0.9)
     assert len(found.classes) == count and time.monotonic() - began < 30
 
 
 def test_outputs_that_are_no_scores_have_no_classes():
     rows = np.array([[3, -1], [2, 2]], np.float32)
-    deviates, distance = np.array([True, False]), np.array([0.5, 0.25], np.float32)
-    found = measure_agreement(rows, -rows, deviates, distance, np.array([0, 1]), False, 0.95)
+    chosen = ComparisonParams(kind="tolerance", options={"absolute": 5.0, "relative": 0.0})
+    comparison = build_comparison(chosen, (2,))
+    found = measure_agreement(rows, -rows, comparison, np.array([0, 1]), 0.95)
     assert (found.differ.count, found.differ.total) == (1, 2)
     assert (found.accuracy, found.directions, found.classes) == ((), {}, {})
     assert (found.divergence, found.margin_lost) == ({}, {})
-    assert found.distance["largest"] == 0.5
+    assert found.distance["largest"] == pytest.approx(1.2)
     assert found.worst_class is None
 
 
@@ -145,7 +142,7 @@ def criterion(low, high, at_least, threshold=0.5):
     agreement = replace(agreement_of([(0, 0)]), differ=differ, classes={})
     flips = None if at_least else Share(0, 100, (low + high) / 2, low, high)
     asked = ALLOWED.model_copy(update={"agreement": threshold, "natural_flips": threshold})
-    return criteria_of(agreement, flips, asked, 0.95)[0 if at_least else 1]
+    return criteria_of(agreement, (), flips, asked, 0.95)[0 if at_least else 1]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +164,7 @@ def test_an_end_on_the_threshold_keeps_it(low, high, at_least, met):
 def test_what_is_compared_with_which_threshold():
     pairs = [(0, 0)] * 50 + [(1, 1)] * 20 + [(1, 0)] * 10 + [(2, 0)] * 29
     found = criteria_of(
-        agreement_of(pairs, [pair[0] for pair in pairs]), share_of(2, 90, 0.95), ALLOWED, 0.95
+        agreement_of(pairs, [pair[0] for pair in pairs]), (), share_of(2, 90, 0.95), ALLOWED, 0.95
     )
     assert [(c.name, c.threshold, c.at_least, c.measured.count) for c in found] == [
         ("agreement on the given inputs", 0.95, True, 70),
@@ -175,15 +172,15 @@ def test_what_is_compared_with_which_threshold():
         ("agreement in class 1", 0.9, True, 20),
         ("inputs that flip under slight natural changes", 0.1, False, 2),
     ], "class 2 has less than 30 inputs"
-    found = criteria_of(agreement_of([(0, 0)] * 29), None, ALLOWED, 0.95)
+    found = criteria_of(agreement_of([(0, 0)] * 29), (), None, ALLOWED, 0.95)
     assert [c.name for c in found] == ["agreement on the given inputs"]
-    found = criteria_of(agreement_of([(0, 0)] * 30), None, ALLOWED, 0.95)
+    found = criteria_of(agreement_of([(0, 0)] * 30), (), None, ALLOWED, 0.95)
     assert found[1].name == "agreement in class 0" and found[1].measured.share == 1
 
 
 def test_lost_accuracy_is_what_got_wrong_less_what_got_right():
     pairs = [(0, 1)] * 9 + [(1, 0)] * 4 + [(0, 0)] * 87
-    found = criteria_of(agreement_of(pairs, [0] * 100), None, ALLOWED, 0.9)[1].measured
+    found = criteria_of(agreement_of(pairs, [0] * 100), (), None, ALLOWED, 0.9)[1].measured
     worse, better = (share_of(count, 100, 0.95) for count in (9, 4))  # each with half the doubt
     assert (found.count, found.total) == (5, 100)
     assert (found.share, found.low, found.high) == pytest.approx(
@@ -193,7 +190,7 @@ def test_lost_accuracy_is_what_got_wrong_less_what_got_right():
 
 def test_of_no_inputs_no_accuracy_is_lost_and_nothing_is_known():
     agreement = agreement_of([], np.zeros(0, np.int64))
-    found = criteria_of(agreement, None, ALLOWED, 0.95)
+    found = criteria_of(agreement, (), None, ALLOWED, 0.95)
     assert [(c.measured.share, c.met) for c in found] == [(1.0, None), (0.0, None)]
     assert decide(found, None).word == "not enough inputs to say"
 
@@ -230,7 +227,7 @@ def test_reasons_say_the_share_its_interval_and_what_was_asked():
 def verdict_of(differing, total, repaired=None, flips=None):
     pairs = [(0, 1)] * differing + [(0, 0)] * (total - differing)
     found = agreement_of(pairs, [0] * total)
-    return decide(criteria_of(found, flips, ALLOWED, 0.95), repaired)
+    return decide(criteria_of(found, (), flips, ALLOWED, 0.95), repaired)
 
 
 @pytest.mark.parametrize(
@@ -253,6 +250,61 @@ def test_the_verdict_follows_the_ends_of_the_intervals(differing, total, word):
 def test_many_flips_under_slight_changes_are_no_ship():
     assert verdict_of(0, 1000, flips=share_of(300, 1000, 0.95)).word == "do not ship"
     assert verdict_of(0, 1000, flips=share_of(10, 1000, 0.95)).word == "ship"
+
+
+def test_an_output_that_became_constant_is_named_first_and_never_shipped():
+    f = np.random.default_rng(0).uniform(0, 1, (1000, 6)).astype(np.float32)
+    g = f.copy()
+    g[:, 4:] = 0  # beside numbers that are kept
+    symptoms = symptoms_of(f, g, {"boxes": (2, 2), "scores": (2,)})
+    assert [(s.kind, s.output) for s in symptoms] == [("constant", "scores")]
+    agreement = agreement_of([(0, 0)] * 1000)
+    told = [symptom.told for symptom in symptoms]
+    found = decide(criteria_of(agreement, symptoms, None, ALLOWED, 0.95), None, told)
+    assert found.word == "do not ship" and found.reasons[0] == told[0]
+
+
+RAMP = np.linspace(0, 1, 40, dtype=np.float32)[:, np.newaxis]
+
+
+@pytest.mark.parametrize(
+    ("g", "kinds"),
+    [
+        (RAMP, []),
+        (np.full_like(RAMP, 0.5), ["constant"]),
+        (np.where(RAMP < 0.1, np.nan, RAMP), ["no answer"]),
+        (np.full_like(RAMP, np.nan), ["no answer"]),
+        (np.minimum(RAMP, 0.6), ["saturated"]),
+        (np.minimum(RAMP, 0.999), []),
+        (np.maximum(RAMP, 0.3), ["saturated"]),
+    ],
+)
+def test_symptoms_of_an_output(g, kinds):
+    found = symptoms_of(RAMP, g.astype(np.float32), {"y": (1,)})
+    assert [symptom.kind for symptom in found] == kinds
+    assert [Symptom.from_json(symptom.to_json()) for symptom in found] == found
+
+
+def test_what_the_original_does_not_do_either_is_no_symptom():
+    same = np.zeros_like(RAMP)
+    assert symptoms_of(same, same, {"y": (1,)}) == []
+    assert symptoms_of(same * np.nan, same, {"y": (1,)}) == []
+    relu = np.maximum(RAMP - 0.5, 0)
+    assert symptoms_of(relu, relu * 1.01, {"y": (1,)}) == []
+
+
+def test_a_part_of_an_output_that_became_constant_is_named():
+    rng = np.random.default_rng(0)
+    boxes = rng.uniform(0, 64, (30, 4, 8)).astype(np.float32)
+    scores = rng.uniform(0, 0.9, (30, 2, 8)).astype(np.float32)
+    f = np.concatenate([boxes, scores], axis=1)
+    g = np.concatenate([boxes, scores * 0], axis=1)
+    (found,) = symptoms_of(f.reshape(30, -1), g.reshape(30, -1), {"head": (6, 8)})
+    assert found.kind == "constant" and "part 4, 5 of 6 along axis 1" in found.told
+    never = f.copy()
+    never[:, 5] *= 1e-3  # a class that the original never finds either
+    g = np.concatenate([f[:, :5], f[:, 5:] * 0], axis=1)
+    assert symptoms_of(never.reshape(30, -1), g.reshape(30, -1), {"head": (6, 8)}) == []
 
 
 def test_a_repair_counts_only_where_it_meets_all():

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from onnx import TensorProto, helper
 
+from asterism.asking.question import vet_overrides
+from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.messages.errors import UserError
-from asterism.vetting.command import VetRequest, vet_overrides
 from models.onnx_networks import constant, linear, save, streaming, value
 from places import ROOT
 

@@ -12,11 +12,12 @@ import pytest
 import yaml
 from digit_pairs import damage, make_lite_pair, make_pair
 
+from asterism.asking.question import vet_overrides
+from asterism.asking.request import VetRequest
 from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params, validate
 from asterism.core.running.stage import load_script
-from asterism.vetting.command import VetRequest, vet_overrides
 from asterism.vetting.looking import describe_inputs, describe_model
 from asterism.vetting.measurement import measure
 from asterism.vetting.repairing import repair

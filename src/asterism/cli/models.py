@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +23,7 @@ from asterism.cli.program import (
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
+from asterism.core.parameters.overrides import quoted
 
 if TYPE_CHECKING:
     from asterism.vetting.verdict import Word
@@ -142,13 +142,14 @@ def vet(
         }  # fmt: skip
         word = _repeat(check, {k: path for k, path in files.items() if path is not None}, as_json)
         sys.exit(EXIT_CODES[word] if exit_code else 0)
+    from asterism.asking.question import vet_overrides
+    from asterism.asking.request import VetRequest
     from asterism.pairs.demo import FOLDER, make_demo
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
     from asterism.vetting.certificate import read_certificate
-    from asterism.vetting.command import VetRequest, vet_overrides
     from asterism.vetting.params import CERTIFICATE
 
     if as_json and dry_run:
@@ -178,9 +179,9 @@ def vet(
         )
         overrides, said = vet_overrides(request, conf_of(place_of_project(Path.cwd())))
         enter_project(tell, overrides)
-        if (stay := [keep_whole(model) for model in models]) != models:
-            request = replace(request, original=stay[0], compressed=stay[1])
-            overrides, said = vet_overrides(request, Path("conf"))
+        for model in models:
+            named = quoted(str(keep_whole(model)))
+            overrides = [text.replace(quoted(str(model)), named) for text in overrides]
     for line in said:
         tell(line)
     run = Request(overrides=overrides, targets=["vet_page"], name=called, jobs=2)

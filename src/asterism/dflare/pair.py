@@ -46,7 +46,8 @@ class Answers:
     Attributes:
         f: outputs of the original, float32 ``(N, K)``.
         g: outputs of the compressed model, float32 ``(N, K)``.
-        failures: why a model has no answer, by the row of the input; such rows hold NaN.
+        failures: why an input has no answer, by its row: a model failed on it, or the original
+            gives numbers that are not finite. Rows of a model that failed hold NaN.
     """
 
     f: Outputs
@@ -69,7 +70,11 @@ class Question:
     def result(self) -> Answers:
         """Wait for both models."""
         (f, f_failures), (g, g_failures) = self.f.result(), self.g.result()
-        return Answers(f, g, g_failures | f_failures)
+        unknown = np.isnan(f).any(axis=1) | ~np.isfinite(f).any(axis=1)
+        lost = dict.fromkeys(
+            np.flatnonzero(unknown).tolist(), "the original gives no finite answer"
+        )
+        return Answers(f, g, lost | g_failures | f_failures)
 
 
 class Pair:
@@ -157,10 +162,7 @@ def _ask(model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
         right, right_failed = _ask(model, items[middle:])
         failed = left_failed | {row + middle: why for row, why in right_failed.items()}
         return np.concatenate([left, right]), failed
-    if np.isfinite(outputs).all():
-        return outputs, {}
-    rows = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
-    return outputs, {int(row): f"{model.name} gives NaN or infinite outputs" for row in rows}
+    return outputs, {}
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from asterism.asking.question import vet_overrides
+from asterism.asking.request import VetRequest
 from asterism.config import Params, compose
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.core.messages.errors import concerning
@@ -30,7 +32,6 @@ from asterism.pairs.entry import InputRecipe, ModelRecipe, PackagedFile, RealPai
 from asterism.pairs.inputs import INPUT_MAKERS, MadeInputs
 from asterism.pairs.making import MAKERS, Material
 from asterism.pairs.wheels import packaged_file
-from asterism.vetting.command import VetRequest, vet_overrides
 from asterism.vetting.params import VetParams
 
 #: Libraries that decide what the made files are.

@@ -101,6 +101,8 @@ def _body(
         commands=params.commands(),
         confidence=params.confidence,
         agreement=agreement,
+        original=names[0],
+        compressed=names[1],
         accuracies=list(zip(names, agreement["accuracy"], strict=False)),
         cells=_cells,
         interval=_interval,

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.records import record_from
+from asterism.dflare.comparisons import ChosenComparison, Figure, finite, lost
+from asterism.dflare.comparisons.labels import TopLabel
 from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
 
 Rows = NDArray[np.float32]
+Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How two models agree on the same inputs.
+    """How two models agree on the same inputs. Every figure counts all inputs.
 
     Attributes:
-        differ: share of inputs on which they deviate.
-        failed: inputs on which a model gave no finite answer; they are in no other figure.
+        differ: share of inputs on which they deviate. An answer that is not finite where the
+            original's is deviates.
+        lost: inputs on which the compressed model alone gave no finite answer.
+        failed: inputs on which the original gave none, so that nothing is compared.
         accuracy: of the original and of the compressed model; empty without labels.
         directions: counts of deviations by what became of them: ``right to wrong``, ``wrong to
             right``, ``wrong to other wrong``; empty without labels.
         classes: share of deviations by class: the label, without labels the original's answer;
-            empty where outputs are no scores of classes.
+            empty where outputs are no classes.
         divergence: quantiles of the Kullback–Leibler divergence, in nats; empty likewise.
         margin_lost: quantiles of how much of the original's margin the compressed model lost.
-        distance: quantiles of the comparison's distance.
+        distance: quantiles of the comparison's distance, of the inputs that both answer.
+        figures: what else the comparison tells, see :class:`~asterism.dflare.comparisons.Figure`.
     """
 
     differ: Share
+    lost: int
     failed: int
     accuracy: tuple[Share, ...]
     directions: dict[str, int]
@@ -39,6 +46,7 @@ class Agreement:
     divergence: dict[str, float]
     margin_lost: dict[str, float]
     distance: dict[str, float]
+    figures: tuple[Figure, ...]
 
     @property
     def worst_class(self) -> tuple[int, Share] | None:
@@ -51,6 +59,7 @@ class Agreement:
         """A JSON value."""
         return {
             "differ": self.differ.to_json(),
+            "lost": self.lost,
             "failed": self.failed,
             "accuracy": [share.to_json() for share in self.accuracy],
             "directions": self.directions,
@@ -58,6 +67,7 @@ class Agreement:
             "divergence": self.divergence,
             "margin_lost": self.margin_lost,
             "distance": self.distance,
+            "figures": [asdict(figure) for figure in self.figures],
         }
 
     @staticmethod
@@ -73,10 +83,8 @@ class Agreement:
 def measure_agreement(
     f: Rows,
     g: Rows,
-    deviates: NDArray[np.bool_],
-    distance: NDArray[np.float32],
+    comparison: ChosenComparison,
     labels: NDArray[np.int64] | None,
-    scores: bool,
     confidence: float,
 ) -> Agreement:
     """Compare two models' answers to the same inputs.
@@ -84,34 +92,66 @@ def measure_agreement(
     Args:
         f: answers of the original, ``(N, K)``.
         g: answers of the compressed model.
-        deviates: on which inputs they deviate.
-        distance: how far apart they are.
+        comparison: says on which inputs they deviate, and how far apart they are.
         labels: the right classes; None where unknown.
-        scores: whether a row holds one probability for each class.
         confidence: of the intervals.
     """
-    answered = np.isfinite(f).all(axis=1) & np.isfinite(g).all(axis=1)
-    f, g, deviates, distance = f[answered], g[answered], deviates[answered], distance[answered]
-    right = None if labels is None or not scores else labels[answered]
-    ours, theirs = f.argmax(axis=1), g.argmax(axis=1)
-    by_class = ours if right is None else right
+    deviates, unknown, none = comparison.deviates(f, g), unanswered(f), lost(f, g)
+    both = ~unknown & ~none
+    distance = np.asarray(comparison.distance(f, g)[both], np.float64)
+    ours, theirs = (comparison.classes(rows) for rows in finite(f, g))
+    apart = _apart(comparison, f[both], g[both])
+    accuracy: tuple[Share, ...] = ()
+    directions: dict[str, int] = {}
+    classes: dict[int, Share] = {}
+    if ours is not None and theirs is not None:
+        theirs = np.where(none, -1, theirs)  # no class
+        classes = _by_class(deviates, ours if labels is None else labels, confidence)
+        if labels is not None:
+            accuracy = _accuracies(ours, theirs, labels, unknown, confidence)
+            directions = _directions(ours, theirs, labels)
     return Agreement(
         differ=share_of(int(deviates.sum()), len(f), confidence),
-        failed=int((~answered).sum()),
-        accuracy=()
-        if right is None
-        else tuple(share_of(int((a == right).sum()), len(f), confidence) for a in (ours, theirs)),
-        directions={} if right is None else _directions(ours, theirs, right),
-        classes=_by_class(deviates, by_class, confidence) if scores else {},
-        divergence=quantiles(divergence(f, g)) if scores else {},
-        margin_lost=quantiles(margins(f, ours) - margins(g, ours)) if scores else {},
-        distance=quantiles(np.asarray(distance, np.float64)),
+        lost=int(none.sum()),
+        failed=int(unknown.sum()),
+        accuracy=accuracy,
+        directions=directions,
+        classes=classes,
+        divergence=apart[0],
+        margin_lost=apart[1],
+        distance=quantiles(distance),
+        figures=comparison.figures(f[both], g[both]) if both.any() else (),
     )
 
 
-def _directions(
-    ours: NDArray[np.int64], theirs: NDArray[np.int64], right: NDArray[np.int64]
-) -> dict[str, int]:
+def unanswered(f: Rows) -> NDArray[np.bool_]:
+    """Inputs to which the original gives no finite answer, bool ``(N,)``."""
+    none: NDArray[np.bool_] = np.asarray(np.isnan(f).any(axis=1))
+    return none | ~np.isfinite(f).any(axis=1)
+
+
+def _accuracies(
+    ours: Labels, theirs: Labels, right: Labels, unknown: NDArray[np.bool_], confidence: float
+) -> tuple[Share, ...]:
+    """Accuracy of both models; what has no answer is wrong."""
+    known = np.where(unknown, -1, ours)
+    return tuple(
+        share_of(int((told == right).sum()), len(right), confidence) for told in (known, theirs)
+    )
+
+
+def _apart(
+    comparison: ChosenComparison, f: Rows, g: Rows
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Quantiles of divergence and lost margin; empty where a row holds no scores of classes."""
+    if not isinstance(comparison, TopLabel) or f.shape[1] < 2:
+        return {}, {}
+    p, q = comparison.chances(f, g)
+    own = comparison.classes(p)
+    return quantiles(divergence(p, q)), quantiles(margins(p, own) - margins(q, own))
+
+
+def _directions(ours: Labels, theirs: Labels, right: Labels) -> dict[str, int]:
     was, stays, other = ours == right, theirs == right, ours != theirs
     return {
         "right to wrong": int((was & ~stays).sum()),
@@ -120,9 +160,7 @@ def _directions(
     }
 
 
-def _by_class(
-    deviates: NDArray[np.bool_], classes: NDArray[np.int64], confidence: float
-) -> dict[int, Share]:
+def _by_class(deviates: NDArray[np.bool_], classes: Labels, confidence: float) -> dict[int, Share]:
     labels, places, counts = np.unique(classes, return_inverse=True, return_counts=True)
     deviating = np.bincount(places[deviates], minlength=len(labels))
     return {

@@ -19,6 +19,7 @@ from asterism.core.settings.yaml_files import parse_yaml
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share
+from asterism.vetting.symptoms import Symptom
 from asterism.vetting.verdict import Criterion, Verdict, criteria_of, decide
 
 #: Libraries whose versions a certificate holds.
@@ -108,11 +109,12 @@ def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
         slight = [f for f in measured["flips"] if f["strength"] == params.changes.slight]
         flips = record_from(Share, slight[0]["share"]) if slight else None
         agreement = Agreement.from_json(measured["agreement"])
-        criteria = criteria_of(agreement, flips, params.thresholds, params.confidence)
+        symptoms = [Symptom.from_json(value) for value in measured["symptoms"]]
+        criteria = criteria_of(agreement, symptoms, flips, params.thresholds, params.confidence)
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"]:
             repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
-        return decide(criteria, repaired)
+        return decide(criteria, repaired, [symptom.told for symptom in symptoms])
 
 
 def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:

@@ -28,12 +28,14 @@ class Flips:
         bound: the limit that changes were kept within, as ``linf 8``; empty for none.
         share: inputs on which the models deviate after at least one of the changes, of those on
             which they agree unchanged.
+        failed: of these, inputs on which a model failed after a change.
         by_change: the same for each mutator alone.
     """
 
     strength: str
     bound: str
     share: Share
+    failed: int
     by_change: dict[str, Share]
 
     def to_json(self) -> dict[str, Any]:
@@ -42,6 +44,7 @@ class Flips:
             "strength": self.strength,
             "bound": self.bound,
             "share": self.share.to_json(),
+            "failed": self.failed,
             "by_change": {name: share.to_json() for name, share in self.by_change.items()},
         }
 
@@ -88,14 +91,16 @@ def _flips(
     for number, name in enumerate(domain.operators):
         changed = _changed(domain, number, items, rows, bound, (seed, "vet", strength, name))
         answers = vetted.pair.ask(changed)
-        lost = np.isin(np.arange(len(rows)), list(answers.failures))
-        deviates = vetted.comparison.deviates(answers.f, answers.g) & ~lost
-        by_change[name] = share_of(int(deviates.sum()), int((~lost).sum()), confidence)
+        deviates = vetted.comparison.deviates(answers.f, answers.g)
+        by_change[name] = share_of(int(deviates.sum()), len(rows), confidence)
         flipped |= deviates
-        failed |= lost
-    share = share_of(int(flipped.sum()), int((flipped | ~failed).sum()), confidence)
+        failed[list(answers.failures)] = True
     return Flips(
-        strength, "" if bound is None else f"{bound.measure} {bound.limit:g}", share, by_change
+        strength,
+        "" if bound is None else f"{bound.measure} {bound.limit:g}",
+        share_of(int(flipped.sum()), len(rows), confidence),
+        int(failed.sum()),
+        by_change,
     )
 
 

@@ -17,6 +17,7 @@ from asterism.vetting.opening import Vetted, beside
 from asterism.vetting.params import VetParams
 from asterism.vetting.searching import search_rows
 from asterism.vetting.statistics import Share, share_of
+from asterism.vetting.symptoms import symptoms_of
 from asterism.vetting.verdict import criteria_of
 
 
@@ -47,22 +48,23 @@ def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> d
     deviating = vetted.inputs.items[unseen[formerly[unseen]]]
     held_out = np.concatenate([deviating, np.stack(found)]) if found else deviating
     with beside(vetted, path) as repaired:
-        now, own = repaired.deviates, (repaired.answers.f[unseen], repaired.answers.g[unseen])
+        own = repaired.answers.f[unseen], repaired.answers.g[unseen]
         answers = repaired.pair.ask(held_out)
         still = repaired.comparison.deviates(answers.f, answers.g)
         agreement = measure_agreement(
             *own,
-            now[unseen],
-            repaired.comparison.distance(*own),
+            repaired.comparison,
             None if vetted.inputs.labels is None else vetted.inputs.labels[unseen],
-            vetted.scores,
             confidence,
         )
-        agreed = unseen[(~now & repaired.answered)[unseen]]
+        agreed = np.intersect1d(unseen, repaired.agreed)
+        broken = symptoms_of(*own, repaired.shapes)
         flips = measure_flips(_without_bounds(repaired), agreed, seed)
         after = search_rows(repaired, unseen, again)
     slight = [flip.share for flip in flips if flip.strength == params.changes.slight]
-    criteria = criteria_of(agreement, next(iter(slight), None), params.thresholds, confidence)
+    criteria = criteria_of(
+        agreement, broken, next(iter(slight), None), params.thresholds, confidence
+    )
     differed = int(formerly[unseen].sum())
     return {
         "gone_held_out": share_of(int((~still).sum()), len(still), confidence).to_json(),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import VetParams
+from asterism.vetting.symptoms import symptoms_of
 
 
 def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
@@ -24,25 +23,18 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
             ``(N,)``; ``labels`` where there are some) and ``inputs.json`` (names, notes).
 
     Returns:
-        Agreement and flips, as JSON.
+        Symptoms, agreement and flips, as JSON.
 
     Raises:
         UserError: see :func:`~asterism.vetting.opening.open_vetted`.
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
         inputs, answers = vetted.inputs, vetted.answers
-        distance = vetted.comparison.distance(answers.f, answers.g)
         agreement = measure_agreement(
-            answers.f,
-            answers.g,
-            vetted.deviates,
-            distance,
-            inputs.labels,
-            vetted.scores,
-            params.confidence,
+            answers.f, answers.g, vetted.comparison, inputs.labels, params.confidence
         )
-        agreed = np.flatnonzero(vetted.answered & ~vetted.deviates)
-        flips = measure_flips(vetted, agreed, seed)
+        symptoms = symptoms_of(answers.f, answers.g, vetted.shapes)
+        flips = measure_flips(vetted, vetted.agreed, seed)
         arrays = {"f": answers.f, "g": answers.g, "deviates": vetted.deviates}
         if inputs.labels is not None:
             arrays["labels"] = inputs.labels
@@ -51,10 +43,14 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
             "kind": inputs.kind,
             "items": len(inputs.items),
             "item_shape": list(inputs.items.shape[1:]),
-            "output_shape": list(vetted.shape),
+            "outputs": {name: list(shape) for name, shape in vetted.shapes.items()},
             "names": list(inputs.names),
             "classes": list(inputs.classes),
             "notes": {name: list(notes) for name, notes in vetted.notes.items()},
         }
         write_json(temporary / "inputs.json", facts)
-    return {"agreement": agreement.to_json(), "flips": [flip.to_json() for flip in flips]}
+    return {
+        "symptoms": [symptom.to_json() for symptom in symptoms],
+        "agreement": agreement.to_json(),
+        "flips": [flip.to_json() for flip in flips],
+    }

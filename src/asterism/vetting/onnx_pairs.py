@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
-from asterism.dflare.comparisons.embeddings import Embedding
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
 from asterism.localisation.running import Feed as InputsOfCall
 from asterism.localisation.running import FilledRun, Run, Stream
@@ -24,7 +23,7 @@ from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
-from asterism.vetting.opening import Vetted, beside
+from asterism.vetting.opening import Vetted, beside, shape_of
 
 #: Items that a candidate graph runs on at a time: all tensors of a call are held together.
 _BATCH = 8
@@ -74,11 +73,8 @@ class OnnxPair:
         all given items are not known, and the better it is, the nearer they are to these.
         """
         vetted, params = self.vetted, self.vetted.params
-        comparison = vetted.comparison
-        if isinstance(comparison, Embedding):
-            comparison = build_comparison(params.comparison, vetted.shape)
-            assert isinstance(comparison, Embedding)
-            comparison.know(vetted.answers.f, vetted.answers.f)
+        comparison = build_comparison(params.comparison, shape_of(vetted.shapes))
+        comparison.know(vetted.answers.f, vetted.answers.f)
         outputs = ComparedOutputs(self.signature, params.feeding.outputs, params.original)
 
         def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:

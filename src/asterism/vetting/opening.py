@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,17 +19,14 @@ from asterism.core.randomness.random_streams import stream
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import GivenInputs, read_inputs
 from asterism.dflare.comparisons import ChosenComparison, build_comparison
-from asterism.dflare.comparisons.embeddings import Embedding
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import ChosenDomain, build_domain
 from asterism.dflare.pair import Answers, Pair
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.vetting.agreement import unanswered
 from asterism.vetting.params import Operators, VetParams
-
-#: Comparisons whose rows hold one probability for each class.
-_SCORES = ("top_label",)
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Vetted:
         pair: both models.
         comparison: when they deviate.
         notes: what was settled without being told, by the file's name or ``inputs``.
-        shape: of the compared output of one item.
+        shapes: of each compared output of one item, by its name.
         answers: what both models say about the given inputs.
     """
 
@@ -52,25 +50,20 @@ class Vetted:
     pair: Pair
     comparison: ChosenComparison
     notes: dict[str, tuple[str, ...]]
-    shape: tuple[int, ...]
+    shapes: dict[str, tuple[int, ...]]
     answers: Answers
-
-    @property
-    def scores(self) -> bool:
-        """Whether a row of outputs holds one probability for each class."""
-        return self.params.comparison.kind in _SCORES
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
         """On which of the given inputs the models deviate, bool ``(N,)``."""
         return self.comparison.deviates(self.answers.f, self.answers.g)
 
-    @cached_property
-    def answered(self) -> NDArray[np.bool_]:
-        """For which of the given inputs both models gave finite numbers, bool ``(N,)``."""
-        f, g = self.answers.f, self.answers.g
-        finite: NDArray[np.bool_] = np.isfinite(np.concatenate([f, g], axis=1)).all(axis=1)
-        return finite
+    @property
+    def agreed(self) -> NDArray[np.int64]:
+        """Rows of the given inputs that both models answer alike, ascending, int64."""
+        answered = ~unanswered(self.answers.f)
+        answered[list(self.answers.failures)] = False
+        return np.flatnonzero(answered & ~self.deviates)
 
     def domain(self, operators: Operators) -> ChosenDomain:
         """The kind of inputs with these mutators, ready for the given inputs."""
@@ -119,15 +112,26 @@ def _paired(
             f"{f.name} answers {f.shapes}, but {g.name} {g.shapes}: set feeding.outputs to "
             "outputs that both have"
         )
-    shape = next(iter(f.shapes.values())) if len(f.shapes) == 1 else (f.classes,)
+    shape = shape_of(f.shapes)
     comparison = build_comparison(params.comparison, shape)
+    if len(f.shapes) > 1 and not comparison.several:
+        raise UserError(
+            f"comparison {params.comparison.kind} compares one output, and there are "
+            f"{', '.join(f.shapes)}: choose one by feeding.outputs, or the comparison together"
+        )
     _require_labels(inputs, comparison, f.classes)
     pair = Pair(f, g)
     answers = pair.ask(inputs.items)
-    if isinstance(comparison, Embedding):
-        comparison.know(answers.f, answers.g)
+    comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return Vetted(params, inputs, f, pair, comparison, notes, shape, answers)
+    return Vetted(params, inputs, f, pair, comparison, notes, f.shapes, answers)
+
+
+def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of what a row holds: of the only output, or the numbers of several in all."""
+    if len(shapes) == 1:
+        return next(iter(shapes.values()))
+    return (sum(map(math.prod, shapes.values())),)
 
 
 def _require_labels(inputs: GivenInputs, comparison: ChosenComparison, classes: int) -> None:
@@ -159,6 +163,7 @@ def read_given(params: VetParams, signature: Signature) -> GivenInputs:
         rate=options.get("rate"),
         length=params.length,
         pad=params.feeding.pad,
+        fit=params.fit,
     )
     labels = params.label_file
     return read_inputs(

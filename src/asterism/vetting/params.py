@@ -66,6 +66,15 @@ class VetRepair(ParameterSection):
     gone: float = Field(gt=0, le=1, description="share of deviations that a repair takes away")
 
 
+class TriedPreprocessing(ParameterSection):
+    """What the original did under one preprocessing of pictures."""
+
+    name: str = Field(description="a file of conf/preprocessing")
+    channels: Literal["rgb", "bgr"] = Field(description="the order of colours")
+    accuracy: float | None = Field(description="share of inputs that it got right; null: no labels")
+    confidence: float | None = Field(description="mean probability of its answer; null: none")
+
+
 class VetParams(ParameterSection):
     """A pair of models, inputs for it, and what is asked."""
 
@@ -79,10 +88,21 @@ class VetParams(ParameterSection):
         le=2**31 - 1,
         description="numbers of an input, where the model leaves it free; null: the longest",
     )
+    fit: Literal["auto", "crop", "pad", "squeeze"] = Field(
+        description="of images of another aspect than the model's; auto: crop, where the model's "
+        "are long pad"
+    )
     limit: int | None = Field(ge=2, description="inputs to take, drawn at random; null: all")
     domain: DomainParams = Field(description="what the inputs are")
     comparison: ComparisonParams = Field(description="how outputs are compared")
     feeding: FeedingParams = Field(description="what the models get beside an input")
+    asked: list[str] = Field(
+        description="what the command line said beside the files, so that it can be said again"
+    )
+    settled: list[str] = Field(description="what was settled by looking at the files, with reasons")
+    tried: list[TriedPreprocessing] = Field(
+        description="preprocessings that were tried on the original"
+    )
     confidence: float = Field(gt=0.5, lt=1, description="of all intervals")
     changes: VetChanges = Field(description="natural changes")
     search: VetSearch = Field(description="the search for triggering inputs")
@@ -122,8 +142,7 @@ class VetParams(ParameterSection):
         """The commands that repeat everything: the numbers alone, and the page."""
         files = ["asterism", "vet", self.original, self.compressed, "--inputs", self.inputs]
         files += ["--labels", self.labels] if self.label_file else []
-        kinds = ["--kind", self.domain.kind, "--comparison", self.comparison.kind]
-        return [shlex.join([*files, *rest]) for rest in (["--check", CERTIFICATE], kinds)]
+        return [shlex.join([*files, *rest]) for rest in (["--check", CERTIFICATE], self.asked)]
 
     @property
     def label_file(self) -> str | None:

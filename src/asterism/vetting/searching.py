@@ -124,4 +124,4 @@ def _sureness(
         return distance, distance
     labels = vetted.inputs.labels
     expected = comparison.answers(f) if labels is None else labels[numbers][:, np.newaxis]
-    return comparison.sureness(f, g, expected)
+    return comparison.sureness(*vetted.comparison.chances(f, g), expected)

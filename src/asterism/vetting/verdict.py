@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from asterism.core.files.records import record_from
 from asterism.core.parameters.params import ParameterSection
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.statistics import Share, share_of
+from asterism.vetting.symptoms import Symptom
 
 Word = Literal["ship", "ship with the repair", "do not ship", "not enough inputs to say"]
 
@@ -104,17 +106,26 @@ _FEWEST = 30
 
 
 def criteria_of(
-    agreement: Agreement, flips: Share | None, thresholds: Thresholds, confidence: float
+    agreement: Agreement,
+    symptoms: Sequence[Symptom],
+    flips: Share | None,
+    thresholds: Thresholds,
+    confidence: float,
 ) -> tuple[Criterion, ...]:
     """All thresholds beside what was measured.
 
     Args:
         agreement: on the given inputs.
+        symptoms: of outputs that are broken whatever they mean.
         flips: under slight natural changes; None where none were tried.
         thresholds: what has to be kept.
         confidence: of the interval of the accuracy that was lost.
     """
-    found = [
+    found = []
+    if broken := {symptom.output for symptom in symptoms if symptom.kind == "constant"}:
+        share = Share(len(broken), len(broken), 1.0, 1.0, 1.0)
+        found.append(_at_most("outputs that became constant", share, 0.0))
+    found += [
         _at_least("agreement on the given inputs", agreement.differ.rest, thresholds.agreement)
     ]
     if agreement.accuracy:
@@ -129,23 +140,28 @@ def criteria_of(
     return tuple(found)
 
 
-def decide(criteria: tuple[Criterion, ...], repaired: tuple[Criterion, ...] | None) -> Verdict:
+def decide(
+    criteria: tuple[Criterion, ...],
+    repaired: tuple[Criterion, ...] | None,
+    symptoms: Sequence[str] = (),
+) -> Verdict:
     """The verdict.
 
     Args:
         criteria: of the compressed model as it is.
         repaired: of the repaired file on inputs that the repair has not seen; None where there is
             none, or where it agrees with the original on fewer of these inputs than before.
+        symptoms: sentences about broken outputs, which come before all shares.
     """
     failed = [c for c in criteria if c.met is False]
     unknown = [c for c in criteria if c.met is None]
     if not failed and not unknown:
-        return Verdict("ship", tuple(map(_sentence, criteria)), criteria)
+        return Verdict("ship", (*symptoms, *map(_sentence, criteria)), criteria)
     if repaired is not None and all(c.met for c in repaired):
-        reasons = (*map(_sentence, failed or unknown), *map(_of_the_repair, repaired))
+        reasons = (*symptoms, *map(_sentence, failed or unknown), *map(_of_the_repair, repaired))
         return Verdict("ship with the repair", reasons, criteria)
     lacking = [_of_the_repair(c) for c in repaired or () if not c.met]
-    reasons = (*map(_sentence, [*failed, *unknown]), *lacking)
+    reasons = (*symptoms, *map(_sentence, [*failed, *unknown]), *lacking)
     return Verdict("do not ship" if failed else "not enough inputs to say", reasons, criteria)
 
 

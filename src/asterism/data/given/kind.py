@@ -26,12 +26,14 @@ class Shaping:
         rate: samples a second; None for what the files have.
         length: numbers of one item, where the model leaves them free; None for the longest item's.
         pad: what fills an item up.
+        fit: of images of another aspect: ``crop``, ``pad``, ``squeeze``, or ``auto``.
     """
 
     sizes: Sizes = ()
     rate: int | None = None
     length: int | None = None
     pad: int = 0
+    fit: str = "auto"
 
 
 class InputKind(ABC):

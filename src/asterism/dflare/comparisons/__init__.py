@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,45 @@ from asterism.dflare.params import ComparisonParams
 
 Outputs = NDArray[np.float32]
 Floats = NDArray[np.float32]
+
+
+#: The distance of an answer that one model alone has lost; float32 keeps some room above it.
+LOST = np.float32(1e30)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A further number about how two models' outputs compare.
+
+    Attributes:
+        name: what it is.
+        value: the number.
+        share: whether it is a share, to be shown in percent.
+    """
+
+    name: str
+    value: float
+    share: bool = False
+
+
+def lost(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+    """Rows in which g is NaN or infinite in a place where f is finite, bool ``(N,)``."""
+    places: NDArray[np.bool_] = ~np.isfinite(g) & np.isfinite(f)
+    rows: NDArray[np.bool_] = np.asarray(places.any(axis=1))
+    return rows
+
+
+def finite(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
+    """Outputs in which what is not finite is a large number.
+
+    In a place where f has no answer, the two do not differ. A place where g alone has none gets
+    a large number as well; :func:`lost` tells of it.
+    """
+    known, answered = np.isfinite(f), np.isfinite(g)
+    if known.all() and answered.all():
+        return f, g
+    filled = np.where(known, f, np.where(f == np.inf, LOST, -LOST)).astype(np.float32)
+    return filled, np.where(known & answered, g, np.where(known, -LOST, filled)).astype(np.float32)
 
 
 class Comparison(Protocol):
@@ -79,21 +119,53 @@ class ChosenComparison(ABC):
     #: The options that this comparison takes.
     Options: ClassVar[type[ParameterSection]] = NoOptions
 
+    #: Whether rows may hold several outputs.
+    several: ClassVar[bool] = False
+
     def __init__(self, options: Any, shape: tuple[int, ...]) -> None:
         self.options = options
         self.shape = shape
 
-    @abstractmethod
     def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`."""
+        """See :meth:`Comparison.deviates`; an answer that only g lost is a deviation."""
+        found: NDArray[np.bool_] = self.differs(*finite(f, g)) | lost(f, g)
+        return found
 
-    @abstractmethod
     def distance(self, f: Outputs, g: Outputs) -> Floats:
-        """See :meth:`Comparison.distance`."""
+        """See :meth:`Comparison.distance`; an answer that only g lost is :data:`LOST` away."""
+        apart: Floats = np.where(lost(f, g), LOST, self.apart(*finite(f, g)))
+        return apart
 
-    @abstractmethod
     def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """See :meth:`Comparison.uncertainty`."""
+        return self.undecided(*finite(f, g), k)
+
+    @abstractmethod
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """:meth:`Comparison.deviates` of finite outputs."""
+
+    @abstractmethod
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
+        """:meth:`Comparison.distance` of finite outputs."""
+
+    @abstractmethod
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+        """:meth:`Comparison.uncertainty` of finite outputs."""
+
+    def know(self, f: Outputs, g: Outputs) -> None:  # noqa: B027 (most need to know nothing)
+        """Take in both models' outputs ``(M, K)`` on all given inputs, where they matter."""
+
+    def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
+        """The one class that each row answers, int64 ``(N,)``; None where rows hold no such."""
+        return None
+
+    def chances(self, f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
+        """Finite outputs, whose scores of classes are probabilities."""
+        return finite(f, g)
+
+    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+        """What else a reader of a report wants to know about finite outputs."""
+        return ()
 
     def unfolded(self, outputs: Outputs) -> NDArray[np.float32]:
         """The rows ``(N, K)`` in their shape, ``(N, *shape)``."""
@@ -143,7 +215,7 @@ def frames_of(kind: str, shape: tuple[int, ...]) -> tuple[int, int]:
     return trimmed[0], trimmed[1]
 
 
-def undecided(f: NDArray[np.float32], g: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+def indecision(f: NDArray[np.float32], g: NDArray[np.float32], k: int) -> NDArray[np.float32]:
     """How close the k largest of several scores are, of the model that is less decided.
 
     DiffChaser's k-uncertainty (Xie et al., IJCAI 2019): one minus the difference of the largest

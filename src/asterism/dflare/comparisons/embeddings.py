@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, Floats, Outputs
+from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, Floats, Outputs, finite
 
 _SMALL = 1e-30
 
@@ -15,9 +15,12 @@ _SMALL = 1e-30
 class EmbeddingOptions(ParameterSection):
     """When two embeddings differ."""
 
-    tolerance: float = Field(ge=0, le=2, description="cosine distance that is no deviation")
+    tolerance: float = Field(
+        default=0.02, ge=0, le=2, description="cosine distance that is no deviation"
+    )
     nearest: bool = Field(
-        description="also a deviation: another of the given items is nearest, by cosine"
+        default=True,
+        description="also a deviation: another of the given items is nearest, by cosine",
     )
 
 
@@ -43,26 +46,27 @@ class Embedding(ChosenComparison):
             f: embeddings by the original, ``(M, K)``.
             g: embeddings of the same items by the compressed model, ``(M, K)``.
         """
+        f, g = finite(f, g)
         self._known = _unit(f), _unit(g)
 
-    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`; each model looks among its own embeddings."""
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`; each model looks among its own embeddings."""
         far: NDArray[np.bool_] = self._cosine(f, g) > self.options.tolerance
         if self.options.nearest and self._known is not None:
             far |= _nearest(f, self._known[0]) != _nearest(g, self._known[1])
         return far
 
-    def distance(self, f: Outputs, g: Outputs) -> Floats:
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
         """The cosine distance, from 0 to 2."""
         return self._cosine(f, g).astype(np.float32)
 
-    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How close the k nearest items are, of the model that is less decided.
 
         Without items to be near to it is the distance.
         """
         if self._known is None:
-            return self.distance(f, g)
+            return self.apart(f, g)
         closeness = []
         for outputs, known in zip((f, g), self._known, strict=True):
             near = np.sort(_similarities(outputs, known), axis=1)

@@ -13,7 +13,7 @@ from asterism.dflare.comparisons import (
     Floats,
     Outputs,
     frames_of,
-    undecided,
+    indecision,
 )
 
 
@@ -21,9 +21,10 @@ class FrameScoresOptions(ParameterSection):
     """When frames differ, and how many may."""
 
     threshold: float | None = Field(
-        description="score from which something is there in a frame; null: the largest score wins"
+        default=0.5,
+        description="score from which something is there in a frame; null: the largest score wins",
     )
-    share: float = Field(ge=0, lt=1, description="share of the frames that may differ")
+    share: float = Field(default=0.0, ge=0, lt=1, description="share of the frames that may differ")
 
 
 @COMPARISONS.register("frame_scores")
@@ -40,23 +41,23 @@ class FrameScores(ChosenComparison):
     def __init__(self, options: FrameScoresOptions, shape: tuple[int, ...]) -> None:
         super().__init__(options, frames_of("frame_scores", shape))
 
-    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`."""
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`."""
         different = (self._answers(f) != self._answers(g)).any(axis=2)
         share: NDArray[np.bool_] = different.sum(axis=1) > self.options.share * self.shape[0]
         return share
 
-    def distance(self, f: Outputs, g: Outputs) -> Floats:
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
         """The mean over frames of the largest difference of a score."""
         largest = np.abs(self.unfolded(f) - self.unfolded(g)).max(axis=2)
         mean: Floats = largest.mean(axis=1, dtype=np.float32)
         return mean
 
-    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """The mean over frames of how undecided one is, by the threshold or between k scores."""
         one, other = self.unfolded(f), self.unfolded(g)
         if self.options.threshold is None:
-            frames = undecided(one, other, k)
+            frames = indecision(one, other, k)
         else:
             threshold = np.float32(self.options.threshold)
             gaps = [np.abs(scores - threshold).min(axis=2) for scores in (one, other)]

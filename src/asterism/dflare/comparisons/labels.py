@@ -11,9 +11,35 @@ from pydantic import Field
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, Floats, Outputs, undecided
+from asterism.dflare.comparisons import (
+    COMPARISONS,
+    ChosenComparison,
+    Floats,
+    Outputs,
+    finite,
+    indecision,
+)
+from asterism.models.keras_models.probabilities import softmax
 
 _NO_OPTIONS = NoOptions()
+
+#: How far the sum of a row of probabilities may be from 1: 8-bit outputs are rounded.
+_ROUNDED = 0.5
+
+
+def probabilities(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
+    """Rows of scores as rows of probabilities: where f's row holds logits, the softmax of both.
+
+    Args:
+        f: scores of the original, ``(N, K)``.
+        g: those of the compressed model.
+    """
+    inside = (f >= 0).all(axis=1) & (f <= 1 + _ROUNDED).all(axis=1)
+    given = inside & (np.abs(f.sum(axis=1) - 1) <= _ROUNDED)
+    if given.all():
+        return f, g
+    rows = given[:, np.newaxis]
+    return np.where(rows, f, softmax(f)), np.where(rows, g, softmax(g))
 
 
 @COMPARISONS.register("top_label")
@@ -28,24 +54,33 @@ class TopLabel(ChosenComparison):
     def __init__(self, options: NoOptions = _NO_OPTIONS, shape: tuple[int, ...] = ()) -> None:
         super().__init__(options, shape)
 
-    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`."""
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`."""
         different: NDArray[np.bool_] = f.argmax(axis=1) != g.argmax(axis=1)
         return different
 
-    def distance(self, f: Outputs, g: Outputs) -> Floats:
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
         """The difference of the two top-1 probabilities: Dflare's D."""
         difference: Floats = np.abs(f.max(axis=1) - g.max(axis=1))
         return difference
 
-    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """DiffChaser's k-uncertainty: how close the k largest probabilities are."""
-        return undecided(f, g, k)
+        return indecision(f, g, k)
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
         """The label, int64 ``(N, 1)``; see :meth:`Certain.answers`."""
         labels: NDArray[np.int64] = outputs.argmax(axis=1, keepdims=True)
         return labels
+
+    def classes(self, outputs: Outputs) -> NDArray[np.int64]:
+        """See :meth:`.ChosenComparison.classes`."""
+        labels: NDArray[np.int64] = outputs.argmax(axis=1)
+        return labels
+
+    def chances(self, f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
+        """Of logits the softmax; see :meth:`.ChosenComparison.chances`."""
+        return probabilities(*finite(f, g))
 
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]
@@ -60,7 +95,9 @@ class MultiLabelOptions(ParameterSection):
     """When a label is there."""
 
     thresholds: list[float] = Field(
-        min_length=1, description="score from which each label is there, or one for all"
+        default=[0.5],
+        min_length=1,
+        description="score from which each label is there, or one for all",
     )
 
 
@@ -84,17 +121,17 @@ class MultiLabel(ChosenComparison):
             )
         self._thresholds = np.array(options.thresholds, np.float32)
 
-    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`."""
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`."""
         different: NDArray[np.bool_] = (self.answers(f) != self.answers(g)).any(axis=1)
         return different
 
-    def distance(self, f: Outputs, g: Outputs) -> Floats:
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
         """The largest difference of a label's two probabilities."""
         largest: Floats = np.abs(f - g).max(axis=1)
         return largest
 
-    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How close a label is to its threshold: the (k - 1)-th closest of the less decided model.
 
         With k = 2, which is between a label and its absence, it is the closest.
@@ -109,6 +146,10 @@ class MultiLabel(ChosenComparison):
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
         """1 for each label that is there, int64 ``(N, K)``; see :meth:`Certain.answers`."""
         return (outputs >= self._thresholds).astype(np.int64)
+
+    def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
+        """Of one label alone, whether it is there; see :meth:`.ChosenComparison.classes`."""
+        return self.answers(outputs)[:, 0] if outputs.shape[1] == 1 else None
 
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]

@@ -18,7 +18,7 @@ from asterism.dflare.comparisons import (
     Floats,
     Outputs,
     frames_of,
-    undecided,
+    indecision,
 )
 from asterism.models.keras_models.probabilities import softmax
 
@@ -27,19 +27,22 @@ class SequenceOptions(ParameterSection):
     """How scores are read, and which error is none."""
 
     decoding: Literal["argmax", "ctc"] = Field(
-        description="argmax: a symbol for each frame; ctc: repetitions and blanks go"
+        default="ctc", description="argmax: a symbol for each frame; ctc: repetitions and blanks go"
     )
-    blank: int | None = Field(ge=0, description="the symbol that is no symbol; null: there is none")
+    blank: int | None = Field(
+        default=0, ge=0, description="the symbol that is no symbol; null: there is none"
+    )
     symbols: list[str] | None = Field(
-        description="the text of each symbol; null: symbols are compared as they are"
+        default=None, description="the text of each symbol; null: symbols are compared as they are"
     )
     unit: Literal["symbol", "word"] = Field(
-        description="what is counted: symbols, or words, which need symbols or a separator"
+        default="symbol",
+        description="what is counted: symbols, or words, which need symbols or a separator",
     )
     separator: int | None = Field(
         default=None, ge=0, description="the symbol between words, where symbols have no texts"
     )
-    tolerance: float = Field(ge=0, description="error rate that is no deviation")
+    tolerance: float = Field(default=0.0, ge=0, description="error rate that is no deviation")
     scores: Literal["probabilities", "logits"] = Field(
         default="probabilities",
         description="what the models give for a frame; log-probabilities are logits too",
@@ -80,8 +83,8 @@ class SequenceComparison(ChosenComparison):
                 f"needs one of 0 to {classes - 1}, argmax none"
             )
 
-    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`."""
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`."""
         rates = self.error_rates(f, g)
         above: NDArray[np.bool_] = rates > self.options.tolerance
         return above
@@ -111,7 +114,7 @@ class SequenceComparison(ChosenComparison):
         parts = [part[part != self.options.separator] for part in np.split(labels, ends)]
         return [" ".join(map(str, part)) for part in parts if len(part)]
 
-    def distance(self, f: Outputs, g: Outputs) -> Floats:
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
         """The mean over frames of half the sum of the probabilities' differences.
 
         That is the total variation of two distributions.
@@ -120,9 +123,9 @@ class SequenceComparison(ChosenComparison):
         mean: Floats = half.mean(axis=1, dtype=np.float32)
         return mean
 
-    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How undecided the most undecided frame is between k symbols."""
-        most: Floats = undecided(self._probabilities(f), self._probabilities(g), k).max(axis=1)
+        most: Floats = indecision(self._probabilities(f), self._probabilities(g), k).max(axis=1)
         return most
 
     def _probabilities(self, outputs: Outputs) -> NDArray[np.float32]:

@@ -13,8 +13,10 @@ from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, Floats, O
 class ToleranceOptions(ParameterSection):
     """Differences that are no deviation."""
 
-    absolute: float = Field(gt=0, description="absolute tolerance")
-    relative: float = Field(ge=0, description="tolerance as a share of the original's value")
+    absolute: float = Field(default=0.001, gt=0, description="absolute tolerance")
+    relative: float = Field(
+        default=0.05, ge=0, description="tolerance as a share of the original's value"
+    )
 
 
 @COMPARISONS.register("tolerance")
@@ -27,20 +29,21 @@ class Tolerance(ChosenComparison):
     """
 
     Options = ToleranceOptions
+    several = True
 
-    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`."""
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`."""
         above: NDArray[np.bool_] = self._parts(f, g).max(axis=1) > 1
         return above
 
-    def distance(self, f: Outputs, g: Outputs) -> Floats:
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
         """The largest difference in units of its tolerance."""
         largest: Floats = self._parts(f, g).max(axis=1).astype(np.float32)
         return largest
 
-    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """The distance: values are never undecided."""
-        return self.distance(f, g)
+        return self.apart(f, g)
 
     def _parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
         exact = f.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Guessing from a model's signature which inputs it takes, and how its outputs compare."""
+"""Guessing from a model's signature which inputs it takes."""
 
 from __future__ import annotations
 
@@ -30,31 +30,6 @@ def kind_of_inputs(signature: Signature) -> tuple[str, str]:
     if alone and (longest >= _SOUND or any(word in name for word in ("audio", "wave", "sound"))):
         return "sound", f"{spec.name} takes one long row of real numbers"
     return "tensors", f"{spec.name} takes real numbers of {len(sizes)} axes"
-
-
-def comparison_of_outputs(signature: Signature, has_labels: bool) -> tuple[str | None, str]:
-    """How a model's main output is best compared, and what tells it.
-
-    Comparisons are those of ``asterism.dflare.comparisons``.
-
-    Args:
-        signature: of the model.
-        has_labels: whether the inputs have labels.
-
-    Returns:
-        The comparison's name, None where nothing tells it; and the reason.
-    """
-    spec = signature.answers[0]
-    axes = len(spec.shape)
-    if spec.made_by in ("softmax", "logsoftmax") and axes <= 2:
-        return "top_label", f"{spec.name} comes from a softmax"
-    if spec.made_by == "sigmoid" and axes == 2 and (spec.shape[1] or 0) > 1:
-        return "multi_label", f"{spec.name} comes from a sigmoid"
-    if spec.made_by == "sigmoid" and axes >= 3:
-        return "frame_scores", f"{spec.name} has scores of frames that come from a sigmoid"
-    if has_labels and axes == 2 and (spec.shape[1] or 0) > 1:
-        return "top_label", "the inputs have labels"
-    return None, ""
 
 
 def _is_integer(spec: TensorSpec) -> bool:

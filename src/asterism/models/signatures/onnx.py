@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import OnnxFile, renamed_onnx
-from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
+from asterism.models.signatures.signature import Signature, TensorSpec, matching_states, range_of
 
 if TYPE_CHECKING:
     import onnx
@@ -47,7 +49,12 @@ def signature_of(file: OnnxFile, path: Path) -> Signature:
     def spec(value: onnx.ValueInfoProto) -> TensorSpec:
         return _spec(value, file.names, path)
 
-    inputs = tuple(spec(value) for value in graph.input if value.name not in constants)
+    used = _InputUses(graph)
+    inputs = tuple(
+        replace(spec(value), rows=used.rows(value.name), calibrated=used.calibrated(value.name))
+        for value in graph.input
+        if value.name not in constants
+    )
     outputs = tuple(
         replace(spec(value), made_by=makers.get(value.name, "")) for value in graph.output
     )
@@ -62,6 +69,59 @@ def signature_of(file: OnnxFile, path: Path) -> Signature:
         ),
         half=any(tensor.data_type == half for tensor in _constants(graph)),
     )
+
+
+class _InputUses:
+    """What a graph does first with its inputs."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self._constants = {tensor.name: tensor for tensor in graph.initializer}
+        self._dequantised = {
+            node.output[0]: node.input[0]
+            for node in graph.node
+            if node.op_type == "DequantizeLinear" and node.output
+        }
+        self._nodes: dict[str, list[onnx.NodeProto]] = {}
+        for node in graph.node:
+            for name in node.input:
+                self._nodes.setdefault(name, []).append(node)
+
+    def rows(self, name: str) -> int:
+        """The rows of the table whose rows an input chooses, 0 where it does not."""
+        for node in self._first(name):
+            table = self._table(node)
+            if node.op_type == "Gather" and node.input[1] != node.input[0] and table:
+                return int(table[0])
+        return 0
+
+    def _first(self, name: str) -> Iterator[onnx.NodeProto]:
+        """The nodes that take an input, past those that only give its numbers another form."""
+        for node in self._nodes.get(name, ()):
+            if node.op_type in _FORMS and node.input[0] == name and node.output[0] != name:
+                yield from self._nodes.get(node.output[0], ())
+            yield node
+
+    def _table(self, node: onnx.NodeProto) -> list[int]:
+        """The shape of the constant that a node gathers from; nothing where it is none."""
+        source = node.input[0]
+        tensor = self._constants.get(self._dequantised.get(source, source))
+        return [] if tensor is None else list(tensor.dims)
+
+    def calibrated(self, name: str) -> tuple[float, float] | None:
+        """The range of the quantiser that takes an input first."""
+        import onnx
+
+        for node in self._nodes.get(name, ()):
+            if node.op_type != "QuantizeLinear" or len(node.input) < 2:
+                continue
+            parts = [self._constants.get(part) for part in node.input[1:3]]
+            if parts[0] is None or list(parts[0].dims) not in ([], [1]):
+                return None
+            scale = float(onnx.numpy_helper.to_array(parts[0]).reshape(-1)[0])
+            zero = 0 if parts[1] is None else onnx.numpy_helper.to_array(parts[1]).reshape(-1)[0]
+            dtype = "uint8" if parts[1] is None else str(np.asarray(zero).dtype)
+            return range_of(scale, int(zero), dtype)
+        return None
 
 
 def _makers(graph: onnx.GraphProto) -> dict[str, str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 #: Words in names of inputs and outputs that say at which end of a step a state is.
 _ENDS = re.compile(r"(?:^|_)(?:in|input|out|output|next|new|prev|old)(?=_|$)|n$|_(?=$)")
 
@@ -25,6 +27,10 @@ class TensorSpec:
             ``(integer - zero) * scale``. 0 and 0 where they do not.
         made_by: of an output, the operator that computes it, in small letters (``softmax``,
             ``sigmoid``); empty where the file does not tell.
+        rows: of an input of integers, the rows of the table that they index (its vocabulary); 0
+            where the file does not tell.
+        calibrated: of an input of real numbers that the file quantises first, the range that it
+            keeps; None where it does not.
         dims: what the file calls each axis (``batch``, ``past + 1``), empty where it is not called
             anything; without any of all where the file's format has no such names.
     """
@@ -35,6 +41,8 @@ class TensorSpec:
     scale: float = 0.0
     zero: int = 0
     made_by: str = ""
+    rows: int = 0
+    calibrated: tuple[float, float] | None = None
     dims: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
@@ -95,6 +103,14 @@ class Signature:
         """The outputs that are no carried state."""
         carried = {name for _, name in self.states}
         return tuple(spec for spec in self.outputs if spec.name not in carried)
+
+
+def range_of(scale: float, zero: int, dtype: str) -> tuple[float, float] | None:
+    """The real numbers that integers of a type stand for; None of other types."""
+    if dtype not in ("int8", "uint8", "int16", "uint16"):
+        return None
+    limits = np.iinfo(dtype)
+    return (int(limits.min) - zero) * scale, (int(limits.max) - zero) * scale
 
 
 def matching_states(

@@ -8,7 +8,7 @@ from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.litert import names_of, numbers_in, read_litert
-from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
+from asterism.models.signatures.signature import Signature, TensorSpec, matching_states, range_of
 
 #: Types of quantised numbers.
 _INTEGERS = ("int4", "int8", "uint8", "int16")
@@ -92,7 +92,8 @@ def _spec(tensor: Any, dtypes: dict[int, str]) -> TensorSpec:
         scale, zero = facts.Scale(0), int(facts.ZeroPoint(0)) if facts.ZeroPointLength() else 0
     dtype = dtypes.get(tensor.Type(), f"type {tensor.Type()}")
     shape = tuple(size if size > 0 else None for size in sizes)
-    return TensorSpec(name, dtype, shape, float(scale), zero)
+    kept = range_of(float(scale), zero, dtype) if scale else None
+    return TensorSpec(name, dtype, shape, float(scale), zero, calibrated=kept)
 
 
 def _code(code: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,11 @@ from asterism.core.messages.errors import UserError
 from asterism.models.signatures.signature import Signature, TensorSpec
 
 Rows = NDArray[np.float32]
+Tensors = Mapping[str, NDArray[Any]]
+
+#: An output whose number of rows differs from input to input has room for so many times the most
+#: rows that were seen, and at least for so many.
+_ROOM, _LEAST_ROOM = 4, 100
 
 
 class ComparedOutputs:
@@ -22,6 +27,10 @@ class ComparedOutputs:
         names: of the outputs that are compared; None for all of real numbers.
         file: the model's file, for messages.
 
+    Attributes:
+        batched: whether each output has an axis that counts the inputs of a call. Where one has
+            none, a call may have one input only.
+
     Raises:
         UserError: the model has no output of a name.
     """
@@ -29,27 +38,95 @@ class ComparedOutputs:
     def __init__(self, signature: Signature, names: list[str] | None, file: str) -> None:
         self._file = file
         self._specs = _chosen(signature.answers, names)
+        self._axes: dict[str, int | None] = {}
+        self._room: dict[str, int] = {}
+        self.batched = True
 
-    def answers(self, outputs: Mapping[str, NDArray[Any]], count: int) -> dict[str, Rows]:
+    def settle(self, tried: Tensors, count: int, other: Tensors | None, other_count: int) -> None:
+        """Find the axis of each output that counts the inputs; of most it is the first.
+
+        Args:
+            tried: what the model gives for some inputs.
+            count: how many.
+            other: the same for another number of inputs; None where that cannot be.
+            other_count: that number.
+        """
+        for spec in self._specs:
+            shape = tried[spec.name].shape
+            axes = [axis for axis, size in enumerate(shape) if size == count]
+            if other is not None:
+                again = other[spec.name].shape
+                axes = [a for a in axes if len(again) == len(shape) and again[a] == other_count]
+            self._axes[spec.name] = axes[0] if axes else None
+        self.batched = None not in self._axes.values()
+
+    def make_room(self, run: Callable[[int], Tensors], probes: int) -> list[str]:
+        """Let outputs whose number of rows differs from input to input be of one size.
+
+        Args:
+            run: what the model gives for one of the probes alone.
+            probes: how many there are.
+
+        Returns:
+            Notes for the reader of results.
+        """
+        ragged = [spec for spec in self._specs if _may_vary(spec, self._axes[spec.name])]
+        if not ragged:
+            return []
+        seen: dict[str, set[int]] = {spec.name: set() for spec in ragged}
+        for number in range(probes):
+            outputs = run(number)
+            for spec in ragged:
+                seen[spec.name].add(self._unbatched(outputs[spec.name], spec).shape[1])
+        notes = []
+        for name, sizes in seen.items():
+            if len(sizes) > 1:
+                self._room[name] = max(_LEAST_ROOM, _ROOM * max(sizes))
+                notes.append(
+                    f"{name} has {min(sizes)} to {max(sizes)} rows on the first inputs; each is "
+                    f"filled up with zeros to {self._room[name]}"
+                )
+        return notes
+
+    def answers(self, outputs: Tensors, count: int) -> dict[str, Rows]:
         """The compared outputs by name, each float32 ``(count, ...)``.
 
         Raises:
-            UserError: an output's first axis is not that of the inputs.
+            UserError: an output has no axis of the inputs' number, or too many rows.
         """
         found = {}
         for spec in self._specs:
-            value = _as_real(outputs[spec.name], spec)
-            if value.ndim == 0 or len(value) != count:
+            value = self._unbatched(outputs[spec.name], spec)
+            if len(value) != count:
                 raise UserError(
-                    f"{self._file}: the output {spec.name} has the shape {value.shape} for {count} "
-                    "inputs; its first axis has to be the inputs'"
+                    f"{self._file}: the output {spec.name} has the shape "
+                    f"{outputs[spec.name].shape} for {count} inputs; one of its axes has to be "
+                    "the inputs'"
                 )
-            found[spec.name] = value
+            found[spec.name] = self._filled(value, spec.name)
         return found
 
-    def rows(self, outputs: Mapping[str, NDArray[Any]], count: int) -> Rows:
+    def rows(self, outputs: Tensors, count: int) -> Rows:
         """The compared outputs, float32 ``(count, K)``; see :meth:`answers`."""
         return side_by_side(self.answers(outputs, count))
+
+    def _unbatched(self, value: NDArray[Any], spec: TensorSpec) -> Rows:
+        """An output as real numbers, the axis of the inputs first."""
+        real = _as_real(np.asarray(value), spec)
+        axis = self._axes.get(spec.name, 0)
+        if axis is None or real.ndim == 0:
+            return real[np.newaxis]
+        return np.moveaxis(real, axis, 0)
+
+    def _filled(self, value: Rows, name: str) -> Rows:
+        room = self._room.get(name)
+        if room is None:
+            return value
+        if value.shape[1] > room:
+            raise UserError(f"{self._file}: {name} has {value.shape[1]} rows, more than {room}")
+        filled = np.zeros((len(value), room, *value.shape[2:]), np.float32)
+        filled[:, : value.shape[1]] = value
+        return filled
 
 
 def side_by_side(answers: Mapping[str, Rows]) -> Rows:
@@ -66,6 +143,12 @@ def _chosen(answers: tuple[TensorSpec, ...], names: list[str] | None) -> list[Te
         if name not in known:
             raise UserError(f"the model has no output {name} (it has {', '.join(known)})")
     return [known[name] for name in names]
+
+
+def _may_vary(spec: TensorSpec, axis: int | None) -> bool:
+    """Whether the number of an output's rows is free, apart from the inputs' number."""
+    rest = [size for place, size in enumerate(spec.shape) if place != axis]
+    return bool(rest) and rest[0] is None
 
 
 def _as_real(values: NDArray[Any], spec: TensorSpec) -> Rows:

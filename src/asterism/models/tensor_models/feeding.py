@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,9 @@ class FeedingParams(ParameterSection):
     pad: int = Field(ge=-_MOST, le=_MOST, description="the token that stands behind an item's end")
     preprocessing: PreprocessingParams | None = Field(
         description="of images: from uint8 to the model's input; null: by the main input's type"
+    )
+    channels: Literal["rgb", "bgr"] = Field(
+        default="rgb", description="of images: the order in which the model takes colours"
     )
 
 
@@ -196,8 +199,10 @@ class Feed:
 
     def _main_input(self, items: NDArray[Any]) -> NDArray[Any]:
         values: NDArray[Any] = items
+        if self._images and self._params.channels == "bgr":
+            values = values[..., ::-1]
         if self._images and self._params.preprocessing is not None:
-            values = self._params.preprocessing.apply(items)
+            values = self._params.preprocessing.apply(values)
         if self._first:
             values = values.transpose(0, 3, 1, 2)
         values = _one_hot(values, self.main)

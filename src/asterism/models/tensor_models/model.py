@@ -12,7 +12,7 @@ from asterism.core.messages.errors import UserError, naming
 from asterism.models.classifiers.batching import PROBES, IndependentRows
 from asterism.models.tensor_models.answers import ComparedOutputs, Rows, side_by_side
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
-from asterism.models.tensor_models.runtime import open_runtime
+from asterism.models.tensor_models.runtime import Tensors, open_runtime
 
 
 class FileModel:
@@ -50,8 +50,10 @@ class FileModel:
         self.streams, self._decodes = signature.streams, bool(signature.caches)
         self.notes = tuple(self._feed.notes)
         some = np.resize(probes, (PROBES, *probes.shape[1:]))
+        fixed = 1 if signature.variables else self._runtime.fixed_batch
         try:
-            tried = self._steps(some[: self._runtime.fixed_batch or 1])
+            fixed = self._settle(some, fixed)
+            tried = self._steps(some[: fixed or 1])
         except UserError:
             raise
         except Exception as error:
@@ -60,8 +62,31 @@ class FileModel:
             ) from error
         self.shapes = {name: value.shape[1:] for name, value in tried.items()}
         self.width = sum(value[0].size for value in tried.values())
-        fixed = 1 if signature.variables else self._runtime.fixed_batch
         self._rows = IndependentRows(self._run, fixed, some)
+
+    def _settle(self, some: NDArray[Any], fixed: int | None) -> int | None:
+        """Find how outputs hold inputs, and how many inputs a call has to have; None for any."""
+        if self.streams:
+            return fixed
+
+        def run(items: NDArray[Any]) -> Tensors:
+            return self._runtime.run(self._feed.inputs(items))
+
+        if fixed is None:
+            try:
+                self._outputs.settle(run(some[:2]), 2, run(some[:3]), 3)
+            except Exception:  # a file may leave the batch free and take one input only
+                fixed = 1
+        if fixed is not None:
+            self._outputs.settle(run(some[:fixed]), fixed, None, 0)
+        if not self._outputs.batched:
+            if (fixed or 1) > 1:
+                raise UserError(f"{self._path}: no axis of an output counts the {fixed} inputs")
+            fixed = 1
+        if fixed in (None, 1):
+            found = self._outputs.make_room(lambda n: run(some[n : n + 1]), len(some))
+            self.notes = (*self.notes, *found)
+        return fixed
 
     def predict(self, items: NDArray[Any]) -> Rows:
         """The compared outputs of items, one after the other, float32 ``(N, width)``.

@@ -68,10 +68,15 @@ def _figure(label: str, share: Share, source: str) -> KeyFigure:
 
 
 def _unusual(agreement: Agreement, repair: Any) -> Iterator[str]:
+    if agreement.lost:
+        yield (
+            f"On {counted(agreement.lost, 'input')} the compressed model gives no finite answer. "
+            "They count as different, and as wrong."
+        )
     if agreement.failed:
         yield (
-            f"On {counted(agreement.failed, 'input')} a model gave no finite answer. No figure "
-            "counts them."
+            f"On {counted(agreement.failed, 'input')} the original gives no finite answer, so "
+            "that nothing is compared there."
         )
     if agreement.accuracy and agreement.accuracy[1].share > agreement.accuracy[0].share:
         yield "The compressed model is right more often than the original."

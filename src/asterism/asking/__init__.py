@@ -1,0 +1,1 @@
+"""What is asked about a pair of models, settled by a look at the original before anything runs."""

@@ -1,0 +1,383 @@
+"""The question about a pair of models as overrides of Hydra, with what was settled said aloud."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from asterism.asking import detections
+from asterism.asking.chance import by_chance
+from asterism.asking.original import LOOKED, Look, look, require_answers, scene_of
+from asterism.asking.outputs import Choice, Output, Scene, choose
+from asterism.asking.preprocessing import best, of_range, try_preprocessing
+from asterism.asking.request import VetRequest
+from asterism.asking.texts import padding_of, special_tokens
+from asterism.config import compose
+from asterism.core.files.user_files import whole_path
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.overrides import quoted
+from asterism.core.parameters.params import validate
+from asterism.core.parameters.registry import unknown
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.data.given.kind import INPUT_KINDS
+from asterism.data.given.reading import GivenInputs, files_of, kind_of
+from asterism.dflare.comparisons import COMPARISONS, build_comparison
+from asterism.dflare.params import ComparisonParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.signatures.kinds import kind_of_inputs
+from asterism.models.signatures.reading import read_signature
+from asterism.models.signatures.signature import Signature
+from asterism.vetting.opening import drawn, read_given, shape_of
+from asterism.vetting.params import VetParams
+
+#: So many inputs with labels show whether the original is right by chance.
+_FEWEST_LABELLED = 20
+
+
+def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]]:
+    """The overrides of Hydra for a request, and what was settled, one line each.
+
+    The original is asked about some of the inputs first: how its outputs are compared and how
+    pictures are preprocessed follows from its answers.
+
+    Args:
+        request: the command line's.
+        conf: the project's tree of configuration.
+
+    Raises:
+        UserError: a file cannot be read or opened, the two models take different inputs, an
+            argument is impossible, or something is not known and has to be said by a flag.
+    """
+    return _Question(request, conf).settled()
+
+
+@dataclass
+class _Settled:
+    """What the question comes to.
+
+    Attributes:
+        overrides: of Hydra.
+        said: a line for each thing that was settled.
+    """
+
+    overrides: list[str]
+    said: list[str]
+
+    def take(self, said: str, **values: Any) -> None:
+        """Set parameters, whose names have two underscores for dots, and say why."""
+        for name, value in values.items():
+            self.overrides.append(f"vet.{name.replace('__', '.')}={_value(value)}")
+        self.said.append(said)
+
+
+class _Question:
+    """A request that is being settled."""
+
+    def __init__(self, request: VetRequest, conf: Path) -> None:
+        self._request, self._conf = request, conf
+        self._signature = read_signature(request.original)
+        self._other = read_signature(request.compressed)
+        _require_pair(request, self._signature, self._other)
+
+    def settled(self) -> tuple[list[str], list[str]]:
+        """See :func:`vet_overrides`."""
+        request, files = self._request, (self._request.original, self._request.compressed)
+        signatures = self._signature, self._other
+        said = [f"{path.name}: {_said(s)}" for path, s in zip(files, signatures, strict=True)]
+        kind, told = _kind(request, self._signature)
+        found = _Settled([f"vet={kind}"], [*said, told])
+        for name in ("original", "compressed", "inputs", "labels"):
+            path = getattr(request, name)
+            if path is not None:
+                found.overrides.append(f"vet.{name}={quoted(str(whole_path(path)))}")
+        if request.constants:
+            given = ", ".join(map(_constant, request.constants))
+            found.overrides.append(f"vet.feeding.constants=[{given}]")
+        if request.comparison is not None:
+            if request.comparison not in COMPARISONS:
+                raise unknown("comparison", request.comparison, list(COMPARISONS))
+            found.overrides += _comparison(Choice(request.comparison, "", request.options or {}))
+        params = self._params(found)
+        inputs = drawn(read_given(params, self._signature), LOOKED, 0)
+        if kind == "tokens":
+            self._settle_tokens(found, inputs)
+        if kind == "images":
+            self._settle_pictures(found, params, inputs)
+        params = self._params(found)
+        seen = look(request.original, self._signature, params.feeding, inputs)
+        require_answers(seen, request.original)
+        self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
+        params = self._params(found)
+        self._require_right(params, inputs, seen)
+        look(request.compressed, self._other, params.feeding, drawn(inputs, 2, 0))
+        found.overrides.append(f"vet.asked={_value(request.words())}")
+        found.overrides.append(f"vet.settled={_value(found.said[2:])}")
+        return [*found.overrides, *request.overrides], found.said
+
+    def _params(self, found: _Settled) -> VetParams:
+        """The parameters so far."""
+        text = compose(self._conf, [*found.overrides, *self._request.overrides])
+        return validate(VetParams, yaml.safe_load(text)["vet"], source="vet")
+
+    def _settle_tokens(self, found: _Settled, inputs: GivenInputs) -> None:
+        items, rows = inputs.items, self._signature.given[0].rows
+        if not self._request.settles("vet.feeding.pad"):
+            pad = padding_of(items, 0)
+            found.take(f"texts are filled up with the token {pad}", feeding__pad=pad)
+            found.overrides.append(f"vet.domain.options.padding={pad}")
+        else:
+            pad = int(self._params(found).feeding.pad)
+        if self._request.settles("vet.domain.options.vocabulary"):
+            return
+        if not rows:
+            rows = int(items.max()) + 1
+            told = f"tokens are below {rows}, the largest that is given; the file tells none"
+        else:
+            told = f"tokens are below {rows}, the rows of the table that they index"
+        protected = special_tokens(items, pad)
+        found.take(told, domain__options__vocabulary=rows, domain__options__protected=protected)
+
+    def _settle_pictures(self, found: _Settled, params: VetParams, inputs: GivenInputs) -> None:
+        request, spec = self._request, self._signature.given[0]
+        if request.settles("vet.feeding.preprocessing"):
+            return
+        folder = self._conf / "preprocessing"
+        named = {path.stem: read_yaml(path) for path in sorted(folder.glob("*.yaml"))}
+        if request.preprocessing is not None:
+            if request.preprocessing not in named:
+                raise unknown("preprocessing", request.preprocessing, list(named))
+            self._take_preprocessing(found, named, request.preprocessing, "rgb", "as was asked")
+            return
+        if spec.dtype == "uint8":
+            found.said.append("no preprocessing: the model takes bytes (another: --preprocessing)")
+            return
+        channels = inputs.items.shape[-1]
+        known = {
+            name: preprocessing
+            for name, values in named.items()
+            if len((preprocessing := validate(PreprocessingParams, values)).mean) in (1, channels)
+        }
+
+        def ask(preprocessing: PreprocessingParams, order: str) -> Look:
+            changed = {"preprocessing": preprocessing, "channels": order}
+            feeding = params.feeding.model_copy(update=changed)
+            return look(request.original, self._signature, feeding, inputs)
+
+        quantised = [signature.given[0] for signature in (self._signature, self._other)]
+        ranges = (of_range(one, known, inputs.items) for one in quantised)
+        kept = next((name for name in ranges if name is not None), None)
+        if kept is not None and inputs.labels is None:
+            why = "its numbers fill the range that the quantised input keeps"
+            self._take_preprocessing(found, named, kept, "rgb", why)
+            return
+        tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
+        chosen, why = best(tried)
+        found.overrides.append(f"vet.tried={_value([asdict(one) for one in tried])}")
+        self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
+
+    def _take_preprocessing(
+        self, found: _Settled, named: Mapping[str, Any], name: str, channels: str, why: str
+    ) -> None:
+        order = "" if channels == "rgb" else f", channels {channels}"
+        found.take(
+            f"preprocessing {name}{order}: {why} (another: --preprocessing)",
+            feeding__preprocessing=named[name],
+            feeding__channels=channels,
+        )
+
+    def _settle_comparison(
+        self, found: _Settled, params: VetParams, seen: Look, scene: Scene
+    ) -> None:
+        request = self._request
+        if request.settles("vet.comparison"):
+            return
+        names, choice = choose_all(seen.outputs, scene, request.comparison)
+        if request.options is not None:
+            choice = replace(choice, options=request.options)
+        found.overrides += _comparison(choice)
+        told = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
+        found.said.append(f"outputs are compared by {choice.kind}: {told}")
+        usual = [o.name for o in seen.outputs if not o.integer] or [o.name for o in seen.outputs]
+        if params.feeding.outputs is None and names != usual:
+            self._take_outputs(found, names)
+
+    def _take_outputs(self, found: _Settled, names: Sequence[str]) -> None:
+        missing = set(names) - {spec.name for spec in self._other.answers}
+        if missing:
+            raise UserError(
+                f"{self._request.compressed} has no output {', '.join(sorted(missing))} such as "
+                f"{self._request.original} has: say which outputs are compared, and how, by "
+                "--comparison"
+            )
+        found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
+
+    def _require_right(self, params: VetParams, inputs: GivenInputs, seen: Look) -> None:
+        """Reject labels that the original knows no better than by chance.
+
+        Raises:
+            UserError: so they are.
+        """
+        if seen.labels is None or len(seen.labels) < _FEWEST_LABELLED:
+            return
+        told = classes_of(params, seen.outputs)
+        if told is None or not by_chance(told, seen.labels):
+            return
+        right = int((told == seen.labels).sum())
+        by_folders = (
+            f"they are numbered by the folders' names ({', '.join(inputs.classes[:3])}, …); "
+            if inputs.classes
+            else ""
+        )
+        raise UserError(
+            f"{self._request.original} itself is right on {right} of {len(told)} inputs, no more "
+            f"than by chance, so that a verdict would be about a mistake. Are the labels the "
+            f"model's classes ({by_folders}others: --labels), is the preprocessing right "
+            "(--preprocessing), and are outputs compared as they are meant (--comparison)?"
+        )
+
+
+def classes_of(params: VetParams, outputs: Sequence[Output]) -> NDArray[np.int64] | None:
+    """The class that the original answers for each input; None where outputs are no classes."""
+    named = {output.name: output for output in outputs}
+    names = params.feeding.outputs or [o.name for o in outputs if not o.integer] or list(named)
+    chosen = [named[name] for name in names]
+    shape = shape_of({output.name: output.shape for output in chosen})
+    rows = np.concatenate([o.values.reshape(len(o.values), -1) for o in chosen], axis=1)
+    return build_comparison(params.comparison, shape).classes(rows)
+
+
+def choose_all(
+    outputs: Sequence[Output], scene: Scene, wanted: str | None
+) -> tuple[list[str], Choice]:
+    """The outputs that are compared, and how.
+
+    Args:
+        outputs: all of the original's.
+        scene: what is known beside.
+        wanted: the comparison that was asked for; None for the one that fits.
+
+    Raises:
+        UserError: it is not known, or what was asked for fits no output.
+    """
+    if wanted is not None and wanted != "together":
+        return _asked_for(wanted, outputs, scene)
+    if len(outputs) == 1:
+        return [outputs[0].name], _one(outputs[0], scene)
+    parts: list[tuple[list[str], Choice]] = []
+    found = detections.several_outputs(outputs, scene)
+    if found is not None:
+        parts.append(found)
+    taken = [] if found is None else found[0]
+    parts += [([o.name], _one(o, scene)) for o in outputs if o.name not in taken]
+    if len(parts) == 1:
+        return parts[0]
+    shapes = {output.name: output.shape for output in outputs}
+    told = [
+        {
+            "output": " and ".join(names),
+            "shape": list(shape_of({name: shapes[name] for name in names})),
+            "kind": choice.kind,
+            "options": dict(choice.options),
+        }
+        for names, choice in parts
+    ]
+    why = "; ".join(f"{choice.kind}, since {choice.why}" for _, choice in parts)
+    return [name for names, _ in parts for name in names], Choice(
+        "together", f"each output by itself: {why}", {"outputs": told}
+    )
+
+
+def _one(output: Output, scene: Scene) -> Choice:
+    return detections.one_output(output, scene) or choose(output, scene)
+
+
+def _asked_for(wanted: str, outputs: Sequence[Output], scene: Scene) -> tuple[list[str], Choice]:
+    """The outputs that a comparison fits best, with the options that the values tell."""
+    if wanted == "boxes" and len(outputs) > 1:
+        found = detections.several_outputs(outputs, scene)
+        if found is not None:
+            return found
+    for output in outputs:
+        try:
+            choice = _one(output, scene)
+        except UserError:
+            continue
+        if choice.kind == wanted:
+            return [output.name], choice
+    reason: UserError | None = None
+    if COMPARISONS[wanted].several:
+        return [o.name for o in outputs if not o.integer] or [outputs[0].name], Choice(wanted, "")
+    for output in outputs:
+        try:
+            build_comparison(ComparisonParams(kind=wanted, options={}), output.shape)
+        except UserError as error:
+            reason = reason or error
+        else:
+            return [output.name], Choice(wanted, "")
+    assert reason is not None
+    raise reason
+
+
+def _require_pair(request: VetRequest, signature: Signature, other: Signature) -> None:
+    """Reject models whose main inputs do not fit together."""
+    one, two = signature.given[0], other.given[0]
+    sizes = list(zip(one.shape[1:], two.shape[1:], strict=False))
+    same = all(None in pair or pair[0] == pair[1] for pair in sizes)
+    fit = len(one.shape) == len(two.shape) and same
+    if not fit and len(one.shape) != 4:  # the layouts of images may differ
+        raise UserError(
+            f"{request.original} takes {one}, but {request.compressed} takes {two}: they are no "
+            "pair"
+        )
+
+
+def _said(signature: Signature) -> str:
+    takes, gives = (", ".join(map(str, specs)) for specs in (signature.given, signature.answers))
+    return f"takes {takes}; gives {gives}"
+
+
+def _kind(request: VetRequest, signature: Signature) -> tuple[str, str]:
+    """The kind of inputs, and where it was known from."""
+    if request.kind is not None:
+        if request.kind not in INPUT_KINDS:
+            raise unknown("kind of inputs", request.kind, list(INPUT_KINDS))
+        return request.kind, f"kind {request.kind}, as was asked"
+    by_files = kind_of(files_of(request.inputs))
+    by_model, why = kind_of_inputs(signature)
+    if by_files is None:
+        return by_model, f"kind {by_model}: {why} (another: --kind)"
+    return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
+
+
+def _comparison(choice: Choice) -> list[str]:
+    """Overrides that choose a comparison; those of the configuration are another one's."""
+    return [
+        f"vet.comparison.kind={choice.kind}",
+        "~vet.comparison.options",
+        f"+vet.comparison.options={_value(dict(choice.options))}",
+    ]
+
+
+def _constant(text: str) -> str:
+    """``NAME=NUMBER`` as Hydra takes it."""
+    name, _, number = text.rpartition("=")
+    try:
+        return f"{{input: {quoted(name)}, value: {float(number)}}}"
+    except ValueError:
+        raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None
+
+
+def _value(value: Any) -> str:
+    """A value of JSON as Hydra's grammar takes it."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {_value(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return quoted(value) if isinstance(value, str) else json.dumps(value)

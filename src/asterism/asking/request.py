@@ -1,0 +1,54 @@
+"""What the command line asks for, before anything is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class VetRequest:
+    """What the command line asks for; None is settled by looking at the files.
+
+    Attributes:
+        original: the original's file.
+        compressed: the compressed model's.
+        inputs: a file or a folder.
+        kind: of the inputs.
+        comparison: of the outputs.
+        options: of the comparison.
+        labels: a JSON file.
+        preprocessing: a choice of ``conf/preprocessing``, for images.
+        constants: ``NAME=NUMBER``, values of further inputs.
+        overrides: further overrides of Hydra.
+    """
+
+    original: Path
+    compressed: Path
+    inputs: Path
+    kind: str | None = None
+    comparison: str | None = None
+    options: Mapping[str, Any] | None = None
+    labels: Path | None = None
+    preprocessing: str | None = None
+    constants: Sequence[str] = ()
+    overrides: Sequence[str] = ()
+
+    def words(self) -> list[str]:
+        """What the command line says beside the files, so that the same can be asked again."""
+        flags = {
+            "--kind": self.kind,
+            "--comparison": self.comparison,
+            "--preprocessing": self.preprocessing,
+        }
+        found = [word for flag, told in flags.items() if told for word in (flag, told)]
+        for flag, several in (("--constant", self.constants), ("-S", self.overrides)):
+            found += [word for told in several for word in (flag, told)]
+        return found
+
+    def settles(self, key: str) -> bool:
+        """Whether an override of the command line says something of a parameter."""
+        keys = [override.partition("=")[0].lstrip("+~") for override in self.overrides]
+        return any(own == key or own.startswith(f"{key}.") for own in keys)

@@ -1,0 +1,33 @@
+"""What given texts and the file tell of tokens: the vocabulary, padding, and special tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: So many texts have to show something before it is taken for a rule.
+_FEWEST = 5
+
+
+def padding_of(items: NDArray[Any], usual: int) -> int:
+    """The token that fills texts up: the one that most often ends them more than once."""
+    if items.shape[1] < 2:
+        return usual
+    ends = items[items[:, -1] == items[:, -2], -1]
+    if len(ends) < max(1, len(items) // 10):
+        return usual
+    values, counts = np.unique(ends, return_counts=True)
+    return int(values[counts.argmax()])
+
+
+def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
+    """Tokens that begin or end every text, such as those of a sentence's ends."""
+    if len(items) < _FEWEST:
+        return []
+    there = items != padding
+    lengths = np.maximum(there.shape[1] - there[:, ::-1].argmax(axis=1), 1)
+    ends = items[:, 0], items[np.arange(len(items)), lengths - 1]
+    same = {int(tokens[0]) for tokens in ends if (tokens == tokens[0]).all()}
+    return sorted(same - {padding})

@@ -1,0 +1,99 @@
+"""Regression: numbers, compared in units of how far the original's own answers spread."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.comparisons import (
+    COMPARISONS,
+    ChosenComparison,
+    Figure,
+    Floats,
+    Outputs,
+    finite,
+)
+
+#: Percentiles between which the answers to most inputs lie.
+_ENDS = (1, 99)
+#: The smallest spread, as a share of the largest value: rounding of float32.
+_LEAST = 1e-5
+
+
+class RegressionOptions(ParameterSection):
+    """Differences that are no deviation."""
+
+    tolerance: float = Field(
+        default=0.05,
+        gt=0,
+        description="difference that is none, as a share of the spread of the original's answers",
+    )
+    common: bool = Field(
+        default=False,
+        description="all numbers of an output have one spread, as the pixels of a picture have; "
+        "else each has its own",
+    )
+    share: float = Field(
+        default=0.0, ge=0, lt=1, description="share of an output's numbers that may be farther off"
+    )
+
+
+@COMPARISONS.register("regression")
+class Regression(ChosenComparison):
+    """Numbers: the models deviate where one differs by more than a share of its spread.
+
+    The spread is that of the original's answers to the given inputs, from the first to the last
+    percentile. Before answers are known it is 1.
+
+    Args:
+        options: see :class:`RegressionOptions`.
+        shape: of the outputs; all of a row are numbers.
+    """
+
+    Options = RegressionOptions
+    several = True
+
+    def __init__(self, options: RegressionOptions, shape: tuple[int, ...]) -> None:
+        super().__init__(options, shape)
+        self._spread: NDArray[np.float64] = np.ones(1)
+
+    def know(self, f: Outputs, g: Outputs) -> None:
+        """Take in the original's answers to all given inputs, ``(M, K)``."""
+        known = finite(f, g)[0][np.isfinite(f).all(axis=1)].astype(np.float64)
+        if not known.size:
+            return
+        low, high = np.percentile(known, _ENDS, axis=None if self.options.common else 0)
+        largest = np.abs(known).max() if self.options.common else np.abs(known).max(axis=0)
+        self._spread = np.maximum(
+            high - low, np.maximum(_LEAST * largest, np.finfo(np.float32).tiny)
+        )
+
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`."""
+        far = self._parts(f, g) > self.options.tolerance
+        above: NDArray[np.bool_] = far.sum(axis=1) > self.options.share * far.shape[1]
+        return above
+
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
+        """The largest difference in units of the spread."""
+        largest: Floats = self._parts(f, g).max(axis=1).astype(np.float32)
+        return largest
+
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+        """The distance: numbers are never undecided."""
+        return self.apart(f, g)
+
+    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+        """See :meth:`.ChosenComparison.figures`."""
+        parts = self._parts(f, g)
+        return (
+            Figure("mean absolute difference", float(np.abs(f.astype(float) - g).mean())),
+            Figure("the same, as a share of the original's spread", float(parts.mean()), True),
+            Figure("the largest, as a share of the original's spread", float(parts.max()), True),
+        )
+
+    def _parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
+        parts: NDArray[np.float64] = np.abs(f.astype(np.float64) - g) / self._spread
+        return parts

@@ -1,0 +1,118 @@
+"""Several outputs: each compared in its own way, then all together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.comparisons import (
+    COMPARISONS,
+    ChosenComparison,
+    Figure,
+    Floats,
+    Outputs,
+    build_comparison,
+)
+from asterism.dflare.params import ComparisonParams
+
+
+class Part(ParameterSection):
+    """One of several outputs."""
+
+    output: str = Field(description="the output's name, for reports")
+    shape: list[int] = Field(description="of the output of one input")
+    kind: str = Field(description="how it is compared: another comparison's name")
+    options: dict[Label, Any] = Field(default={}, description="that comparison's options")
+
+
+class TogetherOptions(ParameterSection):
+    """The outputs, in the order in which a row holds them."""
+
+    outputs: list[Part] = Field(min_length=1, description="each output and how it is compared")
+
+
+@COMPARISONS.register("together")
+class Together(ChosenComparison):
+    """Several outputs: the models deviate where any of them does.
+
+    Args:
+        options: see :class:`TogetherOptions`.
+        shape: of a row, which holds one output after the other.
+    """
+
+    Options = TogetherOptions
+    several = True
+
+    def __init__(self, options: TogetherOptions, shape: tuple[int, ...]) -> None:
+        super().__init__(options, shape)
+        sizes = [math.prod(part.shape) for part in options.outputs]
+        if sum(sizes) != math.prod(shape):
+            raise UserError(
+                f"comparison together has outputs of {sum(sizes)} numbers, but a row of the "
+                f"models' outputs has {math.prod(shape)}"
+            )
+        ends = np.cumsum(sizes).tolist()
+        self._places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        self.parts = [
+            build_comparison(
+                ComparisonParams(kind=part.kind, options=part.options), tuple(part.shape)
+            )
+            for part in options.outputs
+        ]
+
+    def know(self, f: Outputs, g: Outputs) -> None:
+        """See :meth:`.ChosenComparison.know`."""
+        for part, place in self._pairs():
+            part.know(f[:, place], g[:, place])
+
+    def each(self, f: Outputs, g: Outputs) -> list[NDArray[np.bool_]]:
+        """Which inputs deviate by each output alone, bool ``(N,)`` each."""
+        return [part.deviates(f[:, place], g[:, place]) for part, place in self._pairs()]
+
+    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.ChosenComparison.differs`."""
+        any_of: NDArray[np.bool_] = np.any(self.each(f, g), axis=0)
+        return any_of
+
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
+        """The largest distance of an output."""
+        return self._largest([p.distance(f[:, s], g[:, s]) for p, s in self._pairs()])
+
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+        """The largest uncertainty of an output."""
+        return self._largest([p.uncertainty(f[:, s], g[:, s], k) for p, s in self._pairs()])
+
+    def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
+        """What the only output with classes answers; None where several have some, or none."""
+        told = [part.classes(outputs[:, place]) for part, place in self._pairs()]
+        known = [classes for classes in told if classes is not None]
+        return known[0] if len(known) == 1 else None
+
+    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+        """Each output's share of deviating inputs, and its own figures, under its name."""
+        found = []
+        for named, part, place, deviating in zip(
+            self.options.outputs, self.parts, self._places, self.each(f, g), strict=True
+        ):
+            found.append(
+                Figure(f"{named.output}: inputs that differ", float(deviating.mean()), True)
+            )
+            own = part.figures(f[:, place], g[:, place])
+            found += [replace(figure, name=f"{named.output}: {figure.name}") for figure in own]
+        return tuple(found)
+
+    def _pairs(self) -> list[tuple[ChosenComparison, slice]]:
+        return list(zip(self.parts, self._places, strict=True))
+
+    @staticmethod
+    def _largest(values: list[Floats]) -> Floats:
+        largest: Floats = np.max(values, axis=0)
+        return largest

@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from asterism import __version__, config, project
 from asterism import budget as budgets
+from asterism.asking import question
+from asterism.asking.request import VetRequest
 from asterism.cli import commands
 from asterism.cli.program import GROUPS
 from asterism.core.files.interrupts import INTERRUPTED
@@ -29,7 +31,7 @@ from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, run_table, sharing
 from asterism.sweep.workspace import git
-from asterism.vetting import certificate, command, repeating
+from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
 from asterism.vetting.repeating import Repeated
 from asterism.vetting.verdict import Verdict, Word
@@ -179,7 +181,7 @@ def vetted(root, note, monkeypatch):
     """
     (root / "conf/vet").mkdir(parents=True)
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(command, "vet_overrides", (["vet=tensors"], ["kind tensors: guessed"]))
+    note(question, "vet_overrides", (["vet=tensors"], ["kind tensors: guessed"]))
     note(sweep_app, "sweep_command", 0)
     note(webbrowser, "open")
     folder = root / "sweeps/vet-small/points/0000/vet"
@@ -231,7 +233,7 @@ def test_what_vetting_is_told_is_handed_on(vetted, note):
     run(*FILES, *told, "--name", "mine", "--dry-run")
     (_, asked, _), (_, request, dry, _) = note.calls
     here = Path.cwd()
-    assert asked == command.VetRequest(
+    assert asked == VetRequest(
         original=here / "big.onnx", compressed=here / "small.onnx", inputs=here / "inputs.npz",
         kind="sound", comparison="top_label", labels=here / "l.json", preprocessing="unit",
         constants=["sr=16000"], overrides=["seed=1", "vet.x=2"],
@@ -283,13 +285,13 @@ def test_a_project_is_made_where_there_is_none_once_the_question_can_be_asked(
 ):
     note(project, "new_project", ["made a project"])
     ended = run(*FILES)
-    assert str(ended.exception) == "there is no model file big.onnx"
+    assert "there is no model file big.onnx" in str(ended.exception)
     assert note.calls == [] and list(here.iterdir()) == []
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(command, "vet_overrides", (["vet=nothing"], []))
+    note(question, "vet_overrides", (["vet=nothing"], []))
     assert "'nothing'" in str(run(*FILES).exception)
     assert [name for name, *_ in note.calls] == ["vet_overrides"]
-    note(command, "vet_overrides", (["vet=tensors"], []))
+    note(question, "vet_overrides", (["vet=tensors"], []))
     ended = run(*FILES)
     assert ended.output == "made a project\n"
     assert note.calls[-1] == ("new_project", here)

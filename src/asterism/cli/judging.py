@@ -59,6 +59,7 @@ def judge_tests(
     next time.
     """
     from asterism.judge_tests import JudgeRequest, judge_run, write_answers
+    from asterism.models.tensor_models.trial import require_runs
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import KEPT
@@ -69,6 +70,7 @@ def judge_tests(
     conf = conf_of(place_of_project(Path.cwd()))
     data = str(whole_path(Path(data))) if Path(data).exists() else data
     with whole_models(model) as (file,):
+        require_runs(file, model)
         asked = JudgeRequest(
             model=file, data=data, preprocessing=preprocessing, overrides=override or (), name=name
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +23,7 @@ from asterism.cli.program import (
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
+from asterism.core.parameters.overrides import quoted
 
 if TYPE_CHECKING:
     from asterism.vetting.verdict import Word
@@ -186,9 +186,9 @@ def vet(
         )
         overrides, said = vet_overrides(request, conf_of(place_of_project(Path.cwd())))
         enter_project(tell, overrides)
-        if (stay := [keep_whole(model) for model in models]) != models:
-            request = replace(request, original=stay[0], compressed=stay[1])
-            overrides, said = vet_overrides(request, Path("conf"))
+        for model in models:
+            named = quoted(str(keep_whole(model)))
+            overrides = [text.replace(quoted(str(model)), named) for text in overrides]
     for line in said:
         tell(line)
     run = Request(overrides=overrides, targets=["vet_page"], name=called, jobs=2)

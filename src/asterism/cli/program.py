@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -120,19 +119,24 @@ def enter_project(say: Callable[[str], None], overrides: Sequence[str] = ()) -> 
 
 @contextmanager
 def whole_models(*paths: Path) -> Iterator[list[Path]]:
-    """Models as one file each, by paths from the root; each can be opened.
+    """Models as one file each, by paths from the root, for as long as the block runs.
+
+    Where the block fails and a model cannot even be opened, that is what is wrong.
 
     Raises:
-        UserError: one cannot; the message names it as it was given.
+        UserError: a model cannot be opened; the message names it as it was given.
     """
     from asterism.models.signatures.whole_files import whole_file
     from asterism.models.tensor_models.trial import require_runs
 
     with ExitStack() as stack:
         files = [stack.enter_context(whole_file(path)) for path in paths]
-        with ThreadPoolExecutor() as pool:  # each is opened in a process of its own
-            list(pool.map(require_runs, files, paths))
-        yield list(map(whole_path, files))
+        try:
+            yield list(map(whole_path, files))
+        except UserError:
+            for file, path in zip(files, paths, strict=True):
+                require_runs(file, path)
+            raise
 
 
 def keep_whole(file: Path) -> Path:

@@ -228,7 +228,7 @@ def test_boxes_whose_scores_are_logits_are_asked_for(last):
         Output("logits", scores.astype(np.float32), "add"),
         Output("pred_boxes", boxes / np.float32(SIZE), "sigmoid"),
     ]
-    with pytest.raises(UserError, match="pred_boxes .*--comparison"):
+    with pytest.raises(UserError, match=r"pred_boxes .*--comparison"):
         choose_all(outputs, SCENE, None)
     names, choice = choose_all(outputs, SCENE, "tolerance")
     assert names == ["logits", "pred_boxes"] and choice.kind == "tolerance"

@@ -12,6 +12,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from asterism.asking.budget import MINUTES, within
 from asterism.asking.chance import by_chance
 from asterism.asking.choosing import choose_all
 from asterism.asking.original import LOOKED, Look, look, require_answers, scene_of

@@ -214,7 +214,8 @@ def test_a_file_that_needs_code_of_its_authors_says_which(
         load_keras(path)
     assert str(rejected.value) == (
         f"{path} needs {told}, which Keras does not have, and a model's own code is never run "
-        "here: build it of Keras' own parts"
+        "here: build it of Keras' own parts, or, where the code is, write the model as ONNX by "
+        "`model.export('own.onnx', format='onnx')`"
     )
 
 

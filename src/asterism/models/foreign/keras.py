@@ -33,7 +33,9 @@ _NAME = re.compile(r"([A-Za-z0-9.][A-Za-z0-9_.>-]{0,500})?")
 def holds_code(path: Path, what: str = "holds a Lambda layer") -> UserError:
     """What is wrong with a file that works only with Python code of its author's."""
     return UserError(
-        f"{path} {what}, and a model's own code is never run here: build it of Keras' own parts"
+        f"{path} {what}, and a model's own code is never run here: build it of Keras' own parts, "
+        "or, where the code is, write the model as ONNX by "
+        f"`model.export({path.stem + '.onnx'!r}, format='onnx')`"
     )
 
 

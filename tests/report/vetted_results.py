@@ -58,7 +58,7 @@ MET = {
 REPAIR = {
     **{"bytes": 4000, "bytes_before": 3000, "bytes_original": 9000, "bits": 8},
     **{"nodes_in_float": 1, "quantised_nodes": 7, "nodes_with_finer_scales": 2},
-    "nodes_with_finest_weights": 0,
+    **{"nodes_with_finest_weights": 0, "slower": False},
     **{"criteria": [MET], "agreement_fell": False, "differ_before": share(6, 100, 0.02, 0.13)},
     **{"agreement": {"differ": share(1, 100, 0.0, 0.05)}, "gone_held_out": share(3, 4, 0.2, 0.99)},
     "new_search": {

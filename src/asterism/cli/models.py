@@ -156,7 +156,7 @@ def vet(
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
-    from asterism.vetting.certificate import read_certificate
+    from asterism.vetting.certificate import about_repair, read_certificate
     from asterism.vetting.params import CERTIFICATE
 
     if as_json and dry_run:
@@ -202,6 +202,8 @@ def vet(
             say(f"verdict: {verdict.word}")
             for reason in verdict.reasons:
                 say(f"  {reason}")
+            for line in about_repair(certificate, verdict):
+                say(f"  {line}")
             show_page(folder / "index.html", show)
         code = EXIT_CODES[verdict.word] if exit_code else 0
     sys.exit(code)

@@ -83,10 +83,13 @@ class Pair:
     Args:
         original: f.
         compressed: g.
+
+    Attributes:
+        models: both.
     """
 
     def __init__(self, original: Model, compressed: Model) -> None:
-        self._models = (original, compressed)
+        self.models = (original, compressed)
         self._threads = (ThreadPoolExecutor(1), ThreadPoolExecutor(1))
         self._work = _Stopwatch()
         self._asked = 0
@@ -116,7 +119,7 @@ class Pair:
         self._asked += len(items)
         f, g = (
             thread.submit(self._answer, model, items)
-            for thread, model in zip(self._threads, self._models, strict=True)
+            for thread, model in zip(self._threads, self.models, strict=True)
         )
         return Question(f, g)
 

@@ -130,6 +130,7 @@ def _body(
         errors=_errors(tables / "tensors.csv"),
         curve=_rows(tables / "curve.csv", None),
         repair=repair,
+        speeds=_rows(tables / "speed.csv", None),
         repaired_flips=[
             (after["strength"], before["share"], after["share"])
             for before, after in zip(measured["flips"], repair.get("flips", ()), strict=False)

@@ -121,7 +121,7 @@ def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
             unanswered=device.unanswered,
         )
         repaired = None
-        if "criteria" in repair and not repair["agreement_fell"]:
+        if "criteria" in repair and not repair["agreement_fell"] and not repair["slower"]:
             repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
         return decide(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
@@ -143,6 +143,16 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
         if params.source == "none":
             raise UserError("its parameters name no files")
         return told, params, verdict_on(params, told.measured, told.repair)
+
+
+def about_repair(certificate: Certificate, verdict: Verdict) -> list[str]:
+    """Why a repair is not offered, where a model needs one; one line at most."""
+    if verdict.word in ("ship", "ship with the repair"):
+        return []
+    if certificate.repair.get("slower"):
+        return ["no repair: the repaired file is slower than the original"]
+    reason = certificate.repair.get("reason")
+    return [f"no repair: {reason}"] if reason else []
 
 
 def _versions() -> dict[str, str]:

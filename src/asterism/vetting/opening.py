@@ -99,6 +99,11 @@ def beside(vetted: Vetted, path: Path) -> Iterator[Vetted]:
         yield _paired(vetted.params, vetted.inputs, vetted.original, g)
 
 
+def opened_beside(vetted: Vetted, path: Path) -> IsolatedFileModel:
+    """Another model for the same inputs, to be used as a context."""
+    return _opened(path, vetted.params, vetted.inputs)
+
+
 def _opened(path: Path, params: VetParams, inputs: GivenInputs) -> IsolatedFileModel:
     return IsolatedFileModel(path, params.feeding, inputs.kind == "images", inputs.items[:16])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,11 @@ from asterism.localisation.repair import (
     latency,
     repair_curve,
 )
-from asterism.localisation.running import Run
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
-from asterism.vetting.opening import open_vetted
+from asterism.vetting.opening import Vetted, open_vetted, opened_beside
 from asterism.vetting.params import REPAIRED, VetParams
+from asterism.vetting.speed import Speed, speed_of
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50
@@ -56,13 +58,14 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         deviating = vetted.inputs.items[seen[vetted.deviates[seen]]]
         found = _found_from(triggers, seen)
         cases = np.concatenate([deviating, found])[: params.repair.inputs]
+        speeds = _speeds_of_both(vetted)
+        _write_speeds(speeds, temporary)
         try:
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
                 chosen = _best(curve, params)
                 _write_tables(curve, pair, cases, temporary)
-                _write_speed(curve, chosen, pair.runs(cases[:1])[0], temporary)
         except UserError as reason:
             return {"reason": str(reason)}
         facts: dict[str, Any] = {
@@ -88,8 +91,26 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         if no_gain := _no_gain(judged):
             path.unlink()
             return facts | {"reason": f"{no_gain} on {len(unseen)} inputs that it was not made by"}
-        facts["sha256"] = digest_of(path)
+        with opened_beside(vetted, path) as model:
+            speeds.append(speed_of("repaired", path, model, vetted.inputs.items))
+        _write_speeds(speeds, temporary)
+        facts |= {"sha256": digest_of(path), "slower": speeds[-1].slower_than(speeds[0])}
         return facts | _told(chosen, params) | judged
+
+
+def _speeds_of_both(vetted: Vetted) -> list[Speed]:
+    files = {"original": vetted.params.original, "compressed": vetted.params.compressed}
+    return [
+        speed_of(name, Path(path), model, vetted.inputs.items)
+        for (name, path), model in zip(files.items(), vetted.pair.models, strict=True)
+    ]
+
+
+def _write_speeds(speeds: Sequence[Speed], folder: Path) -> None:
+    import polars as pl
+
+    table = pl.DataFrame([asdict(speed) for speed in speeds])
+    write_table(folder / "speed.csv", table)
 
 
 def _found_from(triggers: Path, seeds: NDArray[np.int64]) -> NDArray[Any]:
@@ -219,18 +240,3 @@ def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folde
         "milliseconds": [1e3 * latency(file.content, one) for file in curve.files],
     }
     write_table(folder / "curve.csv", pl.DataFrame(points, strict=False))
-
-
-def _write_speed(curve: RepairCurve, chosen: RepairedFile | None, one: Run, folder: Path) -> None:
-    """Bytes and milliseconds of one input, on one thread, of the files that an owner may ship."""
-    import polars as pl
-
-    opened = curve.pair.opened
-    files = {"original": opened.original_file, "compressed": opened.compressed_file}
-    files |= {} if chosen is None else {"repaired": chosen.content}
-    table = {
-        "file": list(files),
-        "bytes": [len(content) for content in files.values()],
-        "milliseconds": [1e3 * latency(content, one) for content in files.values()],
-    }
-    write_table(folder / "speed.csv", pl.DataFrame(table, strict=False))

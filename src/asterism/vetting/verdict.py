@@ -159,7 +159,8 @@ def decide(
     Args:
         criteria: of the compressed model as it is.
         repaired: of the repaired file on inputs that the repair has not seen; None where there is
-            none, or where it agrees with the original on fewer of these inputs than before.
+            none, or where it agrees with the original on fewer of these inputs than before, or is
+            slower than the original.
         symptoms: sentences about broken outputs, which come before all shares.
     """
     failed = [c for c in criteria if c.met is False]

@@ -54,7 +54,9 @@ class ComparedOutputs:
         for spec in self._specs:
             shape = tried[spec.name].shape
             axes = [axis for axis, size in enumerate(shape) if size == count]
-            if other is not None:
+            if other is None and len(spec.shape) == len(shape):  # the batch is fixed, so is its axis
+                axes = [axis for axis in axes if spec.shape[axis] is not None]
+            elif other is not None:
                 again = other[spec.name].shape
                 axes = [a for a in axes if len(again) == len(shape) and again[a] == other_count]
             self._axes[spec.name] = axes[0] if axes else None

@@ -80,6 +80,8 @@ def _unusual(agreement: Agreement, repair: Any) -> Iterator[str]:
         )
     if agreement.accuracy and agreement.accuracy[1].share > agreement.accuracy[0].share:
         yield "The compressed model is right more often than the original."
+    if repair.get("slower"):
+        yield "The repaired file is slower than the original, so it is no use."
     if repair.get("agreement_fell"):
         yield "Agreement fell by the repair, so it is none."
     elif reason := repair.get("reason"):

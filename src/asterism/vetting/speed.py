@@ -1,0 +1,50 @@
+"""How long a model takes for one input, and how large its file is."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.dflare.pair import Model
+
+#: Runs at least, and seconds after which no further one is made.
+_RUNS, _SECONDS = 5, 0.5
+#: What counts as slower: by so many milliseconds, and by so large a part.
+_NOTICED_MS, _NOTICED = 0.2, 0.1
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One file's time and size.
+
+    Attributes:
+        file: ``original``, ``compressed`` or ``repaired``.
+        bytes: of the file.
+        milliseconds: for one input, the median of several runs.
+    """
+
+    file: str
+    bytes: int
+    milliseconds: float
+
+    def slower_than(self, other: Speed) -> bool:
+        """Whether it takes noticeably longer."""
+        least = other.milliseconds * (1 + _NOTICED) + _NOTICED_MS
+        return self.milliseconds > least
+
+
+def speed_of(file: str, path: Path, model: Model, items: NDArray[Any]) -> Speed:
+    """Time a model on the first of some items; the first run does not count."""
+    model.predict(items[:1])
+    taken: list[float] = []
+    began = time.perf_counter()
+    while len(taken) < _RUNS or time.perf_counter() - began < _SECONDS:
+        started = time.perf_counter()
+        model.predict(items[:1])
+        taken.append(time.perf_counter() - started)
+    return Speed(file, path.stat().st_size, 1e3 * statistics.median(taken))

@@ -95,7 +95,7 @@ class Runs:
                 break
             outcome = Outcome(status=status)
             if TRACEBACK.search(errors):
-                outcome.failures.append(f"traceback: {_last(errors)}")
+                outcome.failures.append(f"traceback: {_raised(errors)}")
                 break
             if status not in (1, 2):
                 outcome.failures.append(f"status {status}: {_last(errors)}")
@@ -144,6 +144,16 @@ def _last(errors: str) -> str:
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("error")]
     return (told or lines or ["nothing is said"])[-1][:300]
+
+
+def _raised(errors: str) -> str:
+    """The error behind the last traceback, and the place that raised it."""
+    *_, frame = TRACEBACK.finditer(errors)
+    places = re.findall(r'File ".*?([^/"]+)", line (\d+)', errors)
+    after = errors[frame.end() :].splitlines()
+    told = [line for line in after if re.match(r"[\w.]*(Error|Exception|Exit)\b", line)]
+    where = ":".join(places[-1]) if places else "somewhere"
+    return f"{(told or ['an error'])[0][:200]} ({where})"
 
 
 def _answer_to(errors: str, truth: dict[str, Any], given: list[str]) -> list[str]:

@@ -34,9 +34,8 @@ class KerasRuntime:
         self.signature = self._inner.signature
         self.fixed_batch = self._inner.fixed_batch
         ours, named = self.signature.outputs, keras_signature(path).outputs
-        if (
-            len(ours) == len({n.name for n in named}) == len(named)
-        ):  # an export names its output anew, and Keras by a counter
+        # An export names its output anew, and Keras by a counter.
+        if len(ours) == len({n.name for n in named}) == len(named):
             outputs = tuple(replace(o, name=n.name) for o, n in zip(ours, named, strict=True))
             self.signature = replace(self.signature, outputs=outputs)
 

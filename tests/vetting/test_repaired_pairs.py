@@ -163,7 +163,7 @@ def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_p
     speed = read_table(tmp_path / "repaired/speed.csv")
     sizes = [kept["bytes"] for kept in speed.to_dicts()]
     assert speed["file"].to_list() == ["original", "compressed", "repaired"]
-    assert sizes == speed["milliseconds"].to_list()
+    assert all(taken > 0 for taken in speed["milliseconds"])
     assert sizes[2] == (tmp_path / "repaired/repaired.onnx").stat().st_size
     assert {one["x"].shape for one in fed} == {(1, 64)}, "the latency of one input"
 
@@ -171,7 +171,7 @@ def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_p
 def test_a_pair_without_deviations_has_nothing_to_repair(repaired, tmp_path):
     facts = repaired("original.onnx", search__queries=2)["facts"]
     assert facts == {"reason": "no input was found on which the models deviate"}
-    assert list((tmp_path / "repaired").iterdir()) == []
+    assert [path.name for path in (tmp_path / "repaired").iterdir()] == ["speed.csv"]
 
 
 @pytest.fixture

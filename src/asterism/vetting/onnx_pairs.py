@@ -77,10 +77,14 @@ class OnnxPair:
         vetted, params = self.vetted, self.vetted.params
         comparison = build_comparison(params.comparison, shape_of(vetted.shapes))
         comparison.know(vetted.answers.f, vetted.answers.f)
-        outputs = ComparedOutputs(self.signature, params.feeding.outputs, params.original)
+        original = vetted.original
+        names = params.feeding.outputs
+        outputs = ComparedOutputs(
+            self.signature, names, params.original, original.axes, original.room
+        )
 
         def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
-            count = len(next(iter(wanted.values())))
+            count = outputs.count(wanted)
             f, g = outputs.rows(wanted, count), outputs.rows(given, count)
             return comparison.deviates(f, g).astype(np.float64)
 

@@ -26,8 +26,13 @@ class ComparedOutputs:
         signature: the model's.
         names: of the outputs that are compared; None for all of real numbers.
         file: the model's file, for messages.
+        axes: see below, where it is known.
+        room: see below, where it is known.
 
     Attributes:
+        axes: of each output, the axis that counts the inputs; None where none does. Until they
+            are settled it is the first.
+        room: rows that outputs of a varying number of rows are filled up to.
         batched: whether each output has an axis that counts the inputs of a call. Where one has
             none, a call may have one input only.
 
@@ -35,11 +40,18 @@ class ComparedOutputs:
         UserError: the model has no output of a name.
     """
 
-    def __init__(self, signature: Signature, names: list[str] | None, file: str) -> None:
+    def __init__(
+        self,
+        signature: Signature,
+        names: list[str] | None,
+        file: str,
+        axes: Mapping[str, int | None] | None = None,
+        room: Mapping[str, int] | None = None,
+    ) -> None:
         self._file = file
         self._specs = _chosen(signature.answers, names)
-        self._axes: dict[str, int | None] = {}
-        self._room: dict[str, int] = {}
+        self.axes = dict(axes or {})
+        self.room = dict(room or {})
         self.batched = True
 
     def settle(self, tried: Tensors, count: int, other: Tensors | None, other_count: int) -> None:
@@ -54,13 +66,15 @@ class ComparedOutputs:
         for spec in self._specs:
             shape = tried[spec.name].shape
             axes = [axis for axis, size in enumerate(shape) if size == count]
-            if other is None and len(spec.shape) == len(shape):  # the batch is fixed, so is its axis
+            if other is None and len(spec.shape) == len(
+                shape
+            ):  # the batch is fixed, so is its axis
                 axes = [axis for axis in axes if spec.shape[axis] is not None]
             elif other is not None:
                 again = other[spec.name].shape
                 axes = [a for a in axes if len(again) == len(shape) and again[a] == other_count]
-            self._axes[spec.name] = axes[0] if axes else None
-        self.batched = None not in self._axes.values()
+            self.axes[spec.name] = axes[0] if axes else None
+        self.batched = None not in self.axes.values()
 
     def make_room(self, run: Callable[[int], Tensors], probes: int) -> list[str]:
         """Let outputs whose number of rows differs from input to input be of one size.
@@ -72,7 +86,7 @@ class ComparedOutputs:
         Returns:
             Notes for the reader of results.
         """
-        ragged = [spec for spec in self._specs if _may_vary(spec, self._axes[spec.name])]
+        ragged = [spec for spec in self._specs if _may_vary(spec, self.axes[spec.name])]
         if not ragged:
             return []
         seen: dict[str, set[int]] = {spec.name: set() for spec in ragged}
@@ -83,12 +97,16 @@ class ComparedOutputs:
         notes = []
         for name, sizes in seen.items():
             if len(sizes) > 1:
-                self._room[name] = max(_LEAST_ROOM, _ROOM * max(sizes))
+                self.room[name] = max(_LEAST_ROOM, _ROOM * max(sizes))
                 notes.append(
                     f"{name} has {min(sizes)} to {max(sizes)} rows on the first inputs; each is "
-                    f"filled up with zeros to {self._room[name]}"
+                    f"filled up with zeros to {self.room[name]}"
                 )
         return notes
+
+    def count(self, outputs: Tensors) -> int:
+        """How many inputs outputs are of."""
+        return len(self._unbatched(outputs[self._specs[0].name], self._specs[0]))
 
     def answers(self, outputs: Tensors, count: int) -> dict[str, Rows]:
         """The compared outputs by name, each float32 ``(count, ...)``.
@@ -115,13 +133,13 @@ class ComparedOutputs:
     def _unbatched(self, value: NDArray[Any], spec: TensorSpec) -> Rows:
         """An output as real numbers, the axis of the inputs first."""
         real = _as_real(np.asarray(value), spec)
-        axis = self._axes.get(spec.name, 0)
+        axis = self.axes.get(spec.name, 0)
         if axis is None or real.ndim == 0:
             return real[np.newaxis]
         return np.moveaxis(real, axis, 0)
 
     def _filled(self, value: Rows, name: str) -> Rows:
-        room = self._room.get(name)
+        room = self.room.get(name)
         if room is None:
             return value
         if value.shape[1] > room:

@@ -45,6 +45,8 @@ class IsolatedFileModel:
             raise
         facts = json.loads(told.tobytes())
         self.shapes = {name: tuple(shape) for name, shape in facts["shapes"].items()}
+        self.axes: dict[str, int | None] = facts["axes"]
+        self.room: dict[str, int] = facts["room"]
         #: Numbers in a row; for a classifier its classes.
         self.classes = int(facts["width"])
         self.notes = tuple(facts["notes"])
@@ -75,6 +77,10 @@ class IsolatedFileModel:
         self.close()
 
 
+#: What is told of an opened model.
+_FACTS = ("shapes", "axes", "room", "width", "notes")
+
+
 def open_served(path: str, params: dict[str, Any], images: bool) -> Served:
     """A model as :class:`IsolatedFileModel` opens it in the other process.
 
@@ -85,7 +91,7 @@ def open_served(path: str, params: dict[str, Any], images: bool) -> Served:
 
     def answer(arrays: Arrays) -> Arrays:
         if not arrays:
-            facts = {name: getattr(opened[0], name) for name in ("shapes", "width", "notes")}
+            facts = {name: getattr(opened[0], name) for name in _FACTS}
             return [np.frombuffer(json.dumps(facts).encode(), np.uint8)]
         if not opened:
             feeding = FeedingParams.model_validate(params)

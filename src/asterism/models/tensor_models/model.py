@@ -31,6 +31,7 @@ class FileModel:
     Attributes:
         name: the file's name.
         shapes: of each compared output of one item, by its name.
+        axes, room: see :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
         width: numbers in a row.
         notes: what a reader of the results should know.
 
@@ -60,6 +61,7 @@ class FileModel:
             raise UserError(
                 f"{path} failed on the first input when it was opened: {error}"
             ) from error
+        self.axes, self.room = self._outputs.axes, self._outputs.room
         self.shapes = {name: value.shape[1:] for name, value in tried.items()}
         self.width = sum(value[0].size for value in tried.values())
         self._rows = IndependentRows(self._run, fixed, some)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from asking.made_answers import in_8_bits, logits, normal, regions, sigmoid, softmax, spoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asking.made_answers import in_8_bits, logits, normal, regions, sigmoid, softmax, spoken
 from asterism.asking.choosing import choose_all
 from asterism.asking.detections import one_output, several_outputs
 from asterism.asking.outputs import Output, Scene
@@ -228,7 +228,7 @@ def test_boxes_whose_scores_are_logits_are_asked_for(last):
         Output("logits", scores.astype(np.float32), "add"),
         Output("pred_boxes", boxes / np.float32(SIZE), "sigmoid"),
     ]
-    with pytest.raises(UserError, match="pred_boxes .*--comparison"):
+    with pytest.raises(UserError, match=r"pred_boxes .*--comparison"):
         choose_all(outputs, SCENE, None)
     names, choice = choose_all(outputs, SCENE, "tolerance")
     assert names == ["logits", "pred_boxes"] and choice.kind == "tolerance"

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from asking.made_answers import (
     COUNT,
     in_8_bits,
@@ -14,9 +17,6 @@ from asking.made_answers import (
     softmax,
     spoken,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from asterism.asking.choosing import choose_all
 from asterism.asking.outputs import Output, Scene
 from asterism.asking.rules import choose

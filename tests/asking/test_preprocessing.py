@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from asking.made_answers import sigmoid, softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asking.made_answers import sigmoid, softmax
 from asterism.asking.outputs import Output, Scene
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.core.messages.errors import UserError

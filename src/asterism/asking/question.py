@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from asterism.asking.request import VetRequest
 from asterism.asking.texts import padding_of, special_tokens
 from asterism.config import compose
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.overrides import quoted
+from asterism.core.parameters.overrides import quoted, written
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
@@ -73,7 +72,7 @@ class _Settled:
     def take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
         for name, value in values.items():
-            self.overrides.append(f"vet.{name.replace('__', '.')}={_value(value)}")
+            self.overrides.append(f"vet.{name.replace('__', '.')}={written(value)}")
         self.said.append(said)
 
 
@@ -103,7 +102,9 @@ class _Question:
         if request.comparison is not None:
             if request.comparison not in COMPARISONS:
                 raise unknown("comparison", request.comparison, list(COMPARISONS))
-            found.overrides += _comparison(Choice(request.comparison, "", request.options or {}))
+            if request.comparison != "together":  # whose parts are told by the outputs
+                choice = Choice(request.comparison, "", request.options or {})
+                found.overrides += _comparison(choice)
         params = self._params(found)
         given = read_given(params, self._signature)
         inputs = drawn(given, LOOKED, 0)
@@ -118,8 +119,8 @@ class _Question:
         params = self._params(found)
         self._require_right(params, given, seen, found.tries)
         look(request.compressed, self._other, params.feeding, drawn(inputs, 2, 0))
-        found.overrides.append(f"vet.asked={_value(request.words())}")
-        found.overrides.append(f"vet.settled={_value(found.said[2:])}")
+        found.overrides.append(f"vet.asked={written(request.words())}")
+        found.overrides.append(f"vet.settled={written(found.said[2:])}")
         return [*found.overrides, *request.overrides], found.said
 
     def _params(self, found: _Settled) -> VetParams:
@@ -183,7 +184,7 @@ class _Question:
         tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
         chosen, why = best(tried)
         found.tries = len(tried)
-        found.overrides.append(f"vet.tried={_value([one.recorded() for one in tried])}")
+        found.overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
 
     def _take_preprocessing(
@@ -199,13 +200,19 @@ class _Question:
     def _settle_comparison(
         self, found: _Settled, params: VetParams, seen: Look, scene: Scene
     ) -> None:
-        request = self._request
-        if request.settles("vet.comparison"):
+        request, settled = self._request, self._request.settles("vet.comparison")
+        if settled and request.comparison is None:
             return
-        names, choice = choose_all(seen.outputs, scene, request.comparison)
+        try:
+            names, choice = choose_all(seen.outputs, scene, request.comparison)
+        except UserError:
+            if settled:  # with other options it may fit
+                return
+            raise
         if request.options is not None:
             choice = replace(choice, options=request.options)
-        found.overrides += _comparison(choice)
+        if not settled:
+            found.overrides += _comparison(choice)
         told = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
         found.said.append(f"outputs are compared by {choice.kind}: {told}")
         usual = [o.name for o in seen.outputs if not o.integer] or [o.name for o in seen.outputs]
@@ -304,7 +311,7 @@ def _comparison(choice: Choice) -> list[str]:
     return [
         f"vet.comparison.kind={choice.kind}",
         "~vet.comparison.options",
-        f"+vet.comparison.options={_value(dict(choice.options))}",
+        f"+vet.comparison.options={written(dict(choice.options))}",
     ]
 
 
@@ -315,12 +322,3 @@ def _constant(text: str) -> str:
         return f"{{input: {quoted(name)}, value: {float(number)}}}"
     except ValueError:
         raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None
-
-
-def _value(value: Any) -> str:
-    """A value of JSON as Hydra's grammar takes it."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {_value(part)}" for name, part in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return quoted(value) if isinstance(value, str) else json.dumps(value)

@@ -219,8 +219,8 @@ def test_a_flag_and_an_override_win_over_what_is_found(tmp_path):
     assert any("preprocessing imagenet: as was asked" in line for line in said)
     found = composed(**pair, overrides=[f"vet.feeding.preprocessing={SYMMETRIC_BY_HAND}"])
     assert found["feeding"]["preprocessing"] == preprocessing("symmetric")
-    own = "{kind: regression, options: {tolerance: 0.5}}"
-    found = composed(**pair, overrides=[f"vet.comparison={own}"])
+    own = ["vet.comparison.kind=regression", "+vet.comparison.options.tolerance=0.5"]
+    found = composed(**pair, overrides=own)
     assert found["comparison"] == {"kind": "regression", "options": {"tolerance": 0.5}}
 
 

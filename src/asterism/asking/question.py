@@ -133,13 +133,13 @@ class _Question:
         if not self._request.settles("vet.feeding.pad"):
             pad = padding_of(items, 0)
             found.take(f"texts are filled up with the token {pad}", feeding__pad=pad)
-            found.overrides.append(f"vet.domain.options.padding={pad}")
         else:
             pad = int(self._params(found).feeding.pad)
+        found.overrides.append(f"vet.domain.options.padding={pad}")
         if self._request.settles("vet.domain.options.vocabulary"):
             return
         if not rows:
-            rows = int(items.max()) + 1
+            rows = max(2, int(items.max()) + 1)
             told = f"tokens are below {rows}, the largest that is given; the file tells none"
         else:
             told = f"tokens are below {rows}, the rows of the table that they index"

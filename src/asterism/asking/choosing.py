@@ -78,7 +78,7 @@ def _asked_for(wanted: str, outputs: Sequence[Output], scene: Scene) -> tuple[li
             continue
         if choice.kind == wanted:
             return [output.name], choice
-    if COMPARISONS[wanted].several and (wanted != "boxes" or len(outputs) == 1):
+    if COMPARISONS[wanted].several and wanted != "boxes":
         real = [o for o in outputs if not o.integer] or list(outputs)
         maps = all(places_of(o, scene) is not None for o in real)
         options = MAPS if wanted == "regression" and maps else {}

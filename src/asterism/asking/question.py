@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from asterism.asking.texts import padding_of, special_tokens
 from asterism.config import compose
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.overrides import quoted
+from asterism.core.parameters.overrides import quoted, written
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
@@ -77,7 +76,7 @@ class _Settled:
     def take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
         for name, value in values.items():
-            self.overrides.append(f"vet.{name.replace('__', '.')}={_value(value)}")
+            self.overrides.append(f"vet.{name.replace('__', '.')}={written(value)}")
         self.said.append(said)
 
 
@@ -107,7 +106,9 @@ class _Question:
         if request.comparison is not None:
             if request.comparison not in COMPARISONS:
                 raise unknown("comparison", request.comparison, list(COMPARISONS))
-            found.overrides += _comparison(Choice(request.comparison, "", request.options or {}))
+            if request.comparison != "together":  # whose parts are told by the outputs
+                choice = Choice(request.comparison, "", request.options or {})
+                found.overrides += _comparison(choice)
         params = self._params(found)
         given = read_given(params, self._signature)
         inputs = drawn(given, LOOKED, 0)
@@ -123,8 +124,8 @@ class _Question:
         self._require_right(params, given, seen, found.tries)
         other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
         self._settle_budget(found, params, len(given.items), seen.seconds + other.seconds)
-        found.overrides.append(f"vet.asked={_value(request.words())}")
-        found.overrides.append(f"vet.settled={_value(found.said[2:])}")
+        found.overrides.append(f"vet.asked={written(request.words())}")
+        found.overrides.append(f"vet.settled={written(found.said[2:])}")
         return [*found.overrides, *request.overrides], found.said
 
     def _settle_budget(
@@ -147,13 +148,13 @@ class _Question:
         if not self._request.settles("vet.feeding.pad"):
             pad = padding_of(items, 0)
             found.take(f"texts are filled up with the token {pad}", feeding__pad=pad)
-            found.overrides.append(f"vet.domain.options.padding={pad}")
         else:
             pad = int(self._params(found).feeding.pad)
+        found.overrides.append(f"vet.domain.options.padding={pad}")
         if self._request.settles("vet.domain.options.vocabulary"):
             return
         if not rows:
-            rows = int(items.max()) + 1
+            rows = max(2, int(items.max()) + 1)
             told = f"tokens are below {rows}, the largest that is given; the file tells none"
         else:
             told = f"tokens are below {rows}, the rows of the table that they index"
@@ -198,7 +199,7 @@ class _Question:
         tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
         chosen, why = best(tried)
         found.tries = len(tried)
-        found.overrides.append(f"vet.tried={_value([one.recorded() for one in tried])}")
+        found.overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
 
     def _take_preprocessing(
@@ -214,13 +215,19 @@ class _Question:
     def _settle_comparison(
         self, found: _Settled, params: VetParams, seen: Look, scene: Scene
     ) -> None:
-        request = self._request
-        if request.settles("vet.comparison"):
+        request, settled = self._request, self._request.settles("vet.comparison")
+        if settled and request.comparison is None:
             return
-        names, choice = choose_all(seen.outputs, scene, request.comparison)
+        try:
+            names, choice = choose_all(seen.outputs, scene, request.comparison)
+        except UserError:
+            if settled:  # with other options it may fit
+                return
+            raise
         if request.options is not None:
             choice = replace(choice, options=request.options)
-        found.overrides += _comparison(choice)
+        if not settled:
+            found.overrides += _comparison(choice)
         told = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
         found.said.append(f"outputs are compared by {choice.kind}: {told}")
         usual = [o.name for o in seen.outputs if not o.integer] or [o.name for o in seen.outputs]
@@ -319,7 +326,7 @@ def _comparison(choice: Choice) -> list[str]:
     return [
         f"vet.comparison.kind={choice.kind}",
         "~vet.comparison.options",
-        f"+vet.comparison.options={_value(dict(choice.options))}",
+        f"+vet.comparison.options={written(dict(choice.options))}",
     ]
 
 
@@ -330,12 +337,3 @@ def _constant(text: str) -> str:
         return f"{{input: {quoted(name)}, value: {float(number)}}}"
     except ValueError:
         raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None
-
-
-def _value(value: Any) -> str:
-    """A value of JSON as Hydra's grammar takes it."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {_value(part)}" for name, part in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return quoted(value) if isinstance(value, str) else json.dumps(value)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from asterism.core.parameters.overrides import written
+
 
 @dataclass(frozen=True, kw_only=True)
 class VetRequest:
@@ -47,7 +49,11 @@ class VetRequest:
             "--minutes": None if self.minutes is None else f"{self.minutes:g}",
         }
         found = [word for flag, told in flags.items() if told for word in (flag, told)]
-        for flag, several in (("--constant", self.constants), ("-S", self.overrides)):
+        overrides = list(self.overrides)
+        if self.options is not None:  # there is no flag for them
+            options = f"+vet.comparison.options={written(self.options)}"
+            overrides = ["~vet.comparison.options", options, *overrides]
+        for flag, several in (("--constant", self.constants), ("-S", overrides)):
             found += [word for told in several for word in (flag, told)]
         return found
 

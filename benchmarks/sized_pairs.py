@@ -79,9 +79,7 @@ def _statically(folder: Path, rows: Array) -> SizedPair:
 
 
 def _block(before: int, after: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(before, after, 3, stride, 1), nn.BatchNorm2d(after), nn.ReLU()
-    )
+    return nn.Sequential(nn.Conv2d(before, after, 3, stride, 1), nn.BatchNorm2d(after), nn.ReLU())
 
 
 def _settled(net: nn.Module, rows: Array) -> nn.Module:
@@ -144,9 +142,7 @@ class _Heard(nn.Module):
         sizes = ((1, 16, 400, 160), (16, 32, 5, 4), (32, 32, 5, 4))
         layers = [(nn.Conv1d(a, b, k, s), nn.BatchNorm1d(b), nn.ReLU()) for a, b, k, s in sizes]
         parts = [part for layer in layers for part in layer]
-        self.net = nn.Sequential(
-            *parts, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(32, 6)
-        )
+        self.net = nn.Sequential(*parts, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(32, 6))
 
     def forward(self, sound: torch.Tensor) -> torch.Tensor:
         return self.net(sound.unsqueeze(1))

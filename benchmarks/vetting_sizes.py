@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -30,22 +29,37 @@ from sized_pairs import PAIRS, made
 ROOT = Path(__file__).resolve().parents[1]
 #: Frames in which a runtime computes.
 _RUNTIMES = ("run (onnxruntime/", "_invoke", "invoke (ai_edge", "session.run")
+#: Functions in which a thread waits, whatever the sampler says.
+_WAITING = ("wait (", "_wait", "select (", "poll (", "accept (", "recv_into", "result (")
 #: Samples a second.
 _RATE = 20
 _MB = 1_000_000
 
 
-class _Memory(threading.Thread):
-    """The most memory that a process and its descendants hold at a time, in bytes."""
+class _Watch(threading.Thread):
+    """What a process and its descendants take.
+
+    Attributes:
+        most: bytes of memory that they held at a time.
+        by_name: of these by process.
+        seconds: of processors.
+    """
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
         self._root, self._going = root, True
-        self.most, self.by_name = 0, {}
+        self.most, self.by_name = 0, dict[str, int]()
+        self._taken: dict[int, float] = {}
+
+    @property
+    def seconds(self) -> float:
+        return sum(self._taken.values())
 
     def run(self) -> None:
         while self._going:
-            held = {pid: _pss(pid) for pid in _tree(self._root)}
+            tree = _tree_seconds(self._root)
+            self._taken |= tree
+            held = {pid: _pss(pid) for pid in tree}
             if sum(held.values()) > self.most:
                 self.most = sum(held.values())
                 self.by_name = {f"{pid} {_named(pid)}": size for pid, size in held.items()}
@@ -56,19 +70,23 @@ class _Memory(threading.Thread):
         self.join()
 
 
-def _tree(root: int) -> list[int]:
+def _tree_seconds(root: int) -> dict[int, float]:
+    """Seconds of processors by process, of a process's descendants but for the sampler."""
     parents: dict[int, list[int]] = {}
+    seconds: dict[int, float] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                stat = (entry / "stat").read_text()
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            parents.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(entry.name))
+            pid = int(entry.name)
+            parents.setdefault(int(stat[1]), []).append(pid)
+            seconds[pid] = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
     found = [root]
     for pid in found:
         found += parents.get(pid, [])
-    return found
+    return {pid: seconds.get(pid, 0.0) for pid in found if "py-spy" not in _named(pid)}
 
 
 def _pss(pid: int) -> int:
@@ -88,19 +106,21 @@ def _named(pid: int) -> str:
 
 def _inference(stacks: Path, where: int) -> None:
     """Tell which share of the samples is inside a runtime, and what the others do."""
-    inside, total, others = 0, 0, Counter()
+    inside, total, others = 0, 0, Counter[str]()
     for line in stacks.read_text().splitlines():
         stack, _, count = line.rpartition(" ")
-        total += int(count)
         frames = stack.split(";")
+        if any(name in frames[-1] for name in _WAITING):
+            continue
+        total += int(count)
         if any(name in frame for frame in frames for name in _RUNTIMES):
             inside += int(count)
             continue
         own = [frame for frame in frames if "asterism/" in frame or "stages/" in frame]
         others[" < ".join(reversed(own[-3:])) or " < ".join(reversed(frames[-2:]))] += int(count)
     print(f"  inference {inside / max(1, total):.0%} of {total / _RATE:.0f} s of work")
-    for told, count in others.most_common(where):
-        print(f"  {count / _RATE:7.1f} s {told}")
+    for told, samples in others.most_common(where):
+        print(f"  {samples / _RATE:7.1f} s {told}")
 
 
 def run(name: str, work: Path, wheels: Path, minutes: float, where: int, rest: list[str]) -> None:
@@ -111,28 +131,28 @@ def run(name: str, work: Path, wheels: Path, minutes: float, where: int, rest: l
     command = [sys.executable, str(Path(sys.executable).with_name("asterism")), "vet"]
     command += [str(pair.original), str(pair.compressed)]
     command += ["--inputs", str(pair.inputs), "--minutes", f"{minutes:g}", *pair.flags, *rest]
-    stacks = place.with_suffix(".stacks")
+    stacks, status = place.with_suffix(".stacks"), place.with_suffix(".status")
+    command = ["bash", "-c", f'"$@"; echo $? > {status}', "bash", *command]  # not the sampler's
     if spied := shutil.which("py-spy"):
         options = ["--subprocesses", "--format", "raw", "--rate", str(_RATE), "--nonblocking"]
         command = [spied, "record", *options, "--output", str(stacks), "--", *command]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    started = time.perf_counter()
     with (place.with_suffix(".log")).open("w") as log:
         process = subprocess.Popen(
             command, cwd=place, stdout=log, stderr=subprocess.STDOUT, env=environment
         )
-        memory = _Memory(process.pid)
-        memory.start()
-        code = process.wait()
-        memory.stop()
-    seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        watch = _Watch(process.pid)
+        watch.start()
+        process.wait()
+        watch.stop()
+    code = status.read_text().strip()
     print(
-        f"{name}: status {code}, {seconds:.0f} s, {busy:.0f} s of processors, "
-        f"{memory.most / _MB:,.0f} MB",
+        f"{name}: status {code}, {time.perf_counter() - started:.0f} s, "
+        f"{watch.seconds:.0f} s of processors, {watch.most / _MB:,.0f} MB",
         flush=True,
     )
-    for told, size in sorted(memory.by_name.items(), key=lambda one: -one[1])[:4]:
+    for told, size in sorted(watch.by_name.items(), key=lambda one: -one[1])[:4]:
         print(f"  {size / _MB:7,.0f} MB {told}")
     if spied:
         _inference(stacks, where)

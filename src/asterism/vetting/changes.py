@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.dflare.bounded import Bound, within_bound
-from asterism.dflare.domains import ChosenDomain
+from asterism.dflare.domains import ChosenDomain, build_domain
 from asterism.dflare.pair import Question
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.vetting.opening import Vetted
+from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share, share_of
 
 Items = NDArray[Any]
@@ -52,6 +54,31 @@ class Flips:
             "failed": self.failed,
             "by_change": {name: share.to_json() for name, share in self.by_change.items()},
         }
+
+
+def require_changes(params: VetParams, items: Items) -> None:
+    """Try each change on one input, so that one that fails is told before minutes are spent.
+
+    Args:
+        params: the changes.
+        items: given inputs, ``(N, ...)``.
+
+    Raises:
+        UserError: one fails.
+    """
+    for operators in (*params.changes.strengths.values(), params.search.operators):
+        domain = build_domain(params.domain, operators)
+        domain.prepare(items)
+        for number, name in enumerate(domain.operators):
+            streams = BatchedStreams(np.zeros(1, np.uint64))
+            try:
+                domain.mutate(items[:1], np.full(1, number), streams)
+            except UserError:
+                raise
+            except Exception as error:
+                raise UserError(
+                    f"the change {name} fails on an input of shape {items.shape[1:]}: {error}"
+                ) from error
 
 
 def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[Flips]:

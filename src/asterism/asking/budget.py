@@ -1,9 +1,10 @@
-"""A budget of time as counts: results depend on the counts only, so that they can be repeated."""
+"""A budget of time and memory as counts: results depend on these only, so they can be repeated."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from asterism.vetting.params import VetParams
@@ -19,20 +20,52 @@ _SEARCHES, _QUERIES_USED = 3, 0.6
 #: What a run costs that keeps all tensors, beside one that does not.
 _ALL_TENSORS = 3
 #: The least of each count, so that something can be said.
-_LEAST = {"changes.inputs": 30, "search.seeds": 8, "search.queries": 40}
-_LEAST_OF_REPAIR = {"repair.evaluations": 30, "repair.inputs": 8}
+_LEAST = {
+    "changes.inputs": 30,
+    "search.seeds": 8,
+    "search.queries": 40,
+    "repair.evaluations": 30,
+    "repair.inputs": 8,
+}
+#: Bytes that one thing may take in memory: the given inputs with both models' answers, what a
+#: search has found, answers to inputs that candidates of a repair are judged by.
+_ROOM = 1_000_000_000
+#: Copies of both models' answers that a search holds for a seed, and candidates for an input.
+_COPIES = {"limit": 1, "search.seeds": 3, "repair.inputs": 3}
+#: The least of each count that memory leaves.
+_LEAST_IN_MEMORY = 4
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an input costs.
+
+    Attributes:
+        seconds: that both models take for it.
+        size: its bytes.
+        answer: numbers of a model's answer to it.
+    """
+
+    seconds: float
+    size: int
+    answer: int
+
+    def kept(self, name: str) -> int:
+        """How many inputs a count may be of, so that memory holds what is kept of them."""
+        of_one = self.size + 2 * 4 * self.answer * _COPIES[name]
+        return max(_LEAST_IN_MEMORY, _ROOM // of_one)
 
 
 def within(
-    minutes: float, params: VetParams, inputs: int, seconds: float, free: Callable[[str], bool]
+    minutes: float, params: VetParams, inputs: int, cost: Cost, free: Callable[[str], bool]
 ) -> tuple[dict[str, Any], str]:
-    """Counts that take so long.
+    """Counts that take so long, and that memory has room for.
 
     Args:
         minutes: the budget.
         params: the counts that are wanted.
         inputs: how many were given.
-        seconds: that both models take for an input.
+        cost: of an input.
         free: whether the command line leaves a parameter free.
 
     Returns:
@@ -40,33 +73,31 @@ def within(
         all of it would take; empty where nothing is.
     """
     budget = 60 * minutes - _AROUND
-    smaller: dict[str, Any] = {}
-    seconds = 2.0 ** round(math.log2(seconds))  # the same question mostly has the same counts
-    taken = min(inputs, params.limit or inputs)
+    seconds = 2.0 ** round(math.log2(cost.seconds))  # the same question mostly has the same counts
+    given = min(inputs, params.limit or inputs)
+    wanted = {"limit": given, **_counts(params)}
+    held = {n: min(c, cost.kept(n)) if n in _COPIES else c for n, c in wanted.items()}
     most = max(_FEWEST_INPUTS, int(_ON_INPUTS * budget / seconds))
-    if taken > most and free("vet.limit"):
-        smaller["limit"] = taken = most
-    wanted = _counts(params)
-    rest = budget - taken * seconds
-    needed = seconds * _evaluations(params, wanted)
-    factor = min(1.0, max(0.0, rest) / needed)
+    taken = min(most, held["limit"]) if free("vet.limit") else given
+    needed = seconds * _evaluations(params, held)
+    factor = min(1.0, max(0.0, budget - taken * seconds) / needed)
     # Seeds and queries, candidates and inputs are multiplied with each other.
-    for name, count in wanted.items():
+    counts = {"limit": taken}
+    for name in wanted.keys() - counts:
         part = factor if name == "changes.inputs" else math.sqrt(factor)
-        fewer = max((_LEAST | _LEAST_OF_REPAIR)[name], int(count * part))
-        if fewer < count and free(f"vet.{name}"):
-            smaller[name.replace(".", "__")] = fewer
-    if not smaller:
+        counts[name] = min(max(_LEAST[name], int(held[name] * part)), held[name])
+    left_out = {n: counts[n] for n in wanted if counts[n] < wanted[n] and free(f"vet.{n}")}
+    if not left_out:
         return {}, ""
-    whole = (_AROUND + inputs * seconds + needed) / 60
-    told = {name.replace("__", "."): count for name, count in smaller.items()}
-    parts = ", ".join(
-        f"{name} {count} instead of {wanted.get(name, inputs)}" for name, count in told.items()
-    )
-    return smaller, (
-        f"{minutes:g} minutes leave out: {parts}. A fuller answer takes about "
-        f"{whole:.0f} minutes: --minutes {math.ceil(whole)}"
-    )
+    smaller = {name.replace(".", "__"): count for name, count in left_out.items()}
+    parts = ", ".join(f"{n} {count} instead of {wanted[n]}" for n, count in left_out.items())
+    whole = (_AROUND + held["limit"] * seconds + needed) / 60
+    told = f"{minutes:g} minutes leave out: {parts}"
+    if whole > minutes:
+        told += f". A fuller answer takes about {whole:.0f} minutes: --minutes {math.ceil(whole)}"
+    if capped := [name for name in left_out if held[name] < wanted[name]]:
+        told += f". Memory has no room for more of {', '.join(capped)}, whatever the minutes"
+    return smaller, told
 
 
 def _counts(params: VetParams) -> dict[str, int]:

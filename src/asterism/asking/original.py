@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from asterism.vetting.opening import drawn
 
 #: Inputs that the original is looked at with: fewer where an answer has many numbers.
 LOOKED, _NUMBERS, _FEWEST = 200, 10_000_000, 2
+#: Numbers of inputs that are preprocessed at a time.
+_VALUES = 10_000_000
 #: The share of inputs from which on a lack of answers is no accident.
 _MOST_SILENT = 0.5
 #: So many different inputs show that an answer does not depend on them.
@@ -50,33 +53,87 @@ class Look:
         return self.silent > _MOST_SILENT * self.inputs
 
 
-def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs) -> Look:
-    """Ask the original about the inputs, or about some where its answers are large.
+class Looker:
+    """The original, open to be asked about inputs. Use it as a context.
+
+    Pictures may be preprocessed in several ways: the model is opened once, and gets them as it
+    takes them.
+
+    Args:
+        path: the original's file.
+        signature: of the original.
+        feeding: what it gets beside the inputs.
+        inputs: that it will be asked about.
 
     Raises:
         UserError: it cannot be opened, or fails on an input.
     """
-    every = feeding.outputs or [spec.name for spec in signature.answers]
-    asked = feeding.model_copy(update={"outputs": every})
-    with IsolatedFileModel(path, asked, inputs.kind == "images", inputs.items[:16]) as model:
-        inputs = drawn(inputs, max(_FEWEST, _NUMBERS // model.classes), 0)
+
+    def __init__(
+        self, path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs
+    ) -> None:
+        self._answers, self._feeding = signature.answers, feeding
+        plain = {
+            "outputs": feeding.outputs or [spec.name for spec in signature.answers],
+            "preprocessing": None,
+            "channels": "rgb",
+        }
+        self._pictures = inputs.kind == "images"
+        probes = self._as_taken(inputs.items[:16], feeding)
+        asked = feeding.model_copy(update=plain)
+        self._model = IsolatedFileModel(path, asked, self._pictures, probes)
+        self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // self._model.classes), 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._model.close()
+
+    def look(self, feeding: FeedingParams | None = None) -> Look:
+        """What it answers to the inputs, or to some where its answers are large.
+
+        Args:
+            feeding: another preprocessing and order of channels.
+        """
+        inputs, model = self._inputs, self._model
+        items, size = inputs.items, max(1, _VALUES // inputs.items[0].size)
+        parts = [items[start : start + size] for start in range(0, len(items), size)]
         started = time.perf_counter()
-        rows, shapes = model.predict(inputs.items), model.shapes
-        seconds = (time.perf_counter() - started) / len(rows)
-    answered = np.isfinite(rows).all(axis=1)
-    if not answered.any():  # masked scores are infinite in every answer
-        answered = ~np.isnan(rows).any(axis=1)
-        rows = np.nan_to_num(rows, posinf=float(LOST), neginf=-float(LOST))
-    known, specs = rows[answered], {spec.name: spec for spec in signature.answers}
-    outputs, start = [], 0
-    for name, shape in shapes.items():
-        size = int(np.prod(shape))
-        values = known[:, start : start + size].reshape(len(known), *shape)
-        start += size
-        whole = np.dtype(specs[name].dtype).kind in "iub" and not specs[name].scale
-        outputs.append(Output(name, values, specs[name].made_by, whole))
-    labels = None if inputs.labels is None else inputs.labels[answered]
-    return Look(tuple(outputs), labels, int((~answered).sum()), len(rows), seconds)
+        answers = [model.predict(self._as_taken(part, feeding or self._feeding)) for part in parts]
+        seconds = (time.perf_counter() - started) / len(items)
+        rows = np.concatenate(answers)
+        answered = np.isfinite(rows).all(axis=1)
+        if not answered.any():  # masked scores are infinite in every answer
+            answered = ~np.isnan(rows).any(axis=1)
+            rows = np.nan_to_num(rows, posinf=float(LOST), neginf=-float(LOST))
+        known, specs = rows[answered], {spec.name: spec for spec in self._answers}
+        outputs, start = [], 0
+        for name, shape in model.shapes.items():
+            size = int(np.prod(shape))
+            values = known[:, start : start + size].reshape(len(known), *shape)
+            start += size
+            whole = np.dtype(specs[name].dtype).kind in "iub" and not specs[name].scale
+            outputs.append(Output(name, values, specs[name].made_by, whole))
+        labels = None if inputs.labels is None else inputs.labels[answered]
+        return Look(tuple(outputs), labels, int((~answered).sum()), len(rows), seconds)
+
+    def _as_taken(self, items: NDArray[Any], feeding: FeedingParams) -> NDArray[Any]:
+        """Pictures with their channels in order and preprocessed; other inputs as they are."""
+        if not self._pictures:
+            return items
+        ordered = items[..., ::-1] if feeding.channels == "bgr" else items
+        return ordered if feeding.preprocessing is None else feeding.preprocessing.apply(ordered)
+
+
+def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs) -> Look:
+    """Ask a model about the inputs, or about some where its answers are large.
+
+    Raises:
+        UserError: it cannot be opened, or fails on an input.
+    """
+    with Looker(path, signature, feeding, inputs) as model:
+        return model.look()
 
 
 def require_answers(found: Look, path: Path, inputs: GivenInputs) -> None:

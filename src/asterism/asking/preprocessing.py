@@ -178,8 +178,10 @@ def of_range(
         return None
     low, high = spec.calibrated
     gaps = {}
+    darkest, brightest = (end(pictures, axis=(0, 1, 2)) for end in (np.min, np.max))
+    ends_of_channels = np.stack([darkest, brightest])[:, np.newaxis, np.newaxis]
     for name, preprocessing in known.items():
-        values = preprocessing.apply(pictures)
+        values = preprocessing.apply(ends_of_channels)
         # A calibrated range holds 0, whatever the pictures are.
         ends = min(0.0, float(values.min())), max(0.0, float(values.max()))
         gaps[name] = max(abs(ends[0] - low), abs(ends[1] - high)) / (high - low)

@@ -11,10 +11,10 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from asterism.asking.budget import MINUTES, within
+from asterism.asking.budget import MINUTES, Cost, within
 from asterism.asking.chance import by_chance
 from asterism.asking.choosing import choose_all
-from asterism.asking.original import LOOKED, Look, look, require_answers, scene_of
+from asterism.asking.original import LOOKED, Look, Looker, look, require_answers, scene_of
 from asterism.asking.outputs import Choice, Output, Scene
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
@@ -33,6 +33,7 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
+from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
 from asterism.vetting.params import VetParams
 
@@ -87,6 +88,8 @@ class _Question:
         self._request, self._conf = request, conf
         self._signature = read_signature(request.original)
         self._other = read_signature(request.compressed)
+        #: What the original answered, by what it was fed with.
+        self._seen: dict[str, Look] = {}
         _require_pair(request, self._signature, self._other)
 
     def settled(self) -> tuple[list[str], list[str]]:
@@ -117,23 +120,32 @@ class _Question:
         if inputs.kind == "images":
             self._settle_pictures(found, params, inputs)
         params = self._params(found)
-        seen = look(request.original, self._signature, params.feeding, inputs)
+        seen = self._seen.get(params.feeding.model_dump_json())
+        if seen is None:
+            seen = look(request.original, self._signature, params.feeding, inputs)
         require_answers(seen, request.original, inputs)
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
         self._require_right(params, given, seen, found.tries)
         other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
-        self._settle_budget(found, params, len(given.items), seen.seconds + other.seconds)
+        require_changes(params, inputs.items)
+        self._settle_budget(found, params, given, seen, other)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
         return [*found.overrides, *request.overrides], found.said
 
     def _settle_budget(
-        self, found: _Settled, params: VetParams, inputs: int, seconds: float
+        self, found: _Settled, params: VetParams, inputs: GivenInputs, seen: Look, other: Look
     ) -> None:
         minutes = self._request.minutes or MINUTES
+        answer = compared(params, seen.outputs)[1].shape[1]
+        cost = Cost(seen.seconds + other.seconds, inputs.items[0].nbytes, answer)
         smaller, told = within(
-            minutes, params, inputs, seconds, lambda name: not self._request.settles(name)
+            minutes,
+            params,
+            len(inputs.items),
+            cost,
+            lambda name: not self._request.settles(name),
         )
         if smaller:
             found.take(told, **smaller)
@@ -182,13 +194,6 @@ class _Question:
             if len((preprocessing := validate(PreprocessingParams, values)).mean) in (1, channels)
         }
 
-        def ask(preprocessing: PreprocessingParams, order: str) -> tuple[Sequence[Output], Scene]:
-            changed = {"preprocessing": preprocessing, "channels": order}
-            feeding = params.feeding.model_copy(update=changed)
-            seen = look(request.original, self._signature, feeding, inputs)
-            scene = scene_of(self._signature, inputs, seen)
-            return () if seen.mute else seen.outputs, scene
-
         quantised = [signature.given[0] for signature in (self._signature, self._other)]
         ranges = (of_range(one, known, inputs.items) for one in quantised)
         kept = next((name for name in ranges if name is not None), None)
@@ -196,7 +201,19 @@ class _Question:
             why = "its numbers fill the range that the quantised input keeps"
             self._take_preprocessing(found, named, kept, "rgb", why)
             return
-        tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
+        with Looker(request.original, self._signature, params.feeding, inputs) as original:
+
+            def ask(
+                preprocessing: PreprocessingParams, order: str
+            ) -> tuple[Sequence[Output], Scene]:
+                changed = {"preprocessing": preprocessing, "channels": order}
+                feeding = params.feeding.model_copy(update=changed)
+                seen = self._seen[feeding.model_dump_json()] = original.look(feeding)
+                scene = scene_of(self._signature, inputs, seen)
+                return () if seen.mute else seen.outputs, scene
+
+            tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
+
         chosen, why = best(tried)
         found.tries = len(tried)
         found.overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")

@@ -28,8 +28,9 @@ from asterism.search.batched_random_streams import BatchedStreams
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
 
-#: The most mutants that one call of the models has.
-LARGEST_BATCH = 4096
+#: The most mutants that one call of the models has, and the most bytes of them; making them takes a
+#: few copies in float.
+LARGEST_BATCH, _LARGEST_BYTES = 4096, 32_000_000
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         trajectories = self._check_seeds()
         with progress(total=len(self.items), label=self._name, unit="seed") as bar:
             bar.update(len(self._records))
-            room = max(1, min(-(-len(trajectories) // 2), LARGEST_BATCH // self.width))
+            most = min(LARGEST_BATCH, _LARGEST_BYTES // max(1, self.items[0].nbytes)) // self.width
+            room = max(1, min(-(-len(trajectories) // 2), most))
             waiting = deque(
                 trajectories[start : start + room] for start in range(0, len(trajectories), room)
             )

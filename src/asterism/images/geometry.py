@@ -20,7 +20,7 @@ from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness
 #: Images whose coordinates are computed together: so many stay in a processor's cache.
 _CHUNK = 64
 
-#: Rows of images that are stacked; OpenCV can address fewer than 32,767.
+#: Rows of images that are stacked, and columns of a map; OpenCV can address fewer than 32,767.
 _ROWS = 32_000
 
 #: OpenCV samples at multiples of 1/32 pixel. Coordinates are rounded to them before an image's
@@ -71,6 +71,8 @@ def warp(images: Images, sampling: NDArray[np.float32]) -> Images:
     source_x = _coordinates(sampling[:, 0], right, down, size=width)
     source_y = _coordinates(sampling[:, 1], right, down, size=height)
     source_y += (np.arange(count, dtype=np.float32) * np.float32(height + 2))[:, None]
+    if height * width > _ROWS:
+        source_x, source_y = (source.reshape(-1, width) for source in (source_x, source_y))
     warped = cv2.remap(
         framed.reshape(count * (height + 2), width + 2, channels),
         source_x,

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.dflare.bounded import Bound, within_bound
-from asterism.dflare.domains import ChosenDomain
+from asterism.dflare.domains import ChosenDomain, build_domain
+from asterism.dflare.pair import Question
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.vetting.opening import Vetted
+from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share, share_of
 
 Items = NDArray[Any]
+
+#: Bytes of changed inputs and of answers to them that are held at a time; making them takes a few
+#: copies in float.
+_AT_ONCE = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,31 @@ class Flips:
             "failed": self.failed,
             "by_change": {name: share.to_json() for name, share in self.by_change.items()},
         }
+
+
+def require_changes(params: VetParams, items: Items) -> None:
+    """Try each change on one input, so that one that fails is told before minutes are spent.
+
+    Args:
+        params: the changes.
+        items: given inputs, ``(N, ...)``.
+
+    Raises:
+        UserError: one fails.
+    """
+    for operators in (*params.changes.strengths.values(), params.search.operators):
+        domain = build_domain(params.domain, operators)
+        domain.prepare(items)
+        for number, name in enumerate(domain.operators):
+            streams = BatchedStreams(np.zeros(1, np.uint64))
+            try:
+                domain.mutate(items[:1], np.full(1, number), streams)
+            except UserError:
+                raise
+            except Exception as error:
+                raise UserError(
+                    f"the change {name} fails on an input of shape {items.shape[1:]}: {error}"
+                ) from error
 
 
 def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
@@ -85,23 +117,48 @@ def _flips(
     domain: ChosenDomain,
     seed: int,
 ) -> Flips:
-    items, confidence = vetted.inputs.items[rows], vetted.params.confidence
-    flipped, failed = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
-    by_change = {}
-    for number, name in enumerate(domain.operators):
-        changed = _changed(domain, number, items, rows, bound, (seed, "vet", strength, name))
-        answers = vetted.pair.ask(changed)
-        deviates = vetted.comparison.deviates(answers.f, answers.g)
-        by_change[name] = share_of(int(deviates.sum()), len(rows), confidence)
-        flipped |= deviates
-        failed[list(answers.failures)] = True
+    confidence = vetted.params.confidence
+    deviates = {name: np.zeros(len(rows), bool) for name in domain.operators}
+    failed = np.zeros(len(rows), bool)
+    for name, part, question in _asked(vetted, strength, bound, rows, domain, seed):
+        answers = question.result()
+        deviates[name][part] = vetted.comparison.deviates(answers.f, answers.g)
+        failed[part.start + np.array(list(answers.failures), np.int64)] = True
+    flipped = np.any(list(deviates.values()), axis=0)
     return Flips(
         strength,
         "" if bound is None else f"{bound.measure} {bound.limit:g}",
         share_of(int(flipped.sum()), len(rows), confidence),
         int(failed.sum()),
-        by_change,
+        {name: share_of(int(d.sum()), len(rows), confidence) for name, d in deviates.items()},
     )
+
+
+def _asked(
+    vetted: Vetted,
+    strength: str,
+    bound: Bound | None,
+    rows: NDArray[np.int64],
+    domain: ChosenDomain,
+    seed: int,
+) -> Iterator[tuple[str, slice, Question]]:
+    """Changed inputs that both models are asked about, some at a time: a mutator's name, and which.
+
+    The next ones are made while the models are at work.
+    """
+    items, waiting = vetted.inputs.items, None
+    size = max(1, _AT_ONCE // max(1, items[0].nbytes + 8 * vetted.answers.f.shape[1]))
+    for number, name in enumerate(domain.operators):
+        for start in range(0, len(rows), size):
+            part = slice(start, min(start + size, len(rows)))
+            key = (seed, "vet", strength, name)
+            changed = _changed(domain, number, items[rows[part]], rows[part], bound, key)
+            question = vetted.pair.submit(changed)
+            if waiting is not None:
+                yield waiting
+            waiting = name, part, question
+    if waiting is not None:
+        yield waiting
 
 
 def _changed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from asterism.core.settings.machine import peak_memory_mb
 if TYPE_CHECKING:
     import psutil
 
-#: Seconds between two looks. Processes that live shorter may be missed.
-_LOOK_SECONDS = 1.0
+#: Seconds between two looks, and how many times longer than a look these are at least: where
+#: processes hold much, one is dear. Processes that live shorter may be missed.
+_LOOK_SECONDS, _LOOKS_APART = 1.0, 50
 
 
 class Footprint:
@@ -32,9 +34,11 @@ class Footprint:
         return max(self._peak // 2**20, peak_memory_mb())
 
     def _watch(self) -> None:
-        ended = threading.Event()
-        while not ended.wait(_LOOK_SECONDS):
+        ended, seconds = threading.Event(), 0.0
+        while not ended.wait(max(_LOOK_SECONDS, _LOOKS_APART * seconds)):
+            started = time.perf_counter()
             self._look()
+            seconds = time.perf_counter() - started
 
     def _look(self) -> None:
         import psutil  # here, since a stage of a tenth of a second has ended before

@@ -14,8 +14,9 @@ from asterism.core.settings import machine
 
 #: Rows that are tried together and alone.
 PROBES = 16
-#: Most rows of one call, so that a large model's intermediate results stay in memory.
-_LARGEST_CALL = 128
+#: Most rows of one call, and most bytes that a call takes and gives, so that a large model's
+#: intermediate results stay in memory. A row of so many bytes is worth a call of its own.
+_LARGEST_CALL, _LARGEST_BYTES, _LARGE_ROW = 128, 16_000_000, 400_000
 #: Less work than this is not worth handing to a thread.
 _WORTHWHILE_S = 0.5e-3
 
@@ -26,7 +27,7 @@ class IndependentRows:
     """Calls a model in batches, in several threads; a row's result is the same in every batch.
 
     Whether the model mixes the rows of a batch is tried with :data:`PROBES` rows. One that does
-    gets each row alone.
+    gets each row alone. So does one with large rows: nothing is gained by more of them in a call.
 
     Args:
         run: the model: ``(n, ...)`` to ``(n, ...)``. It is called from several threads at once.
@@ -40,14 +41,15 @@ class IndependentRows:
         self._workers = machine.available_threads()
         self._batch = fixed_batch
         self._alone = False
+        #: Rows that make a thread's while, and the most of a call.
+        self._grain, self._most = 1, _LARGEST_CALL
         self._settle(probes)
-        self._grain = self._measure_grain(probes)
 
     def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
         """The model's results for at least one row."""
         if self._batch is None:
             share = -(-len(values) // self._workers)
-            size = min(_LARGEST_CALL, max(share, self._grain))
+            size = min(self._most, max(share, self._grain))
         else:
             size = 1 if self._alone else self._batch
         pieces = [values[start : start + size] for start in range(0, len(values), size)]
@@ -61,23 +63,31 @@ class IndependentRows:
         filled = np.concatenate([piece, np.repeat(piece[-1:], self._batch - len(piece), axis=0)])
         return self._model(filled)[: len(piece)]
 
-    def _measure_grain(self, probes: NDArray[Any]) -> int:
-        """How many rows make a thread's while; it decides on speed only, never on a result."""
-        if self._batch is not None:
-            return 1
-        started = time.perf_counter()
-        self._model(probes)
-        return int(_WORTHWHILE_S / (time.perf_counter() - started) * PROBES) + 1
-
     def _settle(self, probes: NDArray[Any]) -> None:
         """Find out how to run a batch so that no row's result depends on the others."""
         if self._batch is None:
-            each = np.concatenate([self._model(probes[i : i + 1]) for i in range(PROBES)])
-            if not np.array_equal(self._model(probes), each, equal_nan=True):
-                self._batch = 1
+            self._settle_free(probes)
         elif self._batch > 1:
             first = np.repeat(probes, -(-self._batch // PROBES), axis=0)[: self._batch]
             other = first[::-1].copy()
             other[0] = first[0]
             row, same = (self._model(batch)[0] for batch in (first, other))
             self._alone = not np.array_equal(row, same, equal_nan=True)
+
+    def _settle_free(self, probes: NDArray[Any]) -> None:
+        first = self._model(probes[:1])
+        size = max(first.nbytes, 4 * probes[0].size)
+        if size >= _LARGE_ROW:
+            self._batch = 1
+            return
+        self._most = min(_LARGEST_CALL, _LARGEST_BYTES // size)
+        others = (self._model(probes[i : i + 1]) for i in range(1, PROBES))
+        each = np.concatenate([first, *others])
+        started = time.perf_counter()
+        together = self._model(probes)
+        seconds = time.perf_counter() - started
+        if np.array_equal(together, each, equal_nan=True):
+            # It decides on speed only, never on a result.
+            self._grain = int(_WORTHWHILE_S / seconds * PROBES) + 1
+        else:
+            self._batch = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +14,9 @@ from asterism.models.isolation.isolated_model import Arrays, IsolatedModel, Serv
 from asterism.models.tensor_models.answers import Rows
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.model import FileModel
+
+#: Bytes of items and answers that are sent at a time: both processes hold them.
+_AT_ONCE = 64_000_000
 
 
 class IsolatedFileModel:
@@ -63,6 +67,16 @@ class IsolatedFileModel:
             ModelCrashError: on these items the model ended its process, or raised an error.
             ModelHangError: it did not answer in time.
         """
+        of_one = math.prod(items.shape[1:]) * items.itemsize + 4 * self.classes
+        size = max(1, _AT_ONCE // of_one)
+        if len(items) <= size:
+            return self._asked(items)
+        rows = np.empty((len(items), self.classes), np.float32)
+        for start in range(0, len(items), size):
+            rows[start : start + size] = self._asked(items[start : start + size])
+        return rows
+
+    def _asked(self, items: NDArray[Any]) -> Rows:
         (rows,) = self._model.ask([items])
         return rows
 

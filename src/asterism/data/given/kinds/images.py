@@ -35,17 +35,18 @@ class Images(InputKind):
         """
         height, width, channels = _wanted(shaping, items)
         require_room_for(len(items), (height, width, channels), 1)
-        fitted, done = [], Counter[str]()
+        fitted = np.empty((len(items), height, width, channels), np.uint8)
+        done = Counter[str]()
         free_width = _sizes(shaping)[1] is None
-        for image in items:
+        for row, image in zip(fitted, items, strict=True):
             way = "pad" if free_width else _way(shaping.fit, image, height, width)
             same = image.shape[:2] == (height, width)
             done[_DONE[way] if not same else ""] += 1
-            fitted.append(_in_channels(_WAYS[way](image, height, width), channels))
+            row[...] = _in_channels(_WAYS[way](image, height, width), channels)
         notes = [
             f"{count} images were {told} {height} × {width}" for told, count in done.items() if told
         ]
-        return np.stack(fitted), notes
+        return fitted, notes
 
 
 def _sizes(shaping: Shaping) -> Sizes:

@@ -90,27 +90,30 @@ def test_labels_that_the_model_cannot_answer_stop_the_question(tmp_path):
         asked(**pair)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+#: Numbers of which :data:`SCORES` are the logarithms; 0 has minus infinity and -1 NaN.
+POWERS = np.exp(SCORES)
+
+
+@pytest.mark.parametrize("value", [0, -1])
 def test_an_original_that_answers_nothing_stops_the_question(tmp_path, value):
-    silent = SCORES.copy()
+    silent = POWERS.copy()
     silent[:40, 2] = value
-    pair = pair_of(tmp_path, silent, y=("Add", [4]))
-    with pytest.raises(UserError, match=r"itself gives no finite answer to 40 of 60"):
+    pair = pair_of(tmp_path, silent, y=("Log", [4]))
+    with pytest.raises(UserError, match="itself gives no finite answer to 40 of 60"):
         asked(**pair, comparison="top_label")
 
 
 def test_few_inputs_without_an_answer_do_not(tmp_path):
-    some = SCORES.copy()
-    some[:5, 2] = np.nan
-    read, _ = asked(**pair_of(tmp_path, some, LABELS, logits=("Add", [4])))
+    some = POWERS.copy()
+    some[:5, 2] = -1
+    read, _ = asked(**pair_of(tmp_path, some, LABELS, logits=("Log", [4])))
     assert read["vet.comparison.kind"] == "top_label"
 
 
 def test_scores_that_are_masked_everywhere_are_answers(tmp_path):
-    masked = SCORES.copy()
-    masked[:, 3] = -np.inf
-    labels = LABELS % 3
-    read, _ = asked(**pair_of(tmp_path, masked, labels, logits=("Add", [4])))
+    masked = POWERS.copy()
+    masked[:, 3] = 0
+    read, _ = asked(**pair_of(tmp_path, masked, LABELS % 3, logits=("Log", [4])))
     assert read["vet.comparison.kind"] == "top_label"
 
 

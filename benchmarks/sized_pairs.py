@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,7 @@ def label_map(folder: Path, _: Path) -> SizedPair:
         nn.Conv2d(32, 8, 1),
         nn.Upsample(scale_factor=4, mode="nearest"),
     )
-    return _made(net, pictures, folder)
+    return replace(_made(net, pictures, folder), flags=("--comparison", "label_map"))
 
 
 def _made(net: nn.Module, pictures: Array, folder: Path) -> SizedPair:

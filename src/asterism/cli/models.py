@@ -182,6 +182,7 @@ def vet(
             labels=labels and whole_path(labels),
             preprocessing=preprocessing,
             constants=constant or (),
+            minutes=minutes,
             overrides=override or (),
         )
         overrides, said = vet_overrides(request, conf_of(place_of_project(Path.cwd())))

@@ -30,6 +30,8 @@ _SECONDS, _RATE = 60, 16_000
 #: Sides of large pictures, and of the photographs of an ImageNet classifier.
 _SIDE, _PHOTO = 1024, 224
 _TOKENS, _VOCABULARY = 512, 1000
+#: Nobody can tell what the numbers of a network mean that was not trained.
+_LABELS = ("--comparison", "top_label")
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def classifier(folder: Path, _: Path) -> SizedPair:
         nn.Flatten(),
         nn.Linear(1024, 10),
     )
-    return _made(net, pictures, folder)
+    return replace(_made(net, pictures, folder), flags=_LABELS)
 
 
 def label_map(folder: Path, _: Path) -> SizedPair:
@@ -170,7 +172,7 @@ def sound(folder: Path, _: Path) -> SizedPair:
         first += [heard.astype(np.float32)] if number < 16 else []
     rows = np.stack(first)
     _exported(_settled(_Heard(), rows), torch.from_numpy(rows[:2]), folder / "original.onnx")
-    return _statically(folder, rows[:8])
+    return replace(_statically(folder, rows[:8]), flags=_LABELS)
 
 
 def _sixteen_bits(heard: Array) -> Array:
@@ -218,7 +220,7 @@ def text(folder: Path, _: Path) -> SizedPair:
     original, compressed = folder / "original.onnx", folder / "int8.onnx"
     _exported(_Read(), torch.from_numpy(tokens[:2]), original)
     quantize_dynamic(str(original), str(compressed), weight_type=QuantType.QInt8)
-    return SizedPair(original, compressed, folder / "inputs.npy", ("--kind", "tokens"))
+    return SizedPair(original, compressed, folder / "inputs.npy", ("--kind", "tokens", *_LABELS))
 
 
 def lite0(folder: Path, wheels: Path) -> SizedPair:

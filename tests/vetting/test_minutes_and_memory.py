@@ -10,7 +10,7 @@ GIVEN, SMALL = 400, 1000
 
 def asked(minutes=5.0, seconds=0.001, size=SMALL, answer=10, settled=()):
     params = vet_params("images")
-    cost = Cost(seconds, size, answer)
+    cost = Cost(seconds, size, answer, changing=seconds)
     return within(minutes, params, GIVEN, cost, lambda name: name not in settled)
 
 

@@ -44,6 +44,7 @@ class Cost:
 
     Attributes:
         seconds: that both models take for it.
+        changing: seconds that a change of it takes; one change of many inputs takes less for each.
         size: its bytes.
         answer: numbers of a model's answer to it.
     """
@@ -51,6 +52,7 @@ class Cost:
     seconds: float
     size: int
     answer: int
+    changing: float = 0.0
 
     @property
     def large(self) -> bool:
@@ -86,7 +88,9 @@ def within(
     held = {n: min(c, cost.kept(n)) if n in _COPIES else c for n, c in wanted.items()}
     most = max(_FEWEST_INPUTS, int(_ON_INPUTS * budget / seconds))
     taken = min(most, held["limit"]) if free("vet.limit") else given
-    needed = seconds * _evaluations(params, held)
+    # In a batch of small inputs a change takes next to nothing.
+    changed = seconds + (2.0 ** round(math.log2(cost.changing)) if cost.large else 0.0)
+    needed = changed * _mutants(params, held) + seconds * _candidates(held)
     factor = min(1.0, max(0.0, budget - taken * seconds) / needed)
     # Seeds and queries, candidates and inputs are multiplied with each other.
     counts = {"limit": taken}
@@ -118,14 +122,15 @@ def _counts(params: VetParams) -> dict[str, int]:
     }
 
 
-def _evaluations(params: VetParams, counts: dict[str, int]) -> float:
-    """Inputs that both models are asked about for these counts."""
+def _mutants(params: VetParams, counts: dict[str, int]) -> float:
+    """Changed inputs that both models are asked about for these counts."""
     strengths = list(params.changes.strengths.values())
     changes = sum(map(len, strengths)) * 2  # once more to judge a repair
     changes += len(params.changes.bounds) * len(strengths[-1]) if strengths else 0
     searched = counts["search.seeds"] * counts["search.queries"] * len(params.search.searches)
-    return (
-        counts["changes.inputs"] * changes
-        + searched * _SEARCHES * _QUERIES_USED
-        + counts["repair.evaluations"] * counts["repair.inputs"] * _ALL_TENSORS
-    )
+    return counts["changes.inputs"] * changes + searched * _SEARCHES * _QUERIES_USED
+
+
+def _candidates(counts: dict[str, int]) -> float:
+    """Inputs that candidates of a repair are run on for these counts."""
+    return counts["repair.evaluations"] * counts["repair.inputs"] * _ALL_TENSORS

@@ -137,19 +137,25 @@ class _Question:
         params = self._params(found)
         self._require_right(params, given, seen, found.tries)
         other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
-        require_changes(params, inputs.items)
-        self._settle_budget(found, params, given, seen, other)
+        changing = require_changes(params, inputs.items)
+        self._settle_budget(found, params, given, seen, other, changing)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
         found.overrides += request.overrides
         return found
 
     def _settle_budget(
-        self, found: Settled, params: VetParams, inputs: GivenInputs, seen: Look, other: Look
+        self,
+        found: Settled,
+        params: VetParams,
+        inputs: GivenInputs,
+        seen: Look,
+        other: Look,
+        changing: float,
     ) -> None:
         minutes = self._request.minutes or MINUTES
         answer = compared(params, seen.outputs)[1].shape[1]
-        cost = Cost(seen.seconds + other.seconds, inputs.items[0].nbytes, answer)
+        cost = Cost(seen.seconds + other.seconds, inputs.items[0].nbytes, answer, changing)
         found.large = cost.large
         smaller, told = within(
             minutes,

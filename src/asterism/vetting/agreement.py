@@ -99,8 +99,9 @@ def measure_agreement(
     deviates, unknown, none = comparison.deviates(f, g), unanswered(f), lost(f, g)
     both = ~unknown & ~none
     distance = np.asarray(comparison.distance(f, g)[both], np.float64)
+    answered = (f, g) if both.all() else (f[both], g[both])
     ours, theirs = (comparison.classes(rows) for rows in finite(f, g))
-    apart = _apart(comparison, f[both], g[both])
+    apart = _apart(comparison, *answered)
     accuracy: tuple[Share, ...] = ()
     directions: dict[str, int] = {}
     classes: dict[int, Share] = {}
@@ -120,7 +121,7 @@ def measure_agreement(
         divergence=apart[0],
         margin_lost=apart[1],
         distance=quantiles(distance),
-        figures=comparison.figures(f[both], g[both]) if both.any() else (),
+        figures=comparison.figures(*answered) if both.any() else (),
     )
 
 

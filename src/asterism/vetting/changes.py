@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,21 +57,25 @@ class Flips:
         }
 
 
-def require_changes(params: VetParams, items: Items) -> None:
+def require_changes(params: VetParams, items: Items) -> float:
     """Try each change on one input, so that one that fails is told before minutes are spent.
 
     Args:
         params: the changes.
         items: given inputs, ``(N, ...)``.
 
+    Returns:
+        Seconds that a change takes, on average.
+
     Raises:
         UserError: one fails.
     """
+    seconds: list[float] = []
     for operators in (*params.changes.strengths.values(), params.search.operators):
         domain = build_domain(params.domain, operators)
         domain.prepare(items)
         for number, name in enumerate(domain.operators):
-            streams = BatchedStreams(np.zeros(1, np.uint64))
+            streams, started = BatchedStreams(np.zeros(1, np.uint64)), time.perf_counter()
             try:
                 domain.mutate(items[:1], np.full(1, number), streams)
             except UserError:
@@ -79,6 +84,8 @@ def require_changes(params: VetParams, items: Items) -> None:
                 raise UserError(
                     f"the change {name} fails on an input of shape {items.shape[1:]}: {error}"
                 ) from error
+            seconds.append(time.perf_counter() - started)
+    return float(np.mean(seconds))
 
 
 def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[Flips]:

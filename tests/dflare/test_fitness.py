@@ -82,3 +82,20 @@ def test_many_mutants_are_judged_as_one_after_the_other(rule, history, seed):
             singly.observe(*own)
             if judged[row]:
                 break
+
+
+def test_long_outputs_are_told_apart_as_short_ones_are():
+    rng = np.random.default_rng(0)
+    short = rng.integers(0, 2, (40, 3)).astype(np.float32)
+    owners, gains = rng.integers(0, 2, 40), np.zeros(40)
+
+    def replacing(outputs):
+        fitness, found = FITNESSES["paper"](2, 1e-3), []
+        for start in (0, 10, 20, 30):
+            part = slice(start, start + 10)
+            found += fitness.replaces(owners[part], gains[part], outputs[part]).tolist()
+            fitness.observe(owners[part], gains[part], outputs[part])
+        return found
+
+    assert replacing(np.tile(short, 1000)) == replacing(short)
+    assert 0 < sum(replacing(short)) < 40

@@ -540,3 +540,16 @@ def test_a_neighbourhood_has_an_odd_diameter_from_1(diameter: int, fits: bool) -
     else:
         with pytest.raises(UserError, match="odd and at least 1"):
             build_mutators({"bilateral_blur": {"diameter": diameter}})
+
+
+@pytest.mark.parametrize("shape", [(3, 224, 224, 3), (1, 1024, 1024, 1), (70, 190, 200, 1)])
+@pytest.mark.parametrize("name", NAMES)
+def test_photographs_are_mutated_as_one_by_one(name: str, shape: tuple[int, int, int, int]) -> None:
+    """OpenCV addresses fewer than 32,767 rows and columns; batches of photographs have more."""
+    images = pictures(0, *shape)
+    (mutator,) = build_mutators({name: {}}).values()
+    draws = mutator.draw(stream(0, name), shape)
+    mutants = mutator.apply(images, draws)
+    assert mutants.shape == shape and (mutants != images).any()
+    row = np.array([shape[0] - 1])
+    assert np.array_equal(mutator.apply(images[row], take(draws, row)), mutants[row])

@@ -6,6 +6,8 @@ import pytest
 from onnx_networks import linear, linear_in_time, masked, mixing, quantised, streaming
 
 from asterism.core.messages.errors import UserError
+from asterism.models.classifiers import batching
+from asterism.models.tensor_models import isolated
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.models.tensor_models.model import FileModel
@@ -115,6 +117,29 @@ def test_a_model_in_another_process_is_the_same(tmp_path):
         assert (there.classes, there.shapes, there.name) == (2, {"y": (2,)}, "q.onnx")
     with pytest.raises(UserError, match=r"q\.onnx failed"):
         IsolatedFileModel(path, feeding(), False, np.zeros((2, 9), np.float32))
+
+
+def test_what_is_sent_to_another_process_has_a_size(tmp_path, monkeypatch):
+    path = quantised(tmp_path / "q.onnx", WEIGHTS)
+    monkeypatch.setattr(isolated, "_AT_ONCE", 3 * (ROWS[0].nbytes + 4 * 2))
+    with IsolatedFileModel(path, feeding(), False, ROWS[:8]) as there:
+        asked, ask = [], there._model.ask
+        monkeypatch.setattr(there._model, "ask", lambda a: asked.append(len(a[0])) or ask(a))
+        assert np.array_equal(opened(path, ROWS).predict(ROWS), there.predict(ROWS))
+        assert max(asked) == 3
+
+
+def test_large_rows_run_alone(tmp_path, monkeypatch):
+    path = quantised(tmp_path / "q.onnx", WEIGHTS)
+    whole = opened(path, ROWS).predict(ROWS)
+    monkeypatch.setattr(batching, "_LARGE_ROW", 1)
+    model = opened(path, ROWS)
+    sizes, run = [], model._runtime.run
+    monkeypatch.setattr(
+        model._runtime, "run", lambda a: sizes.append(len(next(iter(a.values())))) or run(a)
+    )
+    assert np.array_equal(model.predict(ROWS), whole)
+    assert set(sizes) == {1}
 
 
 def test_a_keras_classifier_of_images_runs_as_its_export_and_other_models_in_keras(tmp_path):

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from small_vetting import Rule, vet_params, vetted_rules
 
-from asterism.vetting.changes import measure_flips
+from asterism.core.messages.errors import UserError
+from asterism.tensors import TENSOR_MUTATORS
+from asterism.vetting import changes
+from asterism.vetting.changes import measure_flips, require_changes
 from asterism.vetting.statistics import share_of
 
 STILL, HALF = {"noise": {"low": 0.0, "high": 0.0}}, {"scale": {"low": 0.5, "high": 0.5}}
@@ -163,3 +166,30 @@ def test_flips_are_what_the_comparison_says(factor, count):
     vetted = vetted_of(params_of({"none": STILL}, comparison=RELATIVE), models=models)
     (found,) = measure_flips(vetted, np.arange(9), 0)
     assert found.share == share_of(count, 9, 0.9)
+
+
+def test_parts_of_any_size_give_the_same_and_no_more_is_held(monkeypatch):
+    def measured():
+        models = rules()
+        vetted = vetted_of(params_of({"some": NOISE}, bounds=[0.1]), models=models)
+        asked = len(models[0].asked)
+        found = measure_flips(vetted, agreed_of(ITEMS), 0)
+        return found, models[0].asked[asked:]
+
+    whole, asked = measured()
+    assert {len(items) for items in asked} == {len(agreed_of(ITEMS))}
+    monkeypatch.setattr(changes, "_AT_ONCE", 7 * (ITEMS[0].nbytes + 2 * 8))
+    parts, asked = measured()
+    assert parts == whole and max(len(items) for items in asked) == 7
+
+
+def test_a_change_that_fails_is_told_before_anything_is_measured(monkeypatch):
+    params = params_of({"half": HALF | STILL})
+    require_changes(params, ITEMS)
+
+    def broken(*_):
+        raise RuntimeError("too wide")
+
+    monkeypatch.setattr(TENSOR_MUTATORS["scale"], "apply", broken)
+    with pytest.raises(UserError, match=r"change scale fails .*too wide"):
+        require_changes(params, ITEMS)

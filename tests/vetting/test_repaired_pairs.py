@@ -1,5 +1,6 @@
 """Repairing a pair: what is blamed, which file is chosen, and how it is judged."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import Vetted, open_vetted
 from asterism.vetting.repairing import repair
 from asterism.vetting.searching import search
+from asterism.vetting.speed import Speed
 from asterism.vetting.statistics import share_of
 
 pytestmark = pytest.mark.usefixtures("models_here")
@@ -236,6 +238,9 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
     monkeypatch.setattr(repairing, "repair_curve", curve)
     monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
     monkeypatch.setattr(repairing, "judge", lambda *_given: {"judged": True})
+    slow = Speed("repaired", 1, 1000.0)
+    monkeypatch.setattr(repairing, "opened_beside", lambda *_given: nullcontext())
+    monkeypatch.setattr(repairing, "speed_of", lambda *_given: slow)
     facts = repaired(triggers=nothing_found)["facts"]
     file = tmp_path / "repaired/repaired.onnx"
     assert facts["evaluations"] == 7

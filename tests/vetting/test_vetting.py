@@ -18,7 +18,7 @@ from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params, validate
 from asterism.core.running.stage import load_script
-from asterism.vetting.looking import describe_inputs, describe_model
+from asterism.vetting.looking import describe_inputs, describe_model, look_at
 from asterism.vetting.measurement import measure
 from asterism.vetting.repairing import repair
 from asterism.vetting.repeating import repeat_certificate
@@ -201,7 +201,7 @@ def test_files_that_are_no_pair_are_one_line(pair, tmp_path):
 
 
 def test_models_and_inputs_are_described(pair):
-    told = "\n".join(describe_model(pair / "int8.onnx"))
+    told = "\n".join(describe_model(look_at(pair / "int8.onnx")))
     assert "ONNX" in told and "on integers" in told and "takes   x float32 (?, 64)" in told
     assert "yes     vet a compressed version" in told
     assert "arrays of NumPy" in describe_inputs(pair / "inputs.npz")

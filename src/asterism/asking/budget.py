@@ -32,6 +32,8 @@ _LEAST = {
 _ROOM = 1_000_000_000
 #: Copies of both models' answers that a search holds for a seed, and candidates for an input.
 _COPIES = {"limit": 1, "search.seeds": 3, "repair.inputs": 3}
+#: Bytes of an input and of answers from which on they are large.
+_LARGE = 4_000_000
 #: The least of each count that memory leaves.
 _LEAST_IN_MEMORY = 4
 
@@ -49,6 +51,11 @@ class Cost:
     seconds: float
     size: int
     answer: int
+
+    @property
+    def large(self) -> bool:
+        """Whether one of a few copies of it, as a model's numbers, is a burden."""
+        return 4 * max(self.size, 2 * self.answer) > _LARGE
 
     def kept(self, name: str) -> int:
         """How many inputs a count may be of, so that memory holds what is kept of them."""

@@ -79,7 +79,8 @@ class Looker:
             "channels": "rgb",
         }
         self._pictures = inputs.kind == "images"
-        probes = self._as_taken(inputs.items[:16], feeding)
+        few = max(_FEWEST, min(16, _VALUES // inputs.items[0].size))
+        probes = self._as_taken(inputs.items[:few], feeding)
         asked = feeding.model_copy(update=plain)
         self._model = IsolatedFileModel(path, asked, self._pictures, probes)
         self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)

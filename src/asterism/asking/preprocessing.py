@@ -178,7 +178,8 @@ def of_range(
         return None
     low, high = spec.calibrated
     gaps = {}
-    darkest, brightest = (end(pictures, axis=(0, 1, 2)) for end in (np.min, np.max))
+    # Over the pictures first: that goes along memory.
+    darkest, brightest = (end(end(pictures, 0), (0, 1)) for end in (np.min, np.max))
     ends_of_channels = np.stack([darkest, brightest])[:, np.newaxis, np.newaxis]
     for name, preprocessing in known.items():
         values = preprocessing.apply(ends_of_channels)

@@ -57,22 +57,31 @@ def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]
         UserError: a file cannot be read or opened, the two models take different inputs, an
             argument is impossible, or something is not known and has to be said by a flag.
     """
+    found = settle(request, conf)
+    return found.overrides, found.said
+
+
+def settle(request: VetRequest, conf: Path) -> Settled:
+    """See :func:`vet_overrides`, and whether stages may run side by side."""
     return _Question(request, conf).settled()
 
 
 @dataclass
-class _Settled:
+class Settled:
     """What the question comes to.
 
     Attributes:
         overrides: of Hydra.
         said: a line for each thing that was settled.
         tries: how many preprocessings were tried.
+        large: whether an input or the answers to it take so much memory that stages run one after
+            the other.
     """
 
     overrides: list[str]
     said: list[str]
     tries: int = 1
+    large: bool = False
 
     def take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
@@ -92,13 +101,13 @@ class _Question:
         self._seen: dict[str, Look] = {}
         _require_pair(request, self._signature, self._other)
 
-    def settled(self) -> tuple[list[str], list[str]]:
-        """See :func:`vet_overrides`."""
+    def settled(self) -> Settled:
+        """See :func:`settle`."""
         request, files = self._request, (self._request.original, self._request.compressed)
         signatures = self._signature, self._other
         said = [f"{path.name}: {_said(s)}" for path, s in zip(files, signatures, strict=True)]
         kind, told = _kind(request, self._signature)
-        found = _Settled([f"vet={kind}"], [*said, told])
+        found = Settled([f"vet={kind}"], [*said, told])
         for name in ("original", "compressed", "inputs", "labels"):
             path = getattr(request, name)
             if path is not None:
@@ -133,14 +142,16 @@ class _Question:
         self._settle_budget(found, params, given, seen, other)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
-        return [*found.overrides, *request.overrides], found.said
+        found.overrides += request.overrides
+        return found
 
     def _settle_budget(
-        self, found: _Settled, params: VetParams, inputs: GivenInputs, seen: Look, other: Look
+        self, found: Settled, params: VetParams, inputs: GivenInputs, seen: Look, other: Look
     ) -> None:
         minutes = self._request.minutes or MINUTES
         answer = compared(params, seen.outputs)[1].shape[1]
         cost = Cost(seen.seconds + other.seconds, inputs.items[0].nbytes, answer)
+        found.large = cost.large
         smaller, told = within(
             minutes,
             params,
@@ -151,12 +162,12 @@ class _Question:
         if smaller:
             found.take(told, **smaller)
 
-    def _params(self, found: _Settled) -> VetParams:
+    def _params(self, found: Settled) -> VetParams:
         """The parameters so far."""
         text = compose(self._conf, [*found.overrides, *self._request.overrides])
         return validate(VetParams, yaml.safe_load(text)["vet"], source="vet")
 
-    def _settle_tokens(self, found: _Settled, inputs: GivenInputs) -> None:
+    def _settle_tokens(self, found: Settled, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
             pad = padding_of(items, 0)
@@ -174,7 +185,7 @@ class _Question:
         protected = special_tokens(items, pad)
         found.take(told, domain__options__vocabulary=rows, domain__options__protected=protected)
 
-    def _settle_pictures(self, found: _Settled, params: VetParams, inputs: GivenInputs) -> None:
+    def _settle_pictures(self, found: Settled, params: VetParams, inputs: GivenInputs) -> None:
         request, spec = self._request, self._signature.given[0]
         if request.settles("vet.feeding.preprocessing"):
             return
@@ -221,7 +232,7 @@ class _Question:
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
 
     def _take_preprocessing(
-        self, found: _Settled, named: Mapping[str, Any], name: str, channels: str, why: str
+        self, found: Settled, named: Mapping[str, Any], name: str, channels: str, why: str
     ) -> None:
         order = "" if channels == "rgb" else f", channels {channels}"
         found.take(
@@ -231,7 +242,7 @@ class _Question:
         )
 
     def _settle_comparison(
-        self, found: _Settled, params: VetParams, seen: Look, scene: Scene
+        self, found: Settled, params: VetParams, seen: Look, scene: Scene
     ) -> None:
         request, settled = self._request, self._request.settles("vet.comparison")
         if settled and request.comparison is None:
@@ -252,7 +263,7 @@ class _Question:
         if params.feeding.outputs is None and names != usual:
             self._take_outputs(found, names)
 
-    def _take_outputs(self, found: _Settled, names: Sequence[str]) -> None:
+    def _take_outputs(self, found: Settled, names: Sequence[str]) -> None:
         missing = set(names) - {spec.name for spec in self._other.answers}
         if missing:
             raise UserError(

@@ -149,7 +149,7 @@ def vet(
         }  # fmt: skip
         word = _repeat(check, {k: path for k, path in files.items() if path is not None}, as_json)
         sys.exit(EXIT_CODES[word] if exit_code else 0)
-    from asterism.asking.question import vet_overrides
+    from asterism.asking.question import settle
     from asterism.asking.request import VetRequest
     from asterism.pairs.demo import FOLDER, make_demo
     from asterism.project import conf_of, place_of_project
@@ -182,16 +182,20 @@ def vet(
             labels=labels and whole_path(labels),
             preprocessing=preprocessing,
             constants=constant or (),
+            minutes=minutes,
             overrides=override or (),
         )
-        overrides, said = vet_overrides(request, conf_of(place_of_project(Path.cwd())))
+        settled = settle(request, conf_of(place_of_project(Path.cwd())))
+        overrides, said = settled.overrides, settled.said
         enter_project(tell, overrides)
         for model in models:
             named = quoted(str(keep_whole(model)))
             overrides = [text.replace(quoted(str(model)), named) for text in overrides]
     for line in said:
         tell(line)
-    run = Request(overrides=overrides, targets=["vet_page"], name=called, jobs=2)
+    run = Request(
+        overrides=overrides, targets=["vet_page"], name=called, jobs=1 if settled.large else 2
+    )
     code = sweep_command(run, dry_run, tell)
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
     if code == 0 and not dry_run:

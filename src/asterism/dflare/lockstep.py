@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -215,7 +216,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         trajectories = self._check_seeds()
         with progress(total=len(self.items), label=self._name, unit="seed") as bar:
             bar.update(len(self._records))
-            most = min(LARGEST_BATCH, _LARGEST_BYTES // max(1, self.items[0].nbytes)) // self.width
+            size = math.prod(self.items.shape[1:]) * self.items.itemsize
+            most = min(LARGEST_BATCH, _LARGEST_BYTES // max(1, size)) // self.width
             room = max(1, min(-(-len(trajectories) // 2), most))
             waiting = deque(
                 trajectories[start : start + room] for start in range(0, len(trajectories), room)

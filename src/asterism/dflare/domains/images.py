@@ -114,6 +114,15 @@ class ImageDomain(ChosenDomain):
             "linf": bounds.largest_change(items, references).astype(np.float64),
         }
 
+    def within(
+        self, items: Items, references: Items, measure: str, limit: float
+    ) -> NDArray[np.bool_]:
+        """See :meth:`Domain.within`; for L∞ nothing else is measured."""
+        if measure != "linf":
+            return super().within(items, references, measure, limit)
+        inside: NDArray[np.bool_] = bounds.largest_change(items, references) <= limit
+        return inside
+
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the pixels ``(row * W + column)`` that changed in any channel."""
         return by_size(np.abs(item.astype(np.int64) - reference).max(axis=-1).ravel())

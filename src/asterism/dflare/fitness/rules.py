@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import ClassVar
 
 import numpy as np
@@ -109,8 +110,18 @@ class Released(Fitness):
         return found
 
 
+#: Bytes of outputs that are a key themselves.
+_LARGEST_KEY = 4096
+
+
 def _keys(owners: Rows, outputs: Outputs) -> list[bytes]:
-    """What tells outputs of a trajectory apart from its others and from all other trajectories'."""
+    """What tells outputs of a trajectory apart from its others and from all other trajectories'.
+
+    Of long outputs it is their digest: all keys are kept.
+    """
+    if outputs.nbytes > _LARGEST_KEY * len(outputs):
+        rows = zip(owners.astype(np.int64), np.ascontiguousarray(outputs), strict=True)
+        return [hashlib.sha256(owner.tobytes() + row.data).digest() for owner, row in rows]
     parts = [owners.astype(np.int64)[:, np.newaxis], outputs]
     raw = np.concatenate([np.ascontiguousarray(part).view(np.uint8) for part in parts], axis=1)
     keys: list[bytes] = raw.view(f"V{raw.shape[1]}")[:, 0].tolist()

@@ -17,6 +17,8 @@ PROBES = 16
 #: Most rows of one call, and most bytes that a call takes and gives, so that a large model's
 #: intermediate results stay in memory. A row of so many bytes is worth a call of its own.
 _LARGEST_CALL, _LARGEST_BYTES, _LARGE_ROW = 128, 16_000_000, 400_000
+#: Numbers that a model makes of a token at least.
+_A_TOKEN = 256
 #: Less work than this is not worth handing to a thread.
 _WORTHWHILE_S = 0.5e-3
 
@@ -76,7 +78,8 @@ class IndependentRows:
 
     def _settle_free(self, probes: NDArray[Any]) -> None:
         first = self._model(probes[:1])
-        size = max(first.nbytes, 4 * probes[0].size)
+        tokens = probes.ndim == 2 and probes.dtype.kind in "iu"
+        size = max(first.nbytes, 4 * probes[0].size * (_A_TOKEN if tokens else 1))
         if size >= _LARGE_ROW:
             self._batch = 1
             return

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from asking.made_answers import sigmoid, softmax
 from asterism.asking.outputs import Output, Scene
-from asterism.asking.preprocessing import best, of_range, try_preprocessing
+from asterism.asking.preprocessing import Tried, best, of_range, try_preprocessing
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -152,3 +152,11 @@ def test_a_range_of_nothing_known_tells_nothing():
     assert of_range(TensorSpec("x", "float32", (1, 8, 8, 3)), KNOWN, PICTURES) is None
     other = TensorSpec("x", "float32", (1, 8, 8, 3), calibrated=(-40.0, 30.0))
     assert of_range(other, KNOWN, PICTURES) is None
+
+
+def test_between_equally_right_ones_the_range_of_the_quantised_input_decides():
+    tried = [Tried(name, "rgb", 1.0, 0.9, False) for name in ("unit", "imagenet", "raw")]
+    assert best(tried)[0].name == "unit"
+    assert best(tried, "imagenet")[0].name == "imagenet"
+    worse = [*tried[:1], Tried("imagenet", "rgb", 0.5, 0.9, False)]
+    assert best(worse, "imagenet")[0].name == "unit"

@@ -135,11 +135,13 @@ def _is_top_label(output: Output, scene: Scene) -> bool:
         return False
 
 
-def best(tried: Sequence[Tried]) -> tuple[Tried, str]:
+def best(tried: Sequence[Tried], kept: str | None = None) -> tuple[Tried, str]:
     """The preprocessing to take, and why: the most accurate, without labels the most confident.
 
     Args:
         tried: the usual one first.
+        kept: the one whose numbers fill the range that a quantised input keeps: it decides
+            between those that are as accurate.
 
     Raises:
         UserError: the original seems not to see the pictures as they would be given.
@@ -148,6 +150,9 @@ def best(tried: Sequence[Tried]) -> tuple[Tried, str]:
     if any(one.accuracy is not None for one in tried):
         top = max(one.accuracy or 0.0 for one in tried)
         near = [one for one in tried if (one.accuracy or 0.0) > top - _BETTER]
+        filling = [one for one in near if one.name == kept and one.channels == usual.channels]
+        if filling:
+            return filling[0], f"as right as any, and it fills the quantised range ({others})"
         if usual in near or all(one.chance for one in near):
             return usual, f"no other makes the original right more often ({others})"
         plain = [one for one in near if one.channels == usual.channels] or near

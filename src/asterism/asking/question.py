@@ -226,7 +226,7 @@ class _Question:
 
             tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
 
-        chosen, why = best(tried)
+        chosen, why = best(tried, kept)
         found.tries = len(tried)
         found.overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)

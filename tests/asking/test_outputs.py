@@ -323,6 +323,14 @@ OPEN = {
     "boxes alone": (Output("y", sigmoid(normal(9, 30, 4)), "sigmoid"), [PICTURES]),
     "a series": (Output("output", normal(9, 24, 3), "add"), [TENSORS, SOUND, TEXTS]),
     "a series of large numbers": (Output("output", normal(9, 24, 3, scale=99), "add"), [TENSORS]),
+    "frames last": (
+        Output("y", softmax(spoken()).transpose(0, 2, 1), "softmax"),
+        [SOUND, TENSORS, PICTURES],
+    ),
+    "frames last as logarithms": (
+        Output("y", np.log(softmax(spoken())).transpose(0, 2, 1), "logsoftmax"),
+        [SOUND, TENSORS, PICTURES],
+    ),
     "a volume": (Output("y", normal(9, 4, 5, 6, 7), "conv"), SCENES),
     "integers for scores": (Output("y", np.rint(9 * PICTURE[:, 0, 0]), "softmax", True), SCENES),
     "nothing": (Output("y", np.zeros((9, 0), np.float32), "gemm"), SCENES),

@@ -281,6 +281,20 @@ def test_an_override_settles_what_it_names(overrides, key, settled):
     assert VetRequest(**files, overrides=overrides).settles(key) == settled
 
 
+@pytest.mark.parametrize(("shape", "fit"), [([3], False), ([2, 2], False), ([4, 1], True)])
+def test_answers_of_other_sizes_are_no_pair(tmp_path, shape, fit):
+    inputs = rows_of(SCORES, normal(60, 2))
+    pair = pair_of(tmp_path, inputs, y=("Softmax", [4]), rest=("Identity", [2]))
+    rest = ("Identity", [6 - int(np.prod(shape))])
+    echo(pair["compressed"], y=("Identity", shape), rest=rest)
+    asking = pair | {"overrides": ["vet.feeding.outputs=[y]"]}
+    if fit:
+        assert asked(**asking)[0]["vet.comparison.kind"] == "top_label"
+        return
+    with pytest.raises(UserError, match=r"y \(4\).*y \(.*no pair"):
+        asked(**asking)
+
+
 def test_the_compressed_model_is_opened_before_anything_runs(tmp_path):
     pair = pair_of(tmp_path, SCORES, y=("Softmax", [4]))
     echo(pair["compressed"], other=("Softmax", [4]))

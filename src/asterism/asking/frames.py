@@ -25,6 +25,9 @@ def frames(output: Output, scene: Scene) -> Choice | None:
     if len(output.axes) != 2:
         return None
     name = output.name
+    turned = output.by_softmax and not _over_last_axis(output)
+    if turned:  # frames last, which no comparison reads
+        return None
     chances = output.by_softmax or output.sums_to_one()
     blank = None if output.by_sigmoid or scene.kind in ("tokens", "bytes") else blank_of(output)
     named = output.named("logit", "class", "score", "label", "symbol")
@@ -45,6 +48,13 @@ def frames(output: Output, scene: Scene) -> Choice | None:
         told = named and not output.within_unit
     why = f"{name} has logits of classes in frames"
     return Choice("frame_scores", why, _WINNER) if told else None
+
+
+def _over_last_axis(output: Output) -> bool:
+    """Whether what a softmax makes adds up to 1 along the last of two axes, not the first."""
+    values = np.exp(output.values) if output.values.max() <= 0 else output.values
+    first, last = (np.abs(values.sum(axis=axis + 1) - 1).mean() for axis in output.axes)
+    return bool(last <= first)
 
 
 def blank_of(output: Output) -> int | None:

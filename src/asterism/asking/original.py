@@ -83,7 +83,7 @@ class Looker:
         probes = self._as_taken(inputs.items[:few], feeding)
         asked = feeding.model_copy(update=plain)
         self._model = IsolatedFileModel(path, asked, self._pictures, probes)
-        self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // self._model.classes), 0)
+        self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
 
     def __enter__(self) -> Self:
         return self

@@ -137,6 +137,7 @@ class _Question:
         params = self._params(found)
         self._require_right(params, given, seen, found.tries)
         other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
+        self._require_alike(params, seen, other)
         changing = require_changes(params, inputs.items)
         self._settle_budget(found, params, given, seen, other, changing)
         found.overrides.append(f"vet.asked={written(request.words())}")
@@ -278,6 +279,22 @@ class _Question:
             )
         found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
 
+    def _require_alike(self, params: VetParams, seen: Look, other: Look) -> None:
+        """Reject models whose compared outputs have other sizes, where both files fix them.
+
+        Raises:
+            UserError: so they are.
+        """
+        sides = (self._signature, seen), (self._other, other)
+        one, two = (_fixed_sizes(params, *side) for side in sides)
+        if len(one) == len(two) and any(
+            None not in sizes and sizes[0] != sizes[1] for sizes in zip(one, two, strict=True)
+        ):
+            raise UserError(
+                f"{self._request.original} gives {_shown(seen)}, but {self._request.compressed} "
+                f"{_shown(other)}: they are no pair"
+            )
+
     def _require_right(
         self, params: VetParams, inputs: GivenInputs, seen: Look, tries: int
     ) -> None:
@@ -313,12 +330,36 @@ class _Question:
         )
 
 
+def _fixed_sizes(
+    params: VetParams, signature: Signature, found: Look
+) -> list[tuple[int, ...] | None]:
+    """Sizes of the compared outputs in their order, but 1; None of one whose rows may vary."""
+    given, specs = {o.name: o for o in found.outputs}, {s.name: s for s in signature.answers}
+    return [
+        tuple(size for size in given[name].shape if size > 1)
+        if len(given[name].shape) == len(specs[name].shape) - 1
+        and sum(size is None for size in specs[name].shape) <= 1
+        else None
+        for name in compared_names(params, found.outputs)
+    ]
+
+
+def _shown(found: Look) -> str:
+    return ", ".join(f"{o.name} ({', '.join(map(str, o.shape))})" for o in found.outputs)
+
+
+def compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
+    """The outputs that are compared: those that were chosen, or all of real numbers."""
+    real = [output.name for output in outputs if not output.integer]
+    return params.feeding.outputs or real or [output.name for output in outputs]
+
+
 def compared(
     params: VetParams, outputs: Sequence[Output]
 ) -> tuple[ChosenComparison, NDArray[np.float32]]:
     """The comparison, and the rows of those of the original's outputs that it compares."""
     named = {output.name: output for output in outputs}
-    names = params.feeding.outputs or [o.name for o in outputs if not o.integer] or list(named)
+    names = compared_names(params, outputs)
     shape = shape_of({name: named[name].shape for name in names})
     rows = np.concatenate([named[name].rows for name in names], axis=1)
     return build_comparison(params.comparison, shape), rows

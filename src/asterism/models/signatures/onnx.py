@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 _INTEGER = ("quantize", "qlinear", "integer", "qgemm", "qattention")
 
 #: Operators that give the same numbers in another form.
-_FORMS = ("Cast", "DequantizeLinear", "Identity", "QuantizeLinear", "Reshape", "Squeeze")
+_FORMS = (
+    *("Cast", "DequantizeLinear", "Identity", "QuantizeLinear"),
+    *("Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"),
+)
 
 
 def onnx_signature(path: Path) -> Signature:

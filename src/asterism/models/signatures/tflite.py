@@ -14,7 +14,7 @@ from asterism.models.signatures.signature import Signature, TensorSpec, matching
 _INTEGERS = ("int4", "int8", "uint8", "int16")
 
 #: Operators that give the same numbers in another form.
-_FORMS = ("CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE")
+_FORMS = ("CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE", "TRANSPOSE", "EXPAND_DIMS")
 
 #: Other names for the same operators.
 _MAKERS = {"LOGISTIC": "sigmoid"}

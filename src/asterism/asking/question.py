@@ -16,6 +16,7 @@ from asterism.asking.chance import by_chance
 from asterism.asking.choosing import choose_all
 from asterism.asking.original import LOOKED, Look, Looker, look, require_answers, scene_of
 from asterism.asking.outputs import Choice, Output, Scene
+from asterism.asking.pair import kind_of_request, require_pair, told_of
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
 from asterism.asking.texts import padding_of, special_tokens
@@ -26,11 +27,9 @@ from asterism.core.parameters.overrides import quoted, written
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.data.given.kind import INPUT_KINDS
-from asterism.data.given.reading import GivenInputs, files_of, kind_of
+from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.vetting.changes import require_changes
@@ -99,14 +98,14 @@ class _Question:
         self._other = read_signature(request.compressed)
         #: What the original answered, by what it was fed with.
         self._seen: dict[str, Look] = {}
-        _require_pair(request, self._signature, self._other)
+        require_pair(request, self._signature, self._other)
 
     def settled(self) -> Settled:
         """See :func:`settle`."""
         request, files = self._request, (self._request.original, self._request.compressed)
         signatures = self._signature, self._other
-        said = [f"{path.name}: {_said(s)}" for path, s in zip(files, signatures, strict=True)]
-        kind, told = _kind(request, self._signature)
+        said = [f"{path.name}: {told_of(s)}" for path, s in zip(files, signatures, strict=True)]
+        kind, told = kind_of_request(request, self._signature)
         found = Settled([f"vet={kind}"], [*said, told])
         for name in ("original", "compressed", "inputs", "labels"):
             path = getattr(request, name)
@@ -363,37 +362,6 @@ def compared(
     shape = shape_of({name: named[name].shape for name in names})
     rows = np.concatenate([named[name].rows for name in names], axis=1)
     return build_comparison(params.comparison, shape), rows
-
-
-def _require_pair(request: VetRequest, signature: Signature, other: Signature) -> None:
-    """Reject models whose main inputs do not fit together."""
-    one, two = signature.given[0], other.given[0]
-    sizes = list(zip(one.shape[1:], two.shape[1:], strict=False))
-    same = all(None in pair or pair[0] == pair[1] for pair in sizes)
-    fit = len(one.shape) == len(two.shape) and same
-    if not fit and len(one.shape) != 4:  # the layouts of images may differ
-        raise UserError(
-            f"{request.original} takes {one}, but {request.compressed} takes {two}: they are no "
-            "pair"
-        )
-
-
-def _said(signature: Signature) -> str:
-    takes, gives = (", ".join(map(str, specs)) for specs in (signature.given, signature.answers))
-    return f"takes {takes}; gives {gives}"
-
-
-def _kind(request: VetRequest, signature: Signature) -> tuple[str, str]:
-    """The kind of inputs, and where it was known from."""
-    if request.kind is not None:
-        if request.kind not in INPUT_KINDS:
-            raise unknown("kind of inputs", request.kind, list(INPUT_KINDS))
-        return request.kind, f"kind {request.kind}, as was asked"
-    by_files = kind_of(files_of(request.inputs))
-    by_model, why = kind_of_inputs(signature)
-    if by_files is None:
-        return by_model, f"kind {by_model}: {why} (another: --kind)"
-    return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
 
 
 def _comparison(choice: Choice) -> list[str]:

@@ -1,0 +1,43 @@
+"""What the two files and the inputs say by themselves: whether they fit, and of which kind."""
+
+from __future__ import annotations
+
+from asterism.asking.request import VetRequest
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import unknown
+from asterism.data.given.kind import INPUT_KINDS
+from asterism.data.given.reading import files_of, kind_of
+from asterism.models.signatures.kinds import kind_of_inputs
+from asterism.models.signatures.signature import Signature
+
+
+def require_pair(request: VetRequest, signature: Signature, other: Signature) -> None:
+    """Reject models whose main inputs do not fit together."""
+    one, two = signature.given[0], other.given[0]
+    sizes = list(zip(one.shape[1:], two.shape[1:], strict=False))
+    same = all(None in pair or pair[0] == pair[1] for pair in sizes)
+    fit = len(one.shape) == len(two.shape) and same
+    if not fit and len(one.shape) != 4:  # the layouts of images may differ
+        raise UserError(
+            f"{request.original} takes {one}, but {request.compressed} takes {two}: they are no "
+            "pair"
+        )
+
+
+def told_of(signature: Signature) -> str:
+    """What a model takes and gives, for the terminal."""
+    takes, gives = (", ".join(map(str, specs)) for specs in (signature.given, signature.answers))
+    return f"takes {takes}; gives {gives}"
+
+
+def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str]:
+    """The kind of inputs, and where it was known from."""
+    if request.kind is not None:
+        if request.kind not in INPUT_KINDS:
+            raise unknown("kind of inputs", request.kind, list(INPUT_KINDS))
+        return request.kind, f"kind {request.kind}, as was asked"
+    by_files = kind_of(files_of(request.inputs))
+    by_model, why = kind_of_inputs(signature)
+    if by_files is None:
+        return by_model, f"kind {by_model}: {why} (another: --kind)"
+    return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"

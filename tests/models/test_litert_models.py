@@ -150,7 +150,7 @@ def test_compared_outputs_are_real_numbers_side_by_side(tmp_path):
     assert only.rows(values, 2).tolist() == [[7], [8]]
     with pytest.raises(UserError, match=r"the model has no output z \(it has q, ids, y\)"):
         ComparedOutputs(signature, ["z"], "m")
-    for count, shape in ((3, (2, 2)), (1, ())):
+    for count, shape in ((3, (2, 2)), (2, ())):
         wrong = values | {"q": np.zeros(shape, np.int8)}
         message = rf"m: the output q has the shape {shape} for {count} inputs".replace("(", r"\(")
         with pytest.raises(UserError, match=message.replace(")", r"\)")):

@@ -169,7 +169,7 @@ def test_what_an_unsound_stage_does_is_named(trial, monkeypatch):
 
 
 #: They need the findings of a campaign, or the results of a checkout.
-UNDISTURBED = {"add-finding", "compare", "findings"}
+UNDISTURBED = {"add-finding", "compare", "findings", "remote"}
 
 
 def test_every_command_is_interrupted():

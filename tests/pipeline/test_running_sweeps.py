@@ -224,7 +224,7 @@ class TestLaunching:
         ((conf, tree, arguments, _),) = asked
         assert (conf, tree != "config") == (sweep.project / "conf", True)
         assert f"hydra.job.name={launch.job_name(sweep)}" in arguments
-        assert f"hydra.sweep.dir={sweep.folder / 'hydra'}" in arguments
+        assert f"hydra.sweep.dir='{sweep.folder / 'hydra'}'" in arguments
         assert arguments[-4:] == [
             "hydra/launcher=slurm",
             "+point=1,3",

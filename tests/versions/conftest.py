@@ -12,8 +12,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A folder with parameters and one environment, which is not made; the folder of work."""
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    for name in ("params.yaml", "dvc.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
     write_definition(tmp_path)
+    (tmp_path / "conf/vet").mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

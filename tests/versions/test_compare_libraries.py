@@ -214,7 +214,7 @@ def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
         ([], "give --model FILE"),
         (["--model", "none.onnx"], "there is no model file none.onnx"),
         (["--model", "text.onnx"], "text.onnx is no ONNX model"),
-        (["--model", "m.keras"], "m.keras is no .onnx and no .pt2 file"),
+        (["--model", "m.keras"], "there is no model file m.keras"),
         (["--model", "text.pt2"], "text.pt2 is no archive of torch.export.save"),
         (["--model", "m.onnx", "--library", "jax"], "no files are run by 'jax'"),
         (["--model", "m.onnx", "--library", "pytorch_program"], "no files are run by"),

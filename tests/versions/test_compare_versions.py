@@ -74,8 +74,8 @@ def test_errors_are_one_line(old_runtime, models, arguments, said):
     assert said in str(done.exception) and "\n" not in str(done.exception)
 
 
-def test_libraries_that_read_no_files_are_rejected(project):
-    done = CliRunner().invoke(app, ["compare-versions", "jax", "1", "2", "--model", "m.onnx"])
+def test_libraries_that_read_no_files_are_rejected(project, models):
+    done = CliRunner().invoke(app, ["compare-versions", "jax", "1", "2", "--model", "sound.onnx"])
     assert "no files are run by 'jax'" in str(done.exception)
 
 

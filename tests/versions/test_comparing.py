@@ -76,13 +76,13 @@ def test_kinds_of_change(old, new, reference, kind):
     assert change.culprit == (PAIR.new if worse else PAIR.old)
 
 
-def test_an_answer_that_no_reference_judges_is_told_beside_a_refusal():
+def test_an_answer_that_no_reference_judges_is_told_beside_a_rejection():
     subject = subject_of("m", chain("Relu"), 4, {})
     told = result(np.zeros((2, 4)), "no", None)
     change = change_of(subject, told, PAIR, "normal", PARAMS)
     assert change.kind == "no longer runs" and change.said.endswith("output 0 is 0 everywhere")
-    refused = ExecutionOutcome(0, PAIR.new, "run", "unsupported", "Broken", "not that size")
-    told.outcomes[PAIR.new] = refused
+    rejecting = ExecutionOutcome(0, PAIR.new, "run", "unsupported", "Broken", "not that size")
+    told.outcomes[PAIR.new] = rejecting
     assert change_of(subject, told, PAIR, "normal", PARAMS).kind == "no longer supported"
 
 

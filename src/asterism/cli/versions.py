@@ -218,12 +218,19 @@ def _in_project(
     from asterism.models.signatures.whole_files import whole_file
 
     with ExitStack() as stack:
-        files = []
+        files, faults = [], []
         for path in models or ():
-            require_file(path, "model file")
-            if path.suffix != _PROGRAM:
-                require_model_bytes(path)
-            files.append(whole_path(stack.enter_context(whole_file(path))))
+            file = path
+            try:
+                require_file(path, "model file")
+                if path.suffix != _PROGRAM:
+                    require_model_bytes(path)
+                file = stack.enter_context(whole_file(path))
+            except UserError as fault:
+                faults.append(fault)
+            files.append(whole_path(file))
+        if faults and len(faults) == len(files):  # else a bad one is a row beside the others
+            raise faults[0]
         batch, page = (path and whole_path(path) for path in (inputs, target))
         enter_project(say)
         yield files, batch, page

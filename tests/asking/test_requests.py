@@ -56,8 +56,8 @@ def test_files_are_named_by_their_whole_paths(pair, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["a\\b'\\\\'${c}\\${d}\\", 'a\\\\${b}\\c= "é,[:'])
 def test_names_may_have_any_characters(pair, text):
-    path = pair["original"]
-    network(path, ("n", 8), more=[text])
+    network(pair["original"], more=[text])
+    network(pair["compressed"])
     read, _ = asked(**pair, constants=[f"{text}=2"])
     assert read["vet.feeding.constants"] == [{"input": text, "value": 2.0}]
 
@@ -213,6 +213,14 @@ def test_texts_and_the_file_tell_of_tokens(pair, tmp_path, pad):
     own = composed(**pair, overrides=["vet.feeding.pad=7", "vet.domain.options.vocabulary=60"])
     assert own["feeding"]["pad"] == own["domain"]["options"]["padding"] == 7
     assert own["domain"]["options"]["vocabulary"] == 60
+
+
+def test_bytes_may_be_an_array_of_bytes(pair):
+    for path in (pair["original"], pair["compressed"]):
+        network(path, ("n", 8), TOKENS)
+    items = np.random.default_rng(0).integers(0, 256, (20, 8)).astype(np.uint8)
+    np.savez(pair["inputs"], inputs=items)
+    assert composed(**pair, kind="bytes")["domain"]["kind"] == "bytes"
 
 
 def test_a_file_that_tells_no_vocabulary_leaves_it_to_the_texts(pair):

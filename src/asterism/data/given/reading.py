@@ -168,6 +168,8 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
         )
     if kind == "images" and items.ndim == 3:
         items = items[..., np.newaxis]
+    if kind == "bytes" and items.dtype.kind in "iu":
+        items = items.astype(np.int32)  # as of files, which may be filled up with no byte
     names = [str(number) for number in range(len(items))]
     own = next((arrays[name] for name in _LABELS if name in arrays), None)
     if own is not None and labels is None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.dflare.comparisons import unanswered
 from asterism.models.classifiers.isolation import IsolatedClassifier
 from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -70,10 +71,8 @@ class Question:
     def result(self) -> Answers:
         """Wait for both models."""
         (f, f_failures), (g, g_failures) = self.f.result(), self.g.result()
-        unknown = np.isnan(f).any(axis=1) | ~np.isfinite(f).any(axis=1)
-        lost = dict.fromkeys(
-            np.flatnonzero(unknown).tolist(), "the original gives no finite answer"
-        )
+        unknown = np.flatnonzero(unanswered(f)).tolist()
+        lost = dict.fromkeys(unknown, "the original gives no finite answer")
         return Answers(f, g, lost | g_failures | f_failures)
 
 

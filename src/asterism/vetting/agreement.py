@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.records import record_from
-from asterism.dflare.comparisons import ChosenComparison, Figure, finite, lost
+from asterism.dflare.comparisons import ChosenComparison, Figure, finite, lost, unanswered
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
 
@@ -123,12 +123,6 @@ def measure_agreement(
         distance=quantiles(distance),
         figures=comparison.figures(*answered) if both.any() else (),
     )
-
-
-def unanswered(f: Rows) -> NDArray[np.bool_]:
-    """Inputs to which the original gives no finite answer, bool ``(N,)``."""
-    none: NDArray[np.bool_] = np.asarray(np.isnan(f).any(axis=1))
-    return none | ~np.isfinite(f).any(axis=1)
 
 
 def _accuracies(

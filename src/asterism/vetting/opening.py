@@ -18,14 +18,13 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.randomness.random_streams import stream
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import GivenInputs, read_inputs
-from asterism.dflare.comparisons import ChosenComparison, build_comparison
+from asterism.dflare.comparisons import ChosenComparison, build_comparison, unanswered
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import ChosenDomain, build_domain
 from asterism.dflare.pair import Answers, Pair
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.isolated import IsolatedFileModel
-from asterism.vetting.agreement import unanswered
 from asterism.vetting.params import Operators, VetParams
 
 

@@ -53,6 +53,12 @@ def lost(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
     return rows
 
 
+def unanswered(f: Outputs) -> NDArray[np.bool_]:
+    """Inputs to which the original gives no finite answer, bool ``(N,)``."""
+    none: NDArray[np.bool_] = np.asarray(np.isnan(f).any(axis=1))
+    return none | ~np.isfinite(f).any(axis=1)
+
+
 def finite(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
     """Outputs in which what is not finite is a large number.
 

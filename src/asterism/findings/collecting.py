@@ -15,12 +15,12 @@ from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import check_status
 from asterism.findings.entry import Entry, names_place
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.confirming import death_of, exit_statuses
 from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.script_writer import CHECK, REPRO
 from asterism.libraries.reporting.what_ran_before import HISTORY
@@ -35,7 +35,7 @@ log = get_logger(__name__)
 UNIQUE, REPORT = "unique.json", "report.md"
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
-_KEPT = (REPRO, CHECK, REPORT, HISTORY, "model.json", "model.keras", "model.onnx")
+_KEPT = (REPRO, CHECK, REPORT, HISTORY, "arrays.npz", "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
 
 #: Parameters that no finding depends on unless they are all that is left.
@@ -86,14 +86,14 @@ def candidates_of(
     found = []
     for value in read_json(triaged / UNIQUE):
         folder = inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
-        require_own(folder / CHECK)
+        require_own(folder / REPRO)
         issue = issue_of(known, value["signature"], Finding.from_json(value["finding"]))
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
             continue
         if any(status != 1 for status in value["confirmed"]):
-            again = [check_status(folder / CHECK) for _ in range(CONFIRMATIONS)]
-            value["confirmed"] = [-1 if status is None else status for status in again]
+            death = death_of(Finding.from_json(value["finding"]))
+            value["confirmed"] = exit_statuses(folder / REPRO, CONFIRMATIONS, death=death)
         if any(status != 1 for status in value["confirmed"]):
             outcome.unconfirmed += 1
         else:
@@ -126,7 +126,7 @@ def collect(
             at = kept.index(same)
             kept[at] = replace(same, entry=_with_other(same.entry, candidate.entry))
             kept[at].entry.write(collection / same.entry.name)
-        elif any((candidate.folder / f).stat().st_size > _LARGEST for f in (REPRO, CHECK, REPORT)):
+        elif any((candidate.folder / f).stat().st_size > _LARGEST for f in (REPRO, REPORT)):
             outcome.large += 1
         else:
             _copy(candidate, collection)

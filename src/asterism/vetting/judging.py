@@ -25,8 +25,8 @@ def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> d
     """How a repaired file does where its repair has not looked.
 
     The new search starts from unseen inputs, with other random numbers than the first, and from
-    half as many seeds. It runs twice from the same seeds: against the compressed model, whose triggering inputs the repaired
-    file is then asked about, and against the repaired file.
+    half as many seeds. It runs twice from the same seeds: against the compressed model, whose
+    triggering inputs the repaired file is then asked about, and against the repaired file.
 
     Args:
         vetted: the compressed model's pair.

@@ -17,18 +17,25 @@ TARGET = "LeakyReLU"
 KINDS = ("crash", "hang", "memory", "exception", "nan", "transpose", "shape", "perturb")
 MESSAGE = "the fake library fails here"
 
-#: What a fault does, in place of running the model or with its outputs.
+#: What a fault does in place of running the model, or with what the layer puts out.
 LINES = {
     "crash": "os.abort()",
     "hang": "time.sleep(3600)",
     "exception": f"raise ArithmeticError({MESSAGE!r})",
     "memory": "hoard = [np.ones(2**23) for _ in iter(lambda: time.sleep(0.05), 0)]",
-    "nan": "outputs = [y * float('nan') for y in outputs]",
-    "transpose": "outputs = [np.asarray(y)[..., ::-1] for y in outputs]",
-    "shape": "outputs = [np.concatenate([y, y]) for y in outputs]",
-    "perturb": "outputs = [y * 1.01 for y in outputs]",
-    "": "pass",
+    "nan": "y * float('nan')",
+    "transpose": "keras.ops.flip(y, -1)",
+    "shape": "keras.ops.concatenate([y, y])",
+    "perturb": "y * 1.01",
 }
+#: Faults of the layer itself, and what stands in place of each kind of fault where there is none.
+FAULTY = ("nan", "transpose", "shape", "perturb")
+SOUND = {kind: "y" if kind in FAULTY else "pass" for kind in KINDS}
+
+_LAYER = f"""for layer in model.layers:
+    if type(layer).__name__ == {TARGET!r} and not hasattr(layer, "right"):
+        layer.right = layer.call
+        layer.call = lambda x, right=layer.call: (lambda y: FAULT)(right(x))"""
 
 
 @LIBRARIES.register("injected")
@@ -40,8 +47,11 @@ class Injected(TensorFlow):
 
     def code(self, option):
         """What the worker runs and the script holds: the wrapped library with the fault."""
-        line = LINES[Path(os.environ[SWITCH]).read_text()]
+        kind, right = Path(os.environ[SWITCH]).read_text(), super().code(option)
+        if kind in FAULTY:
+            return replace(right, prepare=_LAYER.replace("FAULT", LINES[kind]))
+        if not kind:
+            return right
         has = f"any(type(layer).__name__ == {TARGET!r} for layer in model.layers)"
-        right = super().code(option)
-        call = f"{right.call}\nif {has}:\n    {line}"
+        call = f"if {has}:\n    {LINES[kind]}\n{right.call}"
         return replace(right, imports=("import os", "import time"), call=call)

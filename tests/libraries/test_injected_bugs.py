@@ -19,7 +19,7 @@ from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import injected_library
-from libraries.injected_library import KINDS, LINES, SWITCH, TARGET
+from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -131,7 +131,7 @@ def examine(worker_pool, kind, folder):
         text = script.read_text()
         assert "asterism" not in text.lower()
         if kind != "hang":  # for that one it would have to wait as long as any machine may take
-            script.write_text(text.replace(LINES[kind], LINES[""]))
+            script.write_text(text.replace(LINES[kind], SOUND[kind]))
             assert exit_status(script) == 0, "the script must say when the bug is gone"
     finally:
         worker_pool.switch.write_text("")

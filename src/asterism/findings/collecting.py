@@ -32,10 +32,10 @@ from asterism.memo.universe.spec import universe
 
 log = get_logger(__name__)
 
-UNIQUE, REPORT = "unique.json", "report.md"
+UNIQUE, REPORT = "unique.json", "report.md"  # the report of a candidate, not of a collection
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
-_KEPT = (REPRO, CHECK, REPORT, HISTORY, "model.json", "model.keras", "model.onnx")
+_KEPT = (REPRO, HISTORY, "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
 
 #: Parameters that no finding depends on unless they are all that is left.
@@ -126,7 +126,7 @@ def collect(
             at = kept.index(same)
             kept[at] = replace(same, entry=_with_other(same.entry, candidate.entry))
             kept[at].entry.write(collection / same.entry.name)
-        elif any((candidate.folder / f).stat().st_size > _LARGEST for f in (REPRO, CHECK, REPORT)):
+        elif (candidate.folder / REPRO).stat().st_size > _LARGEST:
             outcome.large += 1
         else:
             _copy(candidate, collection)
@@ -186,7 +186,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)
     lines = (folder / REPRO).read_text(encoding="utf-8").count("\n")
-    entry = Entry(
+    found = Entry(
         name=name_of(finding.library, finding.symptom, layer, value["signature"]),
         source="layer",
         signature=value["signature"],
@@ -203,10 +203,9 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
         models=len(value["models"]),
         lines=lines,
         minimal=value["minimality"].startswith("minimal"),
-        known=value["known"],
         finding=finding.to_json(),
     )
-    return Candidate(entry, folder, graph, node, finding)
+    return Candidate(linked(found, value["known"]), folder, graph, node, finding)
 
 
 def _at_fault(graph: Graph, finding: Finding, named: str) -> int:
@@ -230,6 +229,14 @@ def _needed(graph: Graph, identity: int) -> dict[str, str]:
         and (value != defaults[name] or name in _ALL_THAT_IT_DOES.get(node.type, ()))
         and not name.endswith(_OF_WEIGHTS)
     }
+
+
+def linked(entry: Entry, link: str) -> Entry:
+    """An entry whose diagnosis has a link to what upstream knows, where there is one."""
+    said = entry.diagnosis
+    if not link or link in said.upstream:
+        return entry
+    return replace(entry, told=replace(said, upstream=(*said.upstream, link)))
 
 
 def _with_other(entry: Entry, other: Entry) -> Entry:

@@ -116,12 +116,12 @@ def run_script(
                 stderr=DEVNULL,
             )
         text = printed.read_bytes()[-_MOST:].decode("utf-8", "replace")
-        return Ran(status, _without_folders(text, folder))
+        return Ran(status, _without_folders(text, folder, script.parent.resolve()))
 
 
-def _without_folders(text: str, scratch: Path) -> str:
+def _without_folders(text: str, *places: Path) -> str:
     """A text without names of folders that are different on each machine."""
-    for folder in (str(scratch), sys.prefix, sys.base_prefix):
+    for folder in (*map(str, places), sys.prefix, sys.base_prefix):
         text = text.replace(f"{folder}/", "")
     return re.sub(r"lib/python3\.\d+/site-packages/", "", text)
 

@@ -58,7 +58,7 @@ class Diagnosis:
 
     title: ShortText
     kind: Kind
-    mended_by: ShortText
+    mended_by: ShortText = ""
     because: ShortText = ""
     contradicts: ShortText = ""
     effect: ShortText = ""

@@ -40,6 +40,9 @@ CANNOT_TELL = "cannot tell"
 #: What a script prints before what the library gives.
 _ACTUAL = "actual"
 
+#: What it prints before what is right; what comes earlier is said by libraries as they load.
+_EXPECTED = "expected"
+
 #: Characters of an output that are kept: its end says what fails.
 _MOST = 4000
 
@@ -120,10 +123,11 @@ def run_script(
 
 
 def _without_folders(text: str, *places: Path) -> str:
-    """A text without names of folders that are different on each machine."""
+    """A text without folders and addresses, which are others in each run."""
     for folder in (*map(str, places), sys.prefix, sys.base_prefix):
         text = text.replace(f"{folder}/", "")
-    return re.sub(r"lib/python3\.\d+/site-packages/", "", text)
+    text = re.sub(r"lib/python3\.\d+/site-packages/", "", text)
+    return re.sub(r"\b0x[0-9a-f]{6,}", "0x…", text)
 
 
 def check_status(
@@ -162,7 +166,8 @@ def note_run(collection: Path, checked: Checked) -> Entry:
     today = read_entry(collection, checked.entry.name)
     if checked.word != LIVES:
         return today
-    lines = [line.rstrip() for line in checked.ran.output.splitlines()]
+    told = checked.ran.output[checked.ran.output.find(_EXPECTED) :]
+    lines = [line.rstrip() for line in told.splitlines()]
     if checked.ran.status is not None and checked.ran.status < 0:
         lines.append(f"(the process ends by {signal.Signals(-checked.ran.status).name})")
     installed = installed_versions()

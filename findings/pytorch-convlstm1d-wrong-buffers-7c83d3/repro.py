@@ -6,7 +6,8 @@ import torch
 
 
 def f(x, w):
-    return torch.nn.functional.conv1d(x.transpose(1, 2), w).transpose(1, 2).sigmoid()
+    y = torch.nn.functional.conv1d(x.transpose(1, 2), w).transpose(1, 2)
+    return torch.stack([y.tanh()], 1)
 
 
 x, w = torch.ones(2, 2, 2), torch.ones(2, 2, 1)

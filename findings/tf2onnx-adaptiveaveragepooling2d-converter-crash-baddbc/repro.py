@@ -14,6 +14,6 @@ print("expected", tf.reduce_mean(x).numpy())
 try:
     actual = tf.function(layer)(x)
 except ValueError as error:
-    print("actual  ", type(error).__name__, str(error)[:300])
+    print("actual  ", *(line.strip() for line in str(error).splitlines() if "dimension" in line))
     sys.exit(1)
 print("actual  ", actual.numpy())

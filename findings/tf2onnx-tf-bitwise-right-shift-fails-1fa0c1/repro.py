@@ -11,7 +11,7 @@ def f(x, y):
     return tf.bitwise.right_shift(x, y)
 
 
-x, y = tf.constant([4, 8]), tf.constant([1, 1])
+x, y = tf.constant([4, 8], tf.int64), tf.constant([1, 1], tf.int64)
 expected = f(x, y).numpy()
 spec = [tf.TensorSpec(v.shape, v.dtype, n) for n, v in dict(x=x, y=y).items()]
 print("expected", expected.tolist())

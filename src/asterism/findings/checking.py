@@ -23,7 +23,7 @@ from asterism.libraries.adapters.backends import product_of
 from asterism.libraries.adapters.environments import environment, names
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
-from asterism.libraries.reporting.script_writer import CHECK, REPRO
+from asterism.libraries.reporting.script_writer import REPRO
 from asterism.libraries.reporting.stand_in import script_environment
 
 #: Time limit of one script, in seconds: some compile C++.
@@ -40,7 +40,7 @@ CANNOT_TELL = "cannot tell"
 #: What a script prints before what the library gives.
 _ACTUAL = "actual"
 
-#: What it prints before what is right; what comes earlier is said by libraries as they load.
+#: What it prints before what is right.
 _EXPECTED = "expected"
 
 #: Characters of an output that are kept: its end says what fails.
@@ -149,10 +149,6 @@ def check_all(
 ) -> Iterator[Checked]:
     """Run the scripts of these findings, one after another."""
     for entry in entries:
-        check = collection / entry.name / CHECK
-        if check.exists():
-            yield Checked(entry, Ran(check_status(check, seconds=seconds), _ACTUAL))
-            continue
         yield Checked(entry, run_script(collection / entry.name / REPRO, seconds=seconds))
 
 
@@ -166,8 +162,7 @@ def note_run(collection: Path, checked: Checked) -> Entry:
     today = read_entry(collection, checked.entry.name)
     if checked.word != LIVES:
         return today
-    told = checked.ran.output[checked.ran.output.find(_EXPECTED) :]
-    lines = [line.rstrip() for line in told.splitlines()]
+    lines = _told(checked.ran.output)
     if checked.ran.status is not None and checked.ran.status < 0:
         lines.append(f"(the process ends by {signal.Signals(-checked.ran.status).name})")
     installed = installed_versions()
@@ -177,6 +172,16 @@ def note_run(collection: Path, checked: Checked) -> Entry:
     if noted != today:
         noted.write(collection / noted.name)
     return noted
+
+
+def _told(output: str) -> list[str]:
+    """Lines of a script: what is expected, and all from what the library gives on.
+
+    What libraries print as they load and convert stands between; it is another in each run.
+    """
+    lines = [line.rstrip() for line in output.splitlines()]
+    actual = next((at for at, ln in enumerate(lines) if ln.startswith(_ACTUAL)), len(lines))
+    return [line for line in lines[:actual] if line.startswith(_EXPECTED)] + lines[actual:]
 
 
 def elsewhere(

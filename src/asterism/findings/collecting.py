@@ -15,7 +15,7 @@ from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import check_status
+from asterism.findings.checking import LIVES, Checked, check_status, run_script
 from asterism.findings.entry import Entry, names_place
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
@@ -128,6 +128,8 @@ def collect(
             kept[at].entry.write(collection / same.entry.name)
         elif (candidate.folder / REPRO).stat().st_size > _LARGEST:
             outcome.large += 1
+        elif not _shows(candidate):
+            outcome.unconfirmed += 1
         else:
             _copy(candidate, collection)
             kept.append(candidate)
@@ -243,6 +245,12 @@ def _with_other(entry: Entry, other: Entry) -> Entry:
     """An entry that notes another finding of its cause."""
     signatures = {*entry.also, other.signature} - {entry.signature}
     return replace(entry, also=tuple(sorted(signatures)), models=entry.models + other.models)
+
+
+def _shows(candidate: Candidate) -> bool:
+    """Whether the script that is kept says by itself that the bug lives."""
+    ran = run_script(candidate.folder / REPRO)
+    return Checked(candidate.entry, ran).word == LIVES
 
 
 def _copy(candidate: Candidate, collection: Path) -> None:

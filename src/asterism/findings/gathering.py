@@ -28,7 +28,12 @@ from asterism.findings.campaign import (
     pieces_of,
 )
 from asterism.findings.causes import Candidate, have_one_cause
-from asterism.findings.checking import made_environments, note_elsewhere
+from asterism.findings.checking import (
+    check_all,
+    made_environments,
+    note_elsewhere,
+    note_run,
+)
 from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
@@ -115,6 +120,8 @@ def gather(
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
+    for checked in check_all(collection, added):
+        note_run(collection, checked)
     note_phases(collection)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])

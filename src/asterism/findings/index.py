@@ -14,8 +14,8 @@ INDEX = "README.md"
 #: What stands below the last kind.
 _DUPLICATES = "duplicate"
 
-_HOW = """`python FOLDER/repro.py` shows one: it prints what is expected and what the library gives, and
-exits with 1 while the bug lives, with 0 when it is gone. `make findings` runs all of them.
+_HOW = """`python FOLDER/repro.py` shows one: it prints what is expected and what the library gives,
+and exits with 1 while the bug lives, with 0 when it is gone. `make findings` runs all of them.
 `finding.yaml` has the facts, `report.md` is in the template of the library's issues.
 [What they took](campaign.md); [how to read and add findings](../docs/findings.md)."""
 

@@ -27,6 +27,9 @@ KINDS: Mapping[str, str] = {
 }
 WRONG, CRASH, REJECTED, DIFFERENCE, LIMIT, EMPTY, DORMANT, NO_FAULT = KINDS
 
+#: How :attr:`Diagnosis.searched` begins where nobody has looked yet.
+NOT_LOOKED_UP = "not looked up yet"
+
 #: Kinds that a maintainer is asked to mend.
 TO_MEND = (WRONG, CRASH, REJECTED)
 
@@ -76,12 +79,13 @@ class Diagnosis:
     def gaps(self) -> list[str]:
         """Names of the fields that a maintainer would miss."""
         wanted = ["title", "because"]
-        if self.kind == WRONG:
+        if self.kind == WRONG and not self.duplicate_of:
             wanted += ["contradicts", "effect", "smallest", "siblings"]
         if self.kind in TO_MEND and not self.duplicate_of:
             wanted += ["mended_by"]
             wanted += [] if self.upstream else ["searched"]
-        return [name for name in wanted if not getattr(self, name)]
+        unknown = self.searched.startswith(NOT_LOOKED_UP) and self.kind == WRONG
+        return [n for n in wanted if not getattr(self, n) or (n == "searched" and unknown)]
 
 
 def undiagnosed(place: str, symptom: str, library: str, dies: bool, wrong: bool) -> Diagnosis:

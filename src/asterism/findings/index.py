@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from asterism.findings.diagnosis import DORMANT, KINDS, NO_FAULT, REJECTED, WRONG
+from asterism.findings.diagnosis import (
+    DORMANT,
+    KINDS,
+    NO_FAULT,
+    NOT_LOOKED_UP,
+    REJECTED,
+    WRONG,
+)
 from asterism.findings.entry import Entry
 from asterism.findings.report import history_of, prose
 
@@ -110,4 +117,6 @@ def _upstream(entry: Entry) -> str:
         return f"as {said.duplicate_of}"
     if said.upstream:
         return "known: " + ", ".join(said.upstream)
-    return "not found" if said.searched else ""
+    if said.searched:
+        return "not looked up" if said.searched.startswith(NOT_LOOKED_UP) else "not found"
+    return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 
@@ -16,6 +16,9 @@ from asterism.libraries.reporting.markdown import block
 from asterism.libraries.reporting.script_writer import REPRO
 
 REPORT = "report.md"
+
+#: Characters that Markdown reads: an underscore within a word is none.
+_MARKUP = re.compile(r"([\\\[\]*]|(?<!\w)_|_(?!\w))")
 
 #: Templates by library, with the parts of :func:`_parts` in place of the names after ``$``.
 _TEMPLATES: Mapping[str, str] = {
@@ -150,7 +153,7 @@ def report_of(entry: Entry, folder: Path) -> str:
         entry: the finding.
         folder: that holds its script.
     """
-    library = entry.diagnosis.mended_by or entry.library
+    library = (entry.diagnosis.mended_by or entry.library).partition(",")[0]
     template = _TEMPLATES.get(_LIKE.get(library, library), _TEMPLATES["onnx"])
     body = Template(template).substitute(_parts(entry, folder, library))
     spaced = body.replace("\n### ", "\n\n### ")
@@ -207,8 +210,17 @@ def history_of(entry: Entry) -> str:
     saying = {word: [v for v in versions if said[v] == word] for word in ELSEWHERE.values()}
     if versions and not any(saying.values()):
         saying = {CANNOT_TELL: versions}
-    parts = [f"{word}: {', '.join(some)}" for word, some in saying.items() if some]
+    parts = [f"{word}: {_releases(some)}" for word, some in saying.items() if some]
     return "; ".join([entry.diagnosis.since] * bool(entry.diagnosis.since) + parts)
+
+
+def _releases(environments: Sequence[str]) -> str:
+    """Environments by their releases, each library once: ``openvino 2025.0, 2025.4``."""
+    releases: dict[str, list[str]] = {}
+    for name in environments:
+        library, _, release = name.partition("@")
+        releases.setdefault(library, []).append(release)
+    return ", ".join(f"{library} {', '.join(some)}" for library, some in releases.items())
 
 
 def prose(text: str) -> str:
@@ -223,4 +235,4 @@ def prose(text: str) -> str:
 def _without_markup(text: str) -> str:
     """A text whose HTML and Markdown have no effect; links of their own are none of it."""
     words = text.replace("<", "&lt;").split(" ")
-    return " ".join(w if "://" in w else re.sub(r"([\\\[\]*_])", r"\\\1", w) for w in words)
+    return " ".join(w if "://" in w else _MARKUP.sub(r"\\\1", w) for w in words)

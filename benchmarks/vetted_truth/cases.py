@@ -146,9 +146,14 @@ def logits_and_regression(ran: Ran) -> Iterator[str]:
 
 
 def dynamic_lstm(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, "ship with the repair")
+    # 200 unseen inputs do not decide whether 1% of the accuracy is lost, even if all are the same.
+    yield from _verdict(ran, *_DAMAGED)
     yield from _figure(ran, "differ", ran.number(r"differ (\d+)"))
     yield from _never_says(ran, "no file takes any")
+    if ran.certificates:
+        repaired = ran.certificates[0]["repair"].get("agreement") or {"differ": {"count": "all"}}
+        if repaired["differ"]["count"] != 0:
+            yield f"{repaired['differ']['count']} unseen inputs differ with scales by channel"
 
 
 def pruned(ran: Ran) -> Iterator[str]:

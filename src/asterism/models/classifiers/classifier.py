@@ -114,6 +114,10 @@ def _require_ends(signature: Signature, path: Path) -> TensorSpec:
     given, kind = signature.inputs[0], signature.format
     if given.dtype not in _FLOATS and kind not in _TAKE_INTEGERS:
         raise UserError(f"{path} takes {given.dtype}; a classifier takes floats")
+    if len(signature.outputs) > 1 and kind == "keras":  # which lists them in any order
+        raise UserError(
+            f"{path} gives {len(signature.outputs)} outputs; a classifier gives (batch, classes)"
+        )
     return signature.outputs[0]
 
 

@@ -42,7 +42,7 @@ def require_vector(shape: Sequence[int | None], path: Path) -> int:
     Raises:
         UserError: the output is no vector of a fixed length.
     """
-    sizes = [size for size in shape[1:] if size]
+    sizes = [s for s in shape[1:] if isinstance(s, int) and s > 0]  # Keras lists several outputs'
     if len(shape) != 2 or len(sizes) != 1:
         raise UserError(
             f"{path} gives outputs of shape {list(shape)}; a classifier gives (batch, classes)"

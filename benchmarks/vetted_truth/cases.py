@@ -146,9 +146,14 @@ def logits_and_regression(ran: Ran) -> Iterator[str]:
 
 
 def dynamic_lstm(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, "ship with the repair")
+    # 200 unseen inputs do not decide whether 1% of the accuracy is lost, even if all are the same.
+    yield from _verdict(ran, *_DAMAGED)
     yield from _figure(ran, "differ", ran.number(r"differ (\d+)"))
     yield from _never_says(ran, "no file takes any")
+    if ran.certificates:
+        repaired = ran.certificates[0]["repair"].get("agreement") or {"differ": {"count": "all"}}
+        if repaired["differ"]["count"] != 0:
+            yield f"{repaired['differ']['count']} unseen inputs differ with scales by channel"
 
 
 def pruned(ran: Ran) -> Iterator[str]:
@@ -165,7 +170,7 @@ def own_layer(ran: Ran) -> Iterator[str]:
             yield f"{command.split()[0]} does not name the layer Gate"
         if command.startswith("check") and re.search(r"^ +yes +vet", said, re.MULTILINE):
             yield f"{command}: says that it can be vetted"
-        if command.startswith("check") and "saved_model" in command and "export" not in said:
+        if command.startswith("check") and "saved_model" in command and "convert" not in said:
             yield f"{command}: names no command that leads on"
 
 
@@ -193,7 +198,9 @@ def other_files(ran: Ran) -> Iterator[str]:
 
 
 def single_operators(ran: Ran) -> Iterator[str]:
-    yield from _all_well(ran, "status", 1)
+    if ran.statuses("status") not in ([0], [1]):  # 1 where a library has a fault
+        yield f"compare-libraries ends with {ran.statuses('status')}"
+    yield from _says(ran, "of 6 models", "page: ")
 
 
 def decoder(ran: Ran) -> Iterator[str]:
@@ -220,7 +227,10 @@ def names(ran: Ran) -> Iterator[str]:
 
 
 def neurons(ran: Ran) -> Iterator[str]:
-    yield from _never_says(ran, r"next:.*add.*natural")
+    shares = re.findall(r"combinations that .* exercise: ([\d.]+%)", ran.said)
+    advised = re.findall(r"the rest of the test inputs exercises ([\d.]+%)", ran.said)
+    if set(advised) & set(shares[::2]):
+        yield "natural inputs are advised that add nothing"
 
 
 def depthwise(ran: Ran) -> Iterator[str]:

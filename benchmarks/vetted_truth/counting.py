@@ -61,7 +61,7 @@ def judge(role: str, f: Sequence[Array], g: Sequence[Array]) -> Judged:
         same = np.array([a.argmax() == b.argmax() for a, b in zip(f, g, strict=True)])
         return _judged(finite, ~same, same)
     if role in ("several", "one"):
-        same = np.array([((a > 0.5) == (b > 0.5)).all() for a, b in zip(f, g, strict=True)])
+        same = np.array([((a >= 0.5) == (b >= 0.5)).all() for a, b in zip(f, g, strict=True)])
         return _judged(finite, ~same, same)
     if role == "numbers":
         x, y = _rows(f), _rows(g)

@@ -95,7 +95,8 @@ def _verdict(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcom
 def _figures(
     truth: dict[str, Any], certificate: dict[str, Any], folder: Path, outcome: Outcome
 ) -> None:
-    told, chosen = certificate["measured"]["agreement"], _comparison_of(certificate)
+    told = certificate["measured"]["agreement"]
+    chosen = _comparison_of(certificate, list(truth["roles"]))
     _expect(outcome, "inputs counted", told["differ"]["total"], truth["total"])
     _expect(outcome, "inputs without an answer", told["lost"], truth["no_answer"])
     wrong = _wrong_comparisons(truth, chosen)
@@ -112,8 +113,17 @@ def _figures(
         _expect(outcome, "right answers", given, truth["accuracy"])
 
 
-def _comparison_of(certificate: dict[str, Any]) -> dict[str, Any]:
-    return dict(yaml.safe_load(certificate["parameters"])["comparison"])
+def _comparison_of(certificate: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The comparison that the certificate names, with the outputs' names of the truth.
+
+    In a LiteRT file outputs are called ``StatefulPartitionedCall:0`` and so on, in their order.
+    """
+    chosen = dict(yaml.safe_load(certificate["parameters"])["comparison"])
+    parts = chosen["options"].get("outputs") if chosen["kind"] == "together" else ()
+    if not set(names) & {part["output"] for part in parts}:
+        for name, part in zip(names, sorted(parts, key=lambda one: one["output"]), strict=False):
+            part["output"] = name
+    return chosen
 
 
 def _wrong_comparisons(truth: dict[str, Any], chosen: dict[str, Any]) -> str:

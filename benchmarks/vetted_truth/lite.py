@@ -13,7 +13,7 @@ import numpy as np
 from vetted_truth.fitting import logistic, ridge
 from vetted_truth.heads import Output
 from vetted_truth.items import CLASSES, FEATURES, PICTURE, SOUND, Items
-from vetted_truth.networks import PREPROCESSING, Array
+from vetted_truth.networks import Array, preprocessed
 from vetted_truth.originals import Asked, Original, drawn, preprocessing_of, with_labels
 
 #: Kinds of output, kinds of inputs and damage that these files are made with.
@@ -50,7 +50,7 @@ def lite_original(asked: Asked, rng: np.random.Generator) -> Original:
 def lite_feed(items: Items, preprocessing: str) -> Array:
     """Items as these models take them: the channels of pictures are last."""
     if items.kind == "images":
-        return np.asarray(PREPROCESSING[preprocessing](items.values * 1.0), np.float32)
+        return preprocessed(items.values, preprocessing)
     return items.values
 
 

@@ -202,7 +202,7 @@ def _counted(asked: Asked, made: Made, items: Items) -> dict[str, Any]:
 
 def _right(role: str, side: list[Answer], labels: Array) -> int:
     first = [next(iter(answer.values())).reshape(-1) for answer in side]
-    given = [a.argmax() if role == "classes" else int(a[0] > 0.5) for a in first]
+    given = [a.argmax() if role == "classes" else int(a[0] >= 0.5) for a in first]
     finite = [bool(np.isfinite(a).all()) for a in first]
     return int((np.array(finite) & (np.array(given) == labels)).sum())
 

@@ -155,11 +155,12 @@ def _boxes(
     found = []
     for a, b in zip(f, g, strict=True):
         tables = [_table(options, roles, answer) for answer in (a, b)]
-        if len(tables[0]) == len(tables[1]) and not np.isfinite(tables[1]).all():
-            found.append(bool((np.isfinite(tables[0]) & ~np.isfinite(tables[1])).any()))
-            continue
+        known, answered = (np.isfinite(table) for table in tables)
+        if known.shape != answered.shape:  # other numbers of rows: each is finite as a whole
+            known, answered = known.all(), answered.all()
         one, other = (_counting(options, np.nan_to_num(table)) for table in tables)
-        found.append(not _same(one, other, options["overlap"]))
+        lost = bool((known & ~answered).any())
+        found.append(lost or not _same(one, other, options["overlap"]))
     return np.array(found)
 
 

@@ -128,6 +128,12 @@ CASES = {
     ),
     # Numbers.
     "one number": (Output("output", normal(9, 1, scale=50), "gemm"), SCENES, "regression", {}),
+    "prices": (
+        Output("price", np.exp(2 * normal(400, 1)), "exp"),
+        SCENES,
+        "tolerance",
+        {"absolute": 0.001},
+    ),
     "one number of no axis": (Output("output", normal(9), "gemm"), SCENES, "regression", {}),
     "one number in [0, 1]": (Output("y", PICTURE[:, 0, 0, :1], "gemm"), SCENES, "regression", {}),
     "one number by exp": (Output("y", PICTURE[:, 0, 0, :1], "exp"), SCENES, "regression", {}),

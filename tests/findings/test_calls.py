@@ -17,17 +17,16 @@ from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPP
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, TextRunner
 from asterism.findings.calls.scripts import check_text, short_text, words_of
-from asterism.findings.calls.table import TABLES, calls_of, floats
+from asterism.findings.calls.table import FRAMEWORKS, calls_of
 from asterism.findings.calls.way import WAYS, Way
 from asterism.libraries.judging.params import JudgeParams
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
-FRAMEWORKS = sorted({name.split(":")[0] for name in TABLES})
 PLAIN = Way("torch", "torch", "actual = f(*inputs)", checks=True)
 FAMILY = Family(
     "pool",
     "pool(x, {size}, pad={pad})",
-    ((floats(2, 3),), (floats(4),)),
+    ((Input((2, 3)),), (Input((4,)),)),
     {"size": (1, 2), "pad": (0, 1)},
     ("int64",),
 )
@@ -124,10 +123,10 @@ def test_a_narrow_dtype_in_between_rounds_more():
     plain, off = ok([1.0]), ok([1.001])
     nothing = Ran("error")
     assert judge(PLAIN, plain, nothing, nothing, off, PARAMS)[0] == "values differ"
-    narrow = Call("torch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (floats(2),)).narrow
+    narrow = Call("torch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
     assert narrow == ("bfloat16", "float16")
     assert judge(PLAIN, plain, nothing, nothing, off, PARAMS, narrow)[0] == AGREES
-    assert Call("torch", "sum", "x.sum()", (floats(2),)).narrow == ()
+    assert Call("torch", "sum", "x.sum()", (Input((2,)),)).narrow == ()
 
 
 def test_tables_are_chosen_by_name():
@@ -166,7 +165,7 @@ def test_options_that_each_decide_are_two_findings():
 def test_failures_that_say_the_same_are_one_finding_in_all_functions():
     found = []
     for name, details in (("one", "got 3 of 'a'"), ("two", "got 7 of 'b'"), ("three", "no way")):
-        call = Call("torch", name, f"{name}(x)", (floats(2),))
+        call = Call("torch", name, f"{name}(x)", (Input((2,)),))
         shown = Shown(call.name, FAILS, details, "ValueError", "torch/x.py:f")
         found.append(CallSighting(call, "torch:aot", shown, {}))
     assert [first.call.family for first, _ in distinct(found)] == ["one", "three"]
@@ -181,14 +180,14 @@ def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
         ("pool2d", DIES, "SIGFPE: other words"),
         ("fold", DIES, "SIGFPE: words of a log"),
     ):
-        call = Call("torch", name, f"{name}(x)", (floats(2),))
+        call = Call("torch", name, f"{name}(x)", (Input((2,)),))
         shown = Shown(call.name, word, details, "Error")
         found.append(CallSighting(call, "torch:aot", shown, {}))
     assert [first.call.family for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
 
 
 def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
-    calls = {c.name: c for c in (Call("torch", n, f"{n}(x)", (floats(2),)) for n in "abc")}
+    calls = {c.name: c for c in (Call("torch", n, f"{n}(x)", (Input((2,)),)) for n in "abc")}
 
     class Runners:
         params = PARAMS
@@ -220,7 +219,7 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path,
     victim = tmp_path / "victim" if link == "calls" else tmp_path / "victim/file"
     (state_root / link).parent.mkdir(parents=True)
     (state_root / link).symlink_to(victim)
-    calls = {"a": Call("torch", "a", "a(x)", (floats(2),))}
+    calls = {"a": Call("torch", "a", "a(x)", (Input((2,)),))}
     with pytest.raises(UserError, match="is a symbolic link"):
         list(run_calls(calls, ["torch:aot"], None, state_root / "calls", {}))
     assert list((tmp_path / "victim").iterdir()) == []
@@ -270,7 +269,7 @@ def test_the_innermost_condition_of_openvino_tells_failures_apart():
 
 
 def test_a_short_script_holds_the_call_and_what_is_expected():
-    call = Call("torch", "torch.round", "torch.round(x, decimals=1)", (floats(2, 3),))
+    call = Call("torch", "torch.round", "torch.round(x, decimals=1)", (Input((2, 3)),))
     text = short_text(Program(call, WAYS["openvino:torch"], "ramp"), "values differ", "s", "v 1")
     compile(text, "repro.py", "exec")
     assert len(text.splitlines()) <= 25

@@ -7,8 +7,10 @@ from quantised_networks import digits
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import as_onnx
+from asterism.localisation.hybrids import hybrid
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
+from asterism.localisation.running import Session
 
 
 def images(count):
@@ -95,3 +97,33 @@ def test_what_cannot_be_converted_is_one_line(tmp_path):
     with pytest.raises(UserError, match=r"broken\.tflite cannot be converted") as caught:
         as_onnx(tmp_path / "broken.tflite", tmp_path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_nodes_of_a_network_of_sounds_can_be_exchanged(tmp_path):
+    """LiteRT makes pictures of rows for its convolutions, with other nodes in either file."""
+    import keras
+    import tensorflow as tf
+
+    layers = keras.layers
+    network = keras.Sequential(
+        [
+            keras.Input((400,)),
+            layers.Reshape((400, 1)),
+            layers.Conv1D(8, 16, strides=5, activation="relu"),
+            layers.Conv1D(6, 1, activation="relu"),
+            layers.GlobalAveragePooling1D(),
+            layers.Dense(3),
+        ]
+    )
+    sounds = np.random.default_rng(0).normal(size=(20, 1, 400)).astype(np.float32)
+    network.save(tmp_path / "sounds.keras")
+    converter = tf.lite.TFLiteConverter.from_keras_model(network)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: ([sound] for sound in sounds)
+    (tmp_path / "int8.tflite").write_bytes(converter.convert())
+    files = [as_onnx(tmp_path / name, tmp_path) for name in ("sounds.keras", "int8.tflite")]
+    pair = match(open_pair(*files))
+    assert [node.operator for node in pair.nodes].count("Conv") == 2
+    for index in range(len(pair.nodes)):
+        Session(hybrid(pair, [index]), "with one node in float")

@@ -12,7 +12,7 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.repair import repair_curve
 from asterism.localisation.running import Session, batches
-from asterism.localisation.trials import TrialRunner
+from asterism.localisation.trials import TrialRunner, squared_error
 from asterism.localisation.work import work_of
 
 RNG = np.random.default_rng(5)
@@ -194,3 +194,11 @@ def test_a_scale_that_boxes_share_with_scores_is_blamed_and_split():
     assert chosen.kept is not None and chosen.kept >= 0.9
     unknown = repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9)
     assert all(file.kept is None for file in unknown.files)
+
+
+def test_outputs_of_unlike_numbers_of_rows_have_an_error():
+    few, many = np.ones((2, 3), np.float32), np.ones((4, 3), np.float32)
+    assert squared_error(few, many) == squared_error(many, few) == 6
+    assert squared_error(few, few + 2) == 24
+    lost = np.where(np.eye(2, 3, dtype=bool), np.nan, few)
+    assert squared_error(many, many) < squared_error(few, lost) < np.inf

@@ -64,7 +64,7 @@ BY_HELPERS = {
     "libraries/adapters/old_onnx.py",
     "libraries/adapters/trivial_files.py",
     "pairs/demo.py",
-    "versions/one_operator.py",
+    "versions/operators.py",
 }
 
 

@@ -264,6 +264,13 @@ def test_what_is_unusual_of_coverage_is_said_only_then(change, words):
     assert words in said(importance.answer(replace(IMPORTANCE, **change)))
 
 
+def test_inputs_that_would_add_nothing_are_not_advised():
+    some = replace(IMPORTANCE, covered=0.5, all_covered=0.75, added=())
+    assert "75.0%" in said(importance.answer(some))
+    none = replace(some, all_covered=some.covered)
+    assert "natural inputs" not in said(importance.answer(none))
+
+
 def test_the_augmentation_that_reaches_most_is_advised():
     text = said(importance.answer(IMPORTANCE))
     assert "Add inputs as BIM makes them: 7 new combinations." in text

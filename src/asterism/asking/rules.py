@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from asterism.asking.chance import by_chance, right_of
 from asterism.asking.frames import frames
 from asterism.asking.maps import map_of_integers, map_of_places
@@ -16,6 +18,11 @@ _FEW = 16
 _VECTOR = 8
 #: Numbers of classes of ImageNet, without and with one for the background.
 _IMAGENET = (1000, 1001)
+
+#: Amounts are of many sizes where the largest are so many times the median.
+_WIDE = 10
+#: Differences that are none whatever the amount, as a share of the median.
+_SMALL = 0.001
 
 _SCORES = ("logit", "prob", "class", "score", "softmax", "confidence")
 _NUMBERS = (
@@ -70,7 +77,7 @@ def _named_numbers(output: Output, scene: Scene) -> Choice | None:
     numbers = output.named(*_NUMBERS) and not output.named(*_SCORES)
     if len(output.axes) > 2 or not numbers or output.by_softmax or output.sums_to_one():
         return None
-    return Choice("regression", f"{output.name} holds numbers by its name")
+    return _amounts(output, f"{output.name} holds numbers by its name")
 
 
 def _language(output: Output, scene: Scene) -> Choice | None:
@@ -123,7 +130,7 @@ def _one_number(output: Output, scene: Scene) -> Choice | None:
             raise open_question(
                 output, "multi_label", "regression", because="one number from 0 to 1"
             )
-    return Choice("regression", f"{name} is one number that no sigmoid makes")
+    return _amounts(output, f"{name} is one number that no sigmoid makes")
 
 
 def _classes(output: Output, scene: Scene) -> Choice | None:
@@ -160,7 +167,19 @@ def _numbers(output: Output, scene: Scene) -> Choice | None:
     few = len(output.axes) == 1 and math.prod(output.shape) <= _FEW
     if not few or output.made_by not in _NUMBERS_BY:
         return None
-    return Choice("regression", f"{output.name} holds numbers that come from {output.made_by}")
+    return _amounts(output, f"{output.name} holds numbers that come from {output.made_by}")
+
+
+def _amounts(output: Output, why: str) -> Choice:
+    """Numbers by the spread of the original's own; each by itself where these are of many sizes.
+
+    The spread of prices or distances is that of the largest: small ones could be anything.
+    """
+    lowest, median, high = np.percentile(output.rows.astype(np.float64), (0, 50, 99), axis=0)
+    if not ((lowest > 0) & (high >= _WIDE * median)).all():
+        return Choice("regression", why)
+    told = f"{why}, and its values are of many sizes, so that each is compared by itself"
+    return Choice("tolerance", told, {"absolute": float(f"{_SMALL * median.min():.1g}")})
 
 
 #: Operators whose results are amounts.

@@ -128,7 +128,9 @@ def vet(
     """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
 
     It runs as a DVC experiment in a workspace of its own, so the same question is answered from the
-    cache the next time. Kind, preprocessing and layout are guessed and said; flags change them.
+    cache the next time. Kind, preprocessing and comparison follow from the files and from what the
+    original answers; each is said with its reason, and a flag names another. Where nothing tells,
+    it asks for the flag instead.
 
     It ends with status 1 where vetting failed, 2 where the command is wrong, and 0 otherwise.
     --check ends with 1 where the certificate does not hold. Files that the certificate names

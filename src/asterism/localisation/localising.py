@@ -306,6 +306,6 @@ class _Greedy:
 
 def _moved_by(now: Array, was: Array, alone: Array) -> Array:
     """What one change made to an output, made to the output as it is now; labels are left."""
-    if now.dtype.kind != "f" or now.shape != was.shape:
+    if now.dtype.kind != "f" or not now.shape == was.shape == alone.shape:
         return now
     return np.asarray(now + (alone - was))

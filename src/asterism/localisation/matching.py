@@ -12,6 +12,10 @@ from asterism.localisation.reading import OpenedPair
 
 #: What a quantiser may put into the lower bound of an output's range, and leave out of the graph.
 _CLIPS = ("Relu", "Clip")
+#: What conversions from LiteRT add to the name of a tensor before its quantiser.
+_BEFORE_QUANTISER = "_prequant"
+#: Operators whose second input decides the rank of what they make.
+_SHAPED = ("Reshape", "Squeeze", "Unsqueeze")
 #: Operators between a stored constant and the node that takes it.
 MOVES_OF_CONSTANTS = ("Cast", "Identity", "Transpose", "Reshape")
 
@@ -85,8 +89,9 @@ def _by_tails(pair: OpenedPair, named: dict[str, str]) -> dict[str, str]:
     tails: list[dict[str, list[str]]] = [{}, {}]
     for graph, found, ends in zip(graphs, known, tails, strict=True):
         for tensor in graph.maker:
-            if tensor in graph.varying and tensor not in found:
-                parts = tensor.lstrip("/").split("/")
+            is_integers = graph.maker_of(tensor).op_type == "QuantizeLinear"
+            if tensor in graph.varying and tensor not in found and not is_integers:
+                parts = tensor.lstrip("/").removesuffix(_BEFORE_QUANTISER).split("/")
                 for start in range(len(parts) - 1):  # at least two parts agree
                     ends.setdefault("/".join(parts[start:]), []).append(tensor)
     matched: dict[str, str] = {}
@@ -153,6 +158,7 @@ def _match_by_structure(pair: OpenedPair, found: dict[str, Counterpart]) -> None
             index
             for index in sorted(candidates)
             if _stands_for(compressed.nodes[index], node.op_type, places)
+            and _of_same_ranks(pair, node, compressed.nodes[index])
             and not known & set(compressed.nodes[index].output)
         ]
         fitting = _nearest(pair, node, fitting)
@@ -169,6 +175,16 @@ def _stands_for(node: object, operator: str, places: list[tuple[int, tuple[str, 
     return getattr(node, "op_type", "") == operator and all(
         place < len(given) and given[place] in names for place, names in places
     )
+
+
+def _of_same_ranks(pair: OpenedPair, node: Any, other: Any) -> bool:
+    """Whether shapes and axes that two moves of elements are given have as many numbers."""
+    if node.op_type not in _SHAPED:
+        return True
+    graphs = (pair.original, node), (pair.compressed, other)
+    given = [graph.value(one.input[1]) if len(one.input) > 1 else None for graph, one in graphs]
+    sizes = {value.size for value in given if value is not None}
+    return len(sizes) <= 1
 
 
 def _nearest(pair: OpenedPair, node: object, fitting: list[int]) -> list[int]:

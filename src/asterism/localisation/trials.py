@@ -23,6 +23,10 @@ Deviation = Callable[[Outputs, Outputs], Array]
 _ROOM, _AT_ONCE = 400_000_000, 8
 
 
+#: The squared error of a value that is not finite: beyond all others, and still a number.
+_LOST = 1e30
+
+
 @dataclass(frozen=True)
 class Trial:
     """What one candidate graph does.
@@ -102,9 +106,7 @@ class TrialRunner:
         ]
         noise = 0.0
         for wanted, given in zip(self.wanted, outputs, strict=True):
-            for name in self._floats:
-                difference = wanted[name].astype(np.float64) - given[name]
-                noise += float(np.nan_to_num(np.square(difference), nan=np.inf).sum())
+            noise += sum(squared_error(wanted[name], given[name]) for name in self._floats)
         return Trial(floats, np.concatenate(judged), noise / self._noise)
 
     def run(self, floats: Collection[int], *, alone: bool = True) -> tuple[Trial, list[Outputs]]:
@@ -152,3 +154,16 @@ class SingleNodeTrials:
     def rank(self, index: int) -> tuple[float, float, int]:
         """Sorts the nodes whose trials leave the least first."""
         return self.trials[index].deviation, self.trials[index].error, index
+
+
+def squared_error(wanted: Array, given: Array) -> float:
+    """The sum of the squared differences of two outputs, which may have unlike numbers of rows.
+
+    A row that only one of them has differs by all of its values. A value that is not finite counts
+    as 1e30.
+    """
+    wanted, given = wanted.astype(np.float64), given.astype(np.float64)
+    rows = min(len(wanted), len(given)) if wanted.shape != given.shape else len(wanted)
+    parts = (wanted[:rows] - given[:rows], wanted[rows:], given[rows:])
+    squares = (np.square(part) for part in parts)
+    return float(sum(np.nan_to_num(part, nan=_LOST, posinf=_LOST).sum() for part in squares))

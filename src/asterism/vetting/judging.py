@@ -24,9 +24,9 @@ from asterism.vetting.verdict import criteria_of
 def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> dict[str, Any]:
     """How a repaired file does where its repair has not looked.
 
-    The new search starts from unseen inputs, with other random numbers than the first. It runs
-    twice from the same seeds: against the compressed model, whose triggering inputs the repaired
-    file is then asked about, and against the repaired file.
+    The new search starts from unseen inputs, with other random numbers than the first, and from
+    half as many seeds. It runs twice from the same seeds: against the compressed model, whose
+    triggering inputs the repaired file is then asked about, and against the repaired file.
 
     Args:
         vetted: the compressed model's pair.
@@ -42,7 +42,8 @@ def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> d
     """
     params, confidence = vetted.params, vetted.params.confidence
     again = int(stream(seed, "vet", "judging").integers(2**31))
-    before = search_rows(vetted, unseen, again)
+    seeds = max(1, params.search.seeds // 2)
+    before = search_rows(vetted, unseen, seeds, again)
     found = [trigger.item for findings in before.values() for trigger in findings.triggers]
     formerly = vetted.deviates
     deviating = vetted.inputs.items[unseen[formerly[unseen]]]
@@ -60,7 +61,7 @@ def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> d
         agreed = np.intersect1d(unseen, repaired.agreed)
         broken = symptoms_of(*own, repaired.shapes)
         flips = measure_flips(_without_bounds(repaired), agreed, seed)
-        after = search_rows(repaired, unseen, again)
+        after = search_rows(repaired, unseen, seeds, again)
     slight = [flip.share for flip in flips if flip.strength == params.changes.slight]
     criteria = criteria_of(
         agreement, broken, next(iter(slight), None), params.thresholds, confidence

@@ -35,7 +35,7 @@ def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE)
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
         rows = np.arange(len(vetted.inputs.items))
-        seeds, found = _search(vetted, rows, seed, units)
+        seeds, found = _search(vetted, rows, params.search.seeds, seed, units)
         domain = vetted.domain(params.search.operators)
         summaries = save_found(found, seeds, domain, temporary)
         triggers = [trigger for findings in found.values() for trigger in findings.triggers]
@@ -44,25 +44,28 @@ def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE)
     return summaries
 
 
-def search_rows(vetted: Vetted, rows: NDArray[np.int64], seed: int) -> dict[str, Findings]:
+def search_rows(
+    vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int
+) -> dict[str, Findings]:
     """Search a pair from some of the given inputs only; seeds' numbers count these rows.
 
     Args:
         vetted: the pair and the searches.
         rows: of the given inputs, int64.
+        most: how many of them are seeds at most.
         seed: of everything that is random.
 
     Returns:
         What each search found, by its name.
     """
-    return _search(vetted, rows, seed, ALONE)[1]
+    return _search(vetted, rows, most, seed, ALONE)[1]
 
 
 def _search(
-    vetted: Vetted, rows: NDArray[np.int64], seed: int, units: WorkUnits
+    vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int, units: WorkUnits
 ) -> tuple[SearchSeeds, dict[str, Findings]]:
     params, labels = vetted.params, vetted.inputs.labels
-    seeds = draw_seeds(vetted.inputs.items[rows], min(params.search.seeds, len(rows)), seed)
+    seeds = draw_seeds(vetted.inputs.items[rows], min(most, len(rows)), seed)
     under_test = PairUnderTest(
         vetted.pair,
         vetted.domain(params.search.operators),

@@ -9,12 +9,11 @@ from pydantic import Field
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
-    ChosenComparison,
     Figure,
-    Floats,
     Outputs,
     finite,
 )
+from asterism.dflare.comparisons.values import NumberComparison
 
 #: Percentiles between which the answers to most inputs lie.
 _ENDS = (1, 99)
@@ -41,7 +40,7 @@ class RegressionOptions(ParameterSection):
 
 
 @COMPARISONS.register("regression")
-class Regression(ChosenComparison):
+class Regression(NumberComparison):
     """Numbers: the models deviate where one differs by more than a share of its spread.
 
     The spread is that of the original's answers to the given inputs, from the first to the last
@@ -53,7 +52,6 @@ class Regression(ChosenComparison):
     """
 
     Options = RegressionOptions
-    several = True
 
     def __init__(self, options: RegressionOptions, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
@@ -72,28 +70,20 @@ class Regression(ChosenComparison):
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """See :meth:`.ChosenComparison.differs`."""
-        far = self._parts(f, g) > self.options.tolerance
+        far = self.parts(f, g) > self.options.tolerance
         above: NDArray[np.bool_] = far.sum(axis=1) > self.options.share * far.shape[1]
         return above
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
-        """The largest difference in units of the spread."""
-        largest: Floats = self._parts(f, g).max(axis=1).astype(np.float32)
-        return largest
-
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """The distance: numbers are never undecided."""
-        return self.apart(f, g)
-
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
         """See :meth:`.ChosenComparison.figures`."""
-        parts = self._parts(f, g)
+        parts = self.parts(f, g)
         return (
             Figure("mean absolute difference", float(np.abs(f.astype(float) - g).mean())),
             Figure("the same, as a share of the original's spread", float(parts.mean()), True),
             Figure("the largest, as a share of the original's spread", float(parts.max()), True),
         )
 
-    def _parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
+    def parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
+        """See :meth:`.NumberComparison.parts`; the unit is the spread."""
         parts: NDArray[np.float64] = np.abs(f.astype(np.float64) - g) / self._spread
         return parts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
@@ -19,9 +21,28 @@ class ToleranceOptions(ParameterSection):
     )
 
 
+class NumberComparison(ChosenComparison):
+    """Numbers: each difference is measured in a unit of its own."""
+
+    several = True
+
+    @abstractmethod
+    def parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
+        """The absolute difference of each number in its unit, ``(N, K)``."""
+
+    def apart(self, f: Outputs, g: Outputs) -> Floats:
+        """The largest difference in its unit."""
+        largest: Floats = self.parts(f, g).max(axis=1).astype(np.float32)
+        return largest
+
+    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+        """The distance: numbers are never undecided."""
+        return self.apart(f, g)
+
+
 @COMPARISONS.register("tolerance")
-class Tolerance(ChosenComparison):
-    """Values: the models deviate where one differs by more than its tolerance.
+class Tolerance(NumberComparison):
+    """Values: the models deviate where one differs by more than its tolerance, which is the unit.
 
     Args:
         options: see :class:`ToleranceOptions`.
@@ -29,23 +50,14 @@ class Tolerance(ChosenComparison):
     """
 
     Options = ToleranceOptions
-    several = True
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """See :meth:`.ChosenComparison.differs`."""
-        above: NDArray[np.bool_] = self._parts(f, g).max(axis=1) > 1
+        above: NDArray[np.bool_] = self.parts(f, g).max(axis=1) > 1
         return above
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
-        """The largest difference in units of its tolerance."""
-        largest: Floats = self._parts(f, g).max(axis=1).astype(np.float32)
-        return largest
-
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """The distance: values are never undecided."""
-        return self.apart(f, g)
-
-    def _parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
+    def parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
+        """See :meth:`.NumberComparison.parts`."""
         exact = f.astype(np.float64)
         tolerance = self.options.absolute + self.options.relative * np.abs(exact)
         parts: NDArray[np.float64] = np.abs(exact - g) / tolerance

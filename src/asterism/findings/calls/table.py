@@ -1,18 +1,24 @@
-"""Tables: what functions of a framework are tried, filed by name; the name begins with it."""
+"""Tables of functions: a YAML file for each framework says which are tried, and with what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping
+from importlib.resources import files
+from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import Registry
-from asterism.findings.calls.call import Call, Family, Input
+from asterism.core.settings.yaml_files import parse_yaml
+from asterism.findings.calls.call import NAMES, Call, Code, Family, Input
 
-#: Gives the families of a table.
-Table = Callable[[], list[Family]]
+#: The frameworks that have a table.
+FRAMEWORKS = ("jax", "tensorflow", "torch")
 
-#: Tables by ``framework:part``.
-TABLES: Registry[Table] = Registry("table of functions", "asterism.findings.calls.tables")
+#: An input in a table.
+_INPUT = re.compile(
+    r"(scalar|\d+(?: \d+)*)(?: (bool|(?:b?float|u?int|complex)\d+\w*))?(?: (positive|unit|below \d+))?"
+)
 
 
 def calls_of(framework: str, chosen: Collection[str] = ()) -> dict[str, Call]:
@@ -20,58 +26,79 @@ def calls_of(framework: str, chosen: Collection[str] = ()) -> dict[str, Call]:
 
     Args:
         framework: whose functions.
-        chosen: names of tables; none for all.
+        chosen: parts of its table, as ``torch:algebra``; none for all.
 
     Raises:
-        UserError: the framework has no such table.
+        UserError: the framework has no such part.
     """
-    names = [name for name in TABLES if name.split(":")[0] == framework]
-    if odd := sorted(set(chosen) - set(names)):
-        raise UserError(f"there is no table {odd[0]!r}; {framework} has {', '.join(names)}")
-    names = [name for name in names if not chosen or name in chosen]
-    rows = [list(family.calls(framework)) for name in names for family in TABLES[name]()]
+    parts = {f"{framework}:{part}": rows for part, rows in read_table(framework).items()}
+    if odd := sorted(set(chosen) - set(parts)):
+        raise UserError(f"there is no table {odd[0]!r}; {framework} has {', '.join(parts)}")
+    families = [f for name, some in parts.items() if not chosen or name in chosen for f in some]
+    rows = [list(family.calls(framework)) for family in families]
     longest = max((len(row) for row in rows), default=0)
     turns = [row[at] for at in range(longest) for row in rows if at < len(row)]
     return {call.name: call for call in turns}
 
 
-def floats(*shape: int, values: str = "normal") -> Input:
-    """An input of float32."""
-    return Input(shape, "float32", values)
-
-
-def ints(*shape: int, below: int, dtype: str = "int64") -> Input:
-    """An input of whole numbers from 0 on."""
-    return Input(shape, dtype, f"below {below}")
-
-
-def of_one(
-    prefix: str,
-    names: str,
-    shapes: tuple[tuple[int, ...], ...],
-    dtypes: tuple[str, ...],
-    values: str = "normal",
-) -> list[Family]:
-    """Functions of one input without options.
+def read_table(framework: str) -> dict[str, list[Family]]:
+    """The families of each part of a framework's table; ``docs/extending.md`` describes the file.
 
     Args:
-        prefix: before each name.
-        names: with spaces between.
-        shapes: of the input.
-        dtypes: tried beside float32.
-        values: of the input.
+        framework: one of :data:`FRAMEWORKS`.
+
+    Raises:
+        UserError: there is no such table.
     """
-    given = tuple((floats(*shape, values=values),) for shape in shapes)
-    return [Family(prefix + n, f"{prefix}{n}(x)", given, dtypes=dtypes) for n in names.split()]
+    if framework not in FRAMEWORKS:
+        raise UserError(f"there is no table of {framework!r}; there are {', '.join(FRAMEWORKS)}")
+    file = files("asterism.findings.calls").joinpath("tables", f"{framework}.yaml")
+    document = parse_yaml(file.read_text(encoding="utf-8"), file.name)
+    return {part: [f for row in rows for f in families_of(row)] for part, rows in document.items()}
 
 
-def of_two(
-    prefix: str,
-    names: str,
-    shapes: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...],
-    dtypes: tuple[str, ...],
-    values: str = "normal",
-) -> list[Family]:
-    """Functions of two inputs without options, see :func:`of_one`."""
-    given = tuple((floats(*one, values=values), floats(*two, values=values)) for one, two in shapes)
-    return [Family(prefix + n, f"{prefix}{n}(x, y)", given, dtypes=dtypes) for n in names.split()]
+def families_of(row: Mapping[str, Any]) -> Iterator[Family]:
+    """The families of a row: one call of several functions, or several calls of the same inputs."""
+    inputs = tuple(tuple(map(_input, str(text).split(";"))) for text in row["inputs"])
+    options = {name: _values(str(text)) for name, text in row.get("options", {}).items()}
+    dtypes = tuple(row.get("dtypes", "").split())
+    plain = f"{{name}}({', '.join(NAMES[: len(inputs[0])])})"
+    calls = row.get("calls") or {
+        function: row.get("call", plain) for function in _functions(row["functions"])
+    }
+    for name, call in calls.items():
+        text = call.replace("{name}", name)
+        yield Family(name, text, inputs, options, dtypes, row.get("setup", ""))
+
+
+def _functions(text: str) -> list[str]:
+    """``torch.{abs, neg}`` as ``torch.abs`` and ``torch.neg``."""
+    if (found := re.fullmatch(r"([\w.]*)\{(.*)\}", text)) is None:
+        return [text]
+    return [found[1] + name.strip() for name in found[2].split(",")]
+
+
+def _input(text: str) -> Input:
+    """An input from its sizes, its dtype and its values: ``3 4 int64 below 5``."""
+    if (found := _INPUT.fullmatch(text.strip())) is None:
+        raise UserError(f"{text!r} is no input: write sizes, a dtype and values, as `3 4 int64 below 5`")
+    sizes, dtype, values = found.groups()
+    shape = tuple(map(int, sizes.split())) if sizes != "scalar" else ()
+    return Input(shape, dtype or "float32", values or "normal")
+
+
+def _values(text: str) -> tuple[Any, ...]:
+    """The values of an option: Python literals, and Python text that stands for itself."""
+    (tuple_,) = ast.parse(f"({text},)").body
+    assert isinstance(tuple_, ast.Expr) and isinstance(tuple_.value, ast.Tuple)
+    return tuple(_value(element, f"({text},)") for element in tuple_.value.elts)
+
+
+def _value(element: ast.expr, text: str) -> Any:
+    match element:
+        case ast.Call(func=ast.Name(id="Code"), args=[ast.Constant(value=str(code))]):
+            return Code(code)
+    try:
+        return ast.literal_eval(element)
+    except ValueError:
+        return Code(ast.get_source_segment(text, element) or "")

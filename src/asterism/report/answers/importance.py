@@ -155,7 +155,7 @@ def _steps(found: ImportanceResults) -> Iterator[Step]:
             f"Add inputs as {best.title} makes them: {counted(best.new, 'new combination')}.",
             f"artifacts/measure_importance/{found.idc}/new_combinations.npz",
         )
-    elif found.covered < WELL:
+    elif found.covered < min(WELL, found.all_covered):
         yield Step(
             "Add natural inputs: the rest of the test inputs exercises "
             f"{percent(found.all_covered)} together with these."

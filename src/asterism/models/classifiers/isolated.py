@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from asterism.models.classifiers.classifier import (
     Images,
@@ -15,37 +15,25 @@ from asterism.models.isolation.isolated_model import IsolatedModel, Served
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
-class IsolatedClassifier:
+class IsolatedClassifier(IsolatedModel):
     """A :class:`~asterism.models.classifiers.classifier.Classifier` in a process of its own.
-
-    See :class:`~asterism.models.isolation.isolated_model.IsolatedModel`. Use it as a context, or
-    ``close`` it.
 
     Args:
         path: the model file.
         preprocessing: what happens to the uint8 images first.
 
     Raises:
-        ModelCrashError: opening the file ended the process.
-        ModelHangError: opening the file took too long.
-        UserError: the file cannot be opened.
+        UserError: see :class:`~asterism.models.isolation.isolated_model.IsolatedModel`.
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
-        self._model = IsolatedModel(path, open_served, [str(path), preprocessing.model_dump()])
-        self.name = path.name
-        facts = self._model.facts
-        height, width, channels = facts["input_shape"]
+        super().__init__(path, served_classifier, [str(path), preprocessing.model_dump()])
+        height, width, channels = self.facts["input_shape"]
         self.input_shape: tuple[int, int, int] = (height, width, channels)
-        self.classes = int(facts["classes"])
-        self.notes = tuple(facts["notes"])
+        self.classes = int(self.facts["classes"])
+        self.notes = tuple(self.facts["notes"])
         #: Whether the file ends in logits, so that a softmax was added.
-        self.logits = bool(facts["logits"])
-
-    @property
-    def pid(self) -> int | None:
-        """Its process, None where it has ended."""
-        return self._model.pid
+        self.logits = bool(self.facts["logits"])
 
     def predict(self, images: Images) -> Probabilities:
         """See :meth:`asterism.models.classifiers.classifier.Classifier.predict`.
@@ -55,21 +43,11 @@ class IsolatedClassifier:
             ModelHangError: it did not answer in time.
         """
         require_images(images, self.input_shape, self.name)
-        (probabilities,) = self._model.ask([images])
+        (probabilities,) = self.ask([images])
         return probabilities
 
-    def close(self) -> None:
-        """End the process."""
-        self._model.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def open_served(path: str, preprocessing: dict[str, Any]) -> Served:
+def served_classifier(path: str, preprocessing: dict[str, Any]) -> Served:
     """A classifier as :class:`IsolatedClassifier` opens it in the other process."""
     model = open_classifier(Path(path), PreprocessingParams.model_validate(preprocessing))
     facts = {

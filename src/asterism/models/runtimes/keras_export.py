@@ -1,10 +1,10 @@
-"""Keras files: ``.keras`` and ``.h5``.
+"""The ONNX export of an image classifier of Keras, in whose place it runs.
 
 TensorFlow's kernels give other last bits for other batch sizes, so a result would depend on what
 it was computed together with. Therefore a Keras model runs as its ONNX export, where ONNX Runtime
 gives the same bytes for every batch size, several times faster. The export is compared with Keras
 itself when it is made, and kept by the file's content, once for all processes; a model that cannot
-be exported, or whose export differs, runs in Keras, in batches of one fixed size.
+be exported, or whose export differs, runs in Keras.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import warnings
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,69 +23,21 @@ from asterism.core.files.locks import held
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import telling_line
 from asterism.core.resuming import saved_folders
-from asterism.models.classifiers.formats import FORMATS, Batch, Format, Runtime
-from asterism.models.classifiers.formats.layout import Layout, require_vector
-from asterism.models.classifiers.formats.onnx import OnnxRuntime
-from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
+from asterism.models.keras_models.reading import load_keras
+from asterism.models.runtimes.formats.onnx import OnnxRuntime
+from asterism.models.runtimes.keras_runtime import KerasRuntime
 
 if TYPE_CHECKING:
     import keras
 
 log = get_logger(__name__)
 
-#: Batches of this size run in Keras itself: large enough to be quick, small enough for one image.
-_BATCH = 32
+#: Images on which an export is compared with Keras.
+_PROBES = 32
+#: Numbers of channels that images have.
+_CHANNELS = (1, 3)
 #: Largest difference of an output, in units of 1 or of the largest output, that rounding explains.
 _ROUNDING = 1e-4
-
-
-class KerasRuntime:
-    """A Keras model run by TensorFlow, in batches of one size."""
-
-    def __init__(self, model: keras.Model, path: Path) -> None:
-        import tensorflow as tf
-
-        self._layout = Layout(model.input_shape, path)
-        self.input_shape = self._layout.input_shape
-        self.outputs = require_vector(model.output_shape, path)
-        self.output_step = 0.0
-        self.fixed_batch: int | None = _BATCH
-        self.notes: tuple[str, ...] = (f"runs in Keras, in batches of {_BATCH}",)
-        spec = tf.TensorSpec((_BATCH, *model.input_shape[1:]), tf.float32)
-        self._function: Callable[[Any], Any] = tf.function(
-            lambda batch: model(batch, training=False), input_signature=[spec]
-        )
-
-    def run(self, batch: Batch) -> Batch:
-        """See :meth:`asterism.models.classifiers.formats.Runtime.run`."""
-        import tensorflow as tf
-
-        outputs: Batch = self._function(tf.constant(self._layout.adapt(batch))).numpy()
-        return outputs.astype(np.float32, copy=False)
-
-
-@FORMATS.register("keras")
-class Keras(Format):
-    """Keras 3's zip archives, and the HDF5 files of Keras 3 and 2."""
-
-    suffixes: ClassVar[tuple[str, ...]] = KERAS_SUFFIXES
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:
-        """A zip archive for ``.keras``, HDF5's signature for the others."""
-        if path.suffix == ".keras":
-            return head[:4] == b"PK\x03\x04"
-        return head[:8] == b"\x89HDF\r\n\x1a\n"
-
-    @staticmethod
-    def open(path: Path) -> Runtime:
-        """See :meth:`asterism.models.classifiers.formats.Format.open`."""
-        export = faithful_export(path)
-        if export is None:
-            return KerasRuntime(load_keras(path), path)
-        runtime = OnnxRuntime(export)
-        runtime.notes = ("a Keras file, run as its ONNX export",)
-        return runtime
 
 
 def faithful_export(path: Path) -> Path | None:
@@ -96,10 +47,11 @@ def faithful_export(path: Path) -> Path | None:
         path: the Keras file.
 
     Returns:
-        None where the model cannot be exported, or its export computes something else.
+        None where the model is no classifier of images or cannot be exported, or where its export
+        computes something else.
 
     Raises:
-        UserError: the file cannot be read, or is no classifier of images.
+        UserError: the file cannot be read.
     """
     export = _export_folder(path)
     with held(export.with_suffix(".lock")):
@@ -110,7 +62,7 @@ def faithful_export(path: Path) -> Path | None:
                 saved_folders.set_aside(export, error)
         if not export.exists():
             model = load_keras(path)
-            saved_folders.write(export, lambda folder: _export(model, path, folder))
+            saved_folders.write(export, lambda folder: _export(model, folder))
             faithful = _is_faithful(export)
     return export / "model.onnx" if faithful else None
 
@@ -129,18 +81,18 @@ def _export_folder(path: Path) -> Path:
     return saved_folders.place("onnx", digest.hexdigest()[:40])
 
 
-def _export(model: keras.Model, path: Path, folder: Path) -> None:
-    """Export a model, and write down whether the export computes what Keras does.
+def _export(model: keras.Model, folder: Path) -> None:
+    """Export a classifier of images, and write down whether the export computes what Keras does.
 
     Raises:
         OSError, MemoryError: disk or memory did not suffice, which says nothing about the model.
     """
-    native = KerasRuntime(model, path)
     target = folder / "model.onnx"
     faithful = False
     try:
-        save_onnx(model, target)
-        faithful = _agree(native, OnnxRuntime(target))
+        if _is_image_classifier(model):
+            save_onnx(model, target)
+            faithful = _agree(KerasRuntime(model), OnnxRuntime(target))
     except (OSError, MemoryError):
         raise
     except Exception as error:  # whatever the exporter meets in a foreign model
@@ -148,6 +100,15 @@ def _export(model: keras.Model, path: Path, folder: Path) -> None:
         reason = telling_line(said) or type(error).__name__
         log.info("not exported to ONNX", model=model.name, reason=reason)
     write_json(folder / "facts.json", {"faithful": faithful})
+
+
+def _is_image_classifier(model: keras.Model) -> bool:
+    """Whether it takes images of one size, and gives a row of numbers for each."""
+    if len(model.inputs) != 1 or len(model.outputs) != 1:
+        return False
+    image, row = model.inputs[0].shape[1:], model.outputs[0].shape[1:]
+    has_channels = len(image) == 3 and (image[0] in _CHANNELS or image[-1] in _CHANNELS)
+    return has_channels and None not in image and len(row) == 1 and None not in row
 
 
 def save_onnx(model: keras.Model, path: Path) -> None:
@@ -201,9 +162,12 @@ def _renumber(exported: Any) -> None:
 
 
 def _agree(native: KerasRuntime, exported: OnnxRuntime) -> bool:
+    (given,), (taken,) = native.signature.inputs, exported.signature.inputs
     rng = np.random.default_rng(0)
-    probes = rng.random((_BATCH, *native.input_shape), dtype=np.float32)
-    probes *= np.linspace(0.1, 255, _BATCH, dtype=np.float32)[:, None, None, None]
-    expected, given = native.run(probes), exported.run(probes)
+    sizes = [size or _PROBES for size in given.shape]  # none but the batch is free
+    probes = rng.random(sizes, dtype=np.float32)
+    probes *= np.linspace(0.1, 255, len(probes), dtype=np.float32)[:, None, None, None]
+    (expected,) = native.run({given.name: probes.astype(given.dtype)}).values()
+    (found,) = exported.run({taken.name: probes}).values()
     unit = max(1.0, float(np.abs(expected).max()))
-    return bool(np.abs(expected - given).max() <= _ROUNDING * unit)
+    return bool(np.abs(expected - found).max() <= _ROUNDING * unit)

@@ -1,4 +1,4 @@
-"""Running a graph with ONNX Runtime."""
+"""A network's graph, run by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.model import Floats, Inputs
+from asterism.models.runtimes.formats.onnx import open_session
 
 
 class OnnxEngine:
     """A graph with one input; its first two outputs are the results.
 
-    One thread for each call: several blocks at once use the processors better than one block
-    divided, and sums come out the same on every machine.
+    Each call has one thread: several blocks at once use the processors better than one block
+    divided.
 
     Args:
         graph: a serialised ONNX model.
@@ -39,16 +39,7 @@ class OnnxEngine:
         batch: int | None,
         numbers: str | None = None,
     ) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session: Any = onnxruntime.InferenceSession(
-                graph, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # ONNX Runtime raises a dozen types of its own
-            raise UserError(f"ONNX Runtime cannot load the network: {error}") from error
+        self._session = open_session(graph, "the network")
         self.graph = graph
         self._input = self._session.get_inputs()[0].name
         self._outputs = [output.name for output in self._session.get_outputs()[:2]]

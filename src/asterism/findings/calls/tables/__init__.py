@@ -1,1 +1,0 @@
-"""Tables of functions, filed by framework in :data:`asterism.findings.calls.table.TABLES`."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from asterism.core.parameters.registry import Registry
 from asterism.core.parameters.validation import names_in
-from asterism.models.classifiers.formats import FORMATS
 from asterism.models.keras_models.reading import KERAS_SUFFIXES
-from asterism.models.tensor_models.runtime import RUNTIMES
+from asterism.models.runtimes.runtime import FORMATS
+from asterism.models.signatures.reading import MODEL_SUFFIXES
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -36,7 +36,7 @@ def rows() -> list[tuple[str, ...]]:
     return [
         (
             "[vetting](docs/vetting.md)",
-            suffixes(of_registry(RUNTIMES)),
+            suffixes(MODEL_SUFFIXES),
             listed(names_in(INPUT_KINDS)),
             "named inputs of any rank and type; channels first or last; a fixed batch too",
             f"compared by {listed(names_in(COMPARISONS))}",

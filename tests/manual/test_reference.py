@@ -19,7 +19,7 @@ from asterism.cli.commands import app
 from asterism.config import Params
 from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.opening import open_rnn
-from asterism.models.tensor_models.runtime import open_runtime
+from asterism.models.runtimes.runtime import open_runtime
 
 WRITTEN = pages()
 
@@ -60,7 +60,7 @@ def test_what_the_table_says_of_formats_is_so(tmp_path):
             with pytest.raises(UserError) as told:
                 opens(path)
             said = str(told.value)
-            assert "has that suffix" not in said and "the suffix must" not in said, suffix
+            assert "has the suffix" not in said and "the suffix must" not in said, suffix
         path = tmp_path / "model.pt"
         path.write_bytes(b"x")
         with pytest.raises(UserError, match=r"\.keras"):

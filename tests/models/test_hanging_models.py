@@ -16,12 +16,13 @@ from endless_onnx import endless_classifier, endless_rnn
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
+from asterism.core.workers.worker import WorkerProcess
 from asterism.dflare.pair import Pair
-from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.isolation import isolated_model
-from asterism.models.isolation.isolated_model import IsolatedModel, ModelHangError
+from asterism.models.isolation.isolated_model import ModelHangError
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.recurrent import RecurrentModel, isolated, open_rnn
+from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
 from marked import Marked, wait_until
 from places import ROOT
@@ -113,12 +114,12 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
 def test_after_a_hang_no_other_process_is_started(tmp_path, monkeypatch):
     opened = []
 
-    class Counted(IsolatedModel):
-        def __init__(self, *arguments):
+    class Counted(WorkerProcess):
+        def start(self):
             opened.append(self)
-            super().__init__(*arguments)
+            super().start()
 
-    monkeypatch.setattr(isolated, "IsolatedModel", Counted)
+    monkeypatch.setattr(isolated_model, "WorkerProcess", Counted)
     engine = IsolatedEngine(endless_rnn(tmp_path / "net.onnx"), "states")
     sequences = np.full((RecurrentModel(engine).block, 8, 8), 0.9, np.float32)
     monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
@@ -182,7 +183,7 @@ ASK = """
 import sys
 from pathlib import Path
 import numpy as np
-from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import open_rnn
 

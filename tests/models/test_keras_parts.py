@@ -1,5 +1,7 @@
 """Parts that handle Keras and PyTorch models: augmentation, exports, links in HDF5."""
 
+from types import SimpleNamespace
+
 import h5py
 import keras
 import numpy as np
@@ -8,12 +10,10 @@ import torch
 
 from asterism.core.messages.errors import UserError
 from asterism.models.architectures import build
-from asterism.models.classifiers.formats import keras as keras_format
-from asterism.models.classifiers.formats.layout import Layout
-from asterism.models.classifiers.formats.torch_export import TorchRuntime
 from asterism.models.keras_models.hdf5 import require_plain
+from asterism.models.runtimes import keras_export
+from asterism.models.runtimes.formats.torch_export import TorchRuntime
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.tensor_models.runtimes import keras as keras_runtime
 from asterism.models.training.image_classifier import _augmented
 
 
@@ -63,31 +63,30 @@ def test_augmentation_shifts_and_mirrors_in_training_alone():
 
 
 @pytest.mark.parametrize(
-    ("shape", "fails", "is_export"),
+    ("inputs", "outputs", "is_exported"),
     [
-        ((None, 8, 8, 3), False, True),
-        ((None, 8, 8, 3), True, False),
-        ((None, 8), False, False),
+        ([(8, 8, 3)], [(2,)], True),
+        ([(3, 8, 8)], [(2,)], True),
+        ([(8, 8, 4)], [(2,)], False),
+        ([(None, 8, 3)], [(2,)], False),
+        ([(8, 8)], [(2,)], False),
+        ([(8, 8, 3)], [(2, 2)], False),
+        ([(8, 8, 3)], [(2,), (2,)], False),
+        ([(8, 8, 3), (8, 8, 3)], [(2,)], False),
     ],
 )
-def test_classifiers_of_images_are_run_as_their_export(
-    tmp_path, monkeypatch, shape, fails, is_export
-):
-    path, export = tmp_path / "m.keras", tmp_path / "model.onnx"
-    spec, answer = TensorSpec("x", "float32", shape), TensorSpec("y", "float32", (None, 2))
-    asked = []
-
-    def faithful_export(given):
-        asked.append(given)
-        if fails:
-            raise UserError("no classifier")
-        return export
-
-    signature = Signature("keras", (spec,), (answer,))
-    monkeypatch.setattr(keras_runtime, "keras_signature", lambda given: signature)
-    monkeypatch.setattr(keras_format, "faithful_export", faithful_export)
-    assert keras_runtime._export_of(path) == (export if is_export else None)
-    assert asked == ([path] if len(shape) == 4 else [])
+def test_classifiers_of_images_are_exported(tmp_path, monkeypatch, inputs, outputs, is_exported):
+    model = SimpleNamespace(
+        name="model",
+        inputs=[SimpleNamespace(shape=(None, *shape)) for shape in inputs],
+        outputs=[SimpleNamespace(shape=(None, *shape)) for shape in outputs],
+    )
+    path, exported = tmp_path / "m.keras", []
+    path.touch()
+    monkeypatch.setattr(keras_export, "load_keras", lambda _: model)
+    monkeypatch.setattr(keras_export, "save_onnx", lambda *given: exported.append(given) or 1 / 0)
+    assert keras_export.faithful_export(path) is None
+    assert len(exported) == is_exported
 
 
 LINKS = {
@@ -127,19 +126,20 @@ def test_a_file_that_declares_too_much_is_rejected(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [tuple, list])
-def test_of_several_outputs_of_pytorch_the_first_counts(kind):
+def test_outputs_of_pytorch_are_given_by_name(kind):
     """The runtime without a file: exporting a program takes seconds."""
-    runtime = TorchRuntime.__new__(TorchRuntime)
-    runtime._torch, runtime._layout = torch, Layout((None, 3, 4, 5), "m.pt2")
 
     def module(batch):
-        assert tuple(batch.shape) == (2, 3, 4, 5)
+        assert batch.stride() == (60, 20, 5, 1), "not of channels last"
         assert torch.is_inference_mode_enabled()
         sums = batch.double().sum(dim=(2, 3))
-        return kind([sums, -sums])
+        return kind([sums, None, (-sums).bfloat16()])
 
-    runtime._module = module
+    spec = TensorSpec("images", "float32", (None, 3, 4, 5))
+    outputs = tuple(TensorSpec(name, "float32", (None, 3)) for name in ("sums", "others"))
+    runtime = TorchRuntime(module, Signature("torch", (spec,), outputs))
     batch = np.random.default_rng(0).random((2, 4, 5, 3), np.float32)
-    found = runtime.run(batch)
-    assert found == pytest.approx(batch.sum(axis=(1, 2)), rel=1e-5)
-    assert found.dtype == np.float32
+    found = runtime.run({"images": batch.transpose(0, 3, 1, 2)})
+    assert list(found) == ["sums", "others"]
+    assert found["sums"] == pytest.approx(batch.sum(axis=(1, 2)), rel=1e-5)
+    assert found["others"] == pytest.approx(-batch.sum(axis=(1, 2)), rel=1e-2)

@@ -9,12 +9,12 @@ from small_litert import LiteFile, lite_linear, lite_streaming, lite_variable
 
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.litert import read_litert
+from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import is_model, read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
 from asterism.models.tensor_models.model import FileModel
-from asterism.models.tensor_models.runtime import open_runtime
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.normal(size=(3, 2)).astype(np.float32)
@@ -52,10 +52,10 @@ def test_threads_have_interpreters_of_their_own(tmp_path):
 def test_an_interpreter_is_opened_once_for_each_shape(tmp_path, monkeypatch):
     runtime = open_runtime(lite_linear(tmp_path / "a.tflite", WEIGHTS))
     opened, inner = [], runtime._open
-    monkeypatch.setattr(runtime, "_open", lambda shapes: (opened.append(shapes), inner(shapes))[1])
+    monkeypatch.setattr(runtime, "_open", lambda shapes: opened.append(shapes) or inner(shapes))
     for count in (1, 8, 1, 9):
         runtime.run({"x": np.zeros((count, 3), np.float32)})
-    assert opened == [{"x": (1, 3)}, {"x": (8, 3)}]
+    assert opened == [((1, 3),), ((8, 3),)]
     runtime.reset()  # nothing to forget: the interpreters stay
     runtime.run({"x": np.zeros((1, 3), np.float32)})
     assert len(opened) == 2
@@ -103,8 +103,6 @@ def test_a_file_that_litert_cannot_open_is_one_line(tmp_path):
         runtime.run({"x": np.zeros((8, 3), np.float32)})
     with pytest.raises(UserError, match=r"a\.tflite"):
         open_runtime(path)
-    with pytest.raises(UserError, match=r"no model format has that suffix \(known: \.h5, \.hdf5,"):
-        open_runtime(tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize(

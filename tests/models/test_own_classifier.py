@@ -133,7 +133,7 @@ def odd_model(kind):
 @pytest.mark.parametrize(
     ("kind", "message", "as_a_pair"),
     [
-        ("two_inputs", "an image classifier takes", True),
+        ("two_inputs", "a(n image)? classifier (takes|has one)", True),
         ("two_outputs", r"a classifier gives \(batch, classes\)", True),
         ("a_map", r"outputs of shape \[None, 26, 26, 10\]; a classifier gives", True),
         ("any_size", "only the batch may have a free size", True),

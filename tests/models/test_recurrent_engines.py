@@ -8,8 +8,8 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.models.keras_models.probabilities import softmax
 from asterism.models.recurrent import RecurrentModel
-from asterism.models.recurrent.onnx_session import OnnxEngine
-from asterism.models.recurrent.opening import engine_for
+from asterism.models.recurrent.engines import engine_for
+from asterism.models.recurrent.onnx_engine import OnnxEngine
 from asterism.models.recurrent.trained import open_trained, save_trained, trained_file
 
 

@@ -14,8 +14,8 @@ from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.parameters.params import Optimizer, RnnFile, TrainedRnn, TrainingParams
 from asterism.models.recurrent import RecurrentModel
+from asterism.models.recurrent.engines import engine_for
 from asterism.models.recurrent.isolated import IsolatedEngine
-from asterism.models.recurrent.opening import engine_for
 from asterism.models.recurrent.trained import open_trained, save_trained, store_file
 from asterism.models.training.recurrent import accuracy, build_rnn, rows_as_steps, train_rnn
 

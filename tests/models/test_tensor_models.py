@@ -6,12 +6,11 @@ import pytest
 from onnx_networks import linear, linear_in_time, masked, mixing, quantised, streaming
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers import batching
-from asterism.models.tensor_models import isolated
+from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.tensor_models import batching, isolated
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.models.tensor_models.model import FileModel
-from asterism.models.tensor_models.runtime import open_runtime
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.standard_normal((3, 2)).astype(np.float32)
@@ -123,8 +122,8 @@ def test_what_is_sent_to_another_process_has_a_size(tmp_path, monkeypatch):
     path = quantised(tmp_path / "q.onnx", WEIGHTS)
     monkeypatch.setattr(isolated, "_AT_ONCE", 3 * (ROWS[0].nbytes + 4 * 2))
     with IsolatedFileModel(path, feeding(), False, ROWS[:8]) as there:
-        asked, ask = [], there._model.ask
-        monkeypatch.setattr(there._model, "ask", lambda a: asked.append(len(a[0])) or ask(a))
+        asked, ask = [], there.ask
+        monkeypatch.setattr(there, "ask", lambda a: asked.append(len(a[0])) or ask(a))
         assert np.array_equal(opened(path, ROWS).predict(ROWS), there.predict(ROWS))
         assert max(asked) == 3
 

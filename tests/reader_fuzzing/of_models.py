@@ -36,7 +36,7 @@ def open_isolated(reader: str, path: Path, patience: float) -> object:
         patience: seconds after which a model is taken for one that hangs.
     """
     from asterism.models.classifiers.classifier import probe_images
-    from asterism.models.classifiers.isolation import IsolatedClassifier
+    from asterism.models.classifiers.isolated import IsolatedClassifier
     from asterism.models.isolation import isolated_model
 
     isolated_model.PATIENCE_S = patience

@@ -53,7 +53,7 @@ def recurrent():
 
 def run_on_zeros(path):
     """Open a model file as a stage does, and run it once."""
-    from asterism.models.tensor_models.runtime import open_runtime
+    from asterism.models.runtimes.runtime import open_runtime
 
     opened = open_runtime(path)
     specs = opened.signature.inputs

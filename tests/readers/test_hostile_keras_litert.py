@@ -82,17 +82,18 @@ def classifier(path, folder):
 
 def classifier_in_a_process(path, folder):
     from asterism.models.classifiers.classifier import probe_images
-    from asterism.models.classifiers.isolation import IsolatedClassifier
+    from asterism.models.classifiers.isolated import IsolatedClassifier
 
     with IsolatedClassifier(path, UNIT) as opened:
         opened.predict(probe_images(opened.input_shape))
 
 
 def classifier_in_keras(path, folder):
-    from asterism.models.classifiers.formats.keras import KerasRuntime
     from asterism.models.keras_models.reading import load_keras
+    from asterism.models.runtimes.keras_runtime import KerasRuntime
 
-    KerasRuntime(load_keras(path), path).run(np.zeros((32, 8, 8, 1), np.float32))
+    runtime = KerasRuntime(load_keras(path))
+    runtime.run({s.name: np.zeros((32, 8, 8, 1), s.dtype) for s in runtime.signature.inputs})
 
 
 def checked(path, folder):

@@ -12,8 +12,8 @@ from asterism.localisation.reading import open_pair
 from asterism.models.classifiers.classifier import open_classifier, probe_images
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import open_rnn
+from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
-from asterism.models.tensor_models.runtime import open_runtime
 from asterism.versions.subjects import read_subject
 from hostile_text import TEXTS, watched
 

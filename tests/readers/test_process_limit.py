@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1.0, mean=[0.0], std=[1.0])

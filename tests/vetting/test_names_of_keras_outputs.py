@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import pytest
 
+from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.keras import keras_signature
-from asterism.models.tensor_models.runtimes.keras import KerasRuntime
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 3), (8,)])
@@ -15,7 +15,7 @@ def test_outputs_are_called_as_in_the_file(tmp_path, shape):
     model = keras.Model(given, [answer(keras.layers.Flatten()(given))])
     path = tmp_path / "model.keras"
     model.save(path)
-    runtime = KerasRuntime(path)
+    runtime = open_runtime(path)
     (spec,), (told,) = runtime.signature.outputs, keras_signature(path).outputs
     assert spec.name == told.name == "probabilities"
     x = np.random.default_rng(0).uniform(size=(3, *shape)).astype(np.float32)

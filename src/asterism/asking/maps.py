@@ -78,9 +78,9 @@ def _plane(output: Output, scene: Scene) -> Choice | None:
     if output.by_sigmoid or (bounded and (named or output.decided)):
         why = f"{name} {'comes from a sigmoid' if output.by_sigmoid else 'lies from 0 to 1'}"
         return Choice("label_map", f"{why}, and its places are the picture's", _mask(0.5))
-    if named:
+    if named and values.min() < 0 < values.max():  # else the threshold would tell nothing apart
         return Choice("label_map", f"{name} is a mask of logits by its name", _mask(0.0))
-    if bounded or (output.made_by != "tanh" and (values >= 0).mean() < _MOSTLY):
+    if named or bounded or (output.made_by != "tanh" and (values >= 0).mean() < _MOSTLY):
         raise _open(
             output, f"one number at each place, from {values.min():.3g} to {values.max():.3g}"
         )

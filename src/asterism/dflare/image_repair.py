@@ -23,7 +23,7 @@ from asterism.dflare.pair import Answers, Pair, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import SearchSeeds, load_seeds, save_found, search_pair, summarise
-from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 log = get_logger(__name__)

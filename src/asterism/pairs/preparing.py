@@ -25,9 +25,9 @@ from asterism.core.parameters.params import validate
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming import saved_folders
 from asterism.core.settings.yaml_files import parse_yaml
+from asterism.models.runtimes.runtime import Tensors
 from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.feeding import Feed
-from asterism.models.tensor_models.runtime import Tensors
 from asterism.pairs.entry import InputRecipe, ModelRecipe, PackagedFile, RealPair, packages
 from asterism.pairs.inputs import INPUT_MAKERS, MadeInputs
 from asterism.pairs.making import MAKERS, Material

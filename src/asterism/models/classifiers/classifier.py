@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import require_file
 from asterism.core.messages.errors import UserError
-from asterism.core.settings.regular_files import open_regular
-from asterism.models.classifiers.batching import PROBES, IndependentRows
-from asterism.models.classifiers.formats import FORMATS, Batch, Format
+from asterism.models.classifiers.layout import image_shape, require_vector
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import are_logits, softmax
+from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.models.tensor_models.batching import PROBES
+from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.models.tensor_models.model import FileModel
 
 Images = NDArray[np.uint8]
 Probabilities = NDArray[np.float32]
+
+#: Rows of a call where their number changes last bits: many are quick, few do for one image.
+_BATCH = 32
+_FLOATS = ("float16", "float32", "float64")
+#: Formats whose integers stand for real numbers, or are converted by the library.
+_TAKE_INTEGERS = ("keras", "tflite")
 
 
 class Classifier(Protocol):
@@ -51,7 +57,7 @@ class Classifier(Protocol):
 def open_classifier(path: Path, preprocessing: PreprocessingParams) -> FileClassifier:
     """Open a model file of any supported format in this process.
 
-    :class:`asterism.models.classifiers.isolation.IsolatedClassifier` does the same for a file that
+    :class:`asterism.models.classifiers.isolated.IsolatedClassifier` does the same for a file that
     may take the process down.
 
     Raises:
@@ -62,7 +68,7 @@ def open_classifier(path: Path, preprocessing: PreprocessingParams) -> FileClass
 
 
 class FileClassifier:
-    """A model file, its preprocessing and, for one that ends in logits, a softmax.
+    """A model file with one input of images, its preprocessing and, for logits, a softmax.
 
     Args:
         path: the file; its suffix names the format.
@@ -73,34 +79,60 @@ class FileClassifier:
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
-        self._runtime = _find_format(path).open(path)
-        self._preprocessing = preprocessing
+        runtime = open_runtime(path)
+        answer = _require_ends(runtime.signature, path)
         self.name = path.name
-        self.input_shape = self._runtime.input_shape
-        self.classes = self._runtime.outputs
-        if self.classes < 2:
-            raise UserError(
-                f"{path} has one output; a classifier has one for each class, at least two"
-            )
-        probes = self._preprocess(probe_images(self.input_shape))
-        with _probing(path):
-            self._rows = IndependentRows(self._runtime.run, self._runtime.fixed_batch, probes)
-            raw = self._rows(probes)
-        self.logits = gives_logits(raw, path, self._runtime.output_step)
-        self.notes = self._runtime.notes + (
-            ("its outputs are logits, a softmax was added",) if self.logits else ()
+        self.input_shape = image_shape(runtime.signature.inputs[0].shape, path)
+        batch = (runtime.fixed_batch or _BATCH) if runtime.varies_in else None
+        probes = probe_images(self.input_shape)
+        feeding = FeedingParams.of_images(preprocessing, answer.name)
+        self._model = FileModel(path, feeding, True, probes, runtime, batch)
+        self.classes = _require_classes(self._model, path)
+        self.logits = gives_logits(self._model.predict(probes), path, answer.scale or answer.step)
+        self.notes = (
+            *runtime.notes,
+            *((f"runs in {runtime.varies_in}, in batches of {batch}",) if batch else ()),
+            *self._model.notes,
+            *(("its outputs are logits, a softmax was added",) if self.logits else ()),
         )
 
     def predict(self, images: Images) -> Probabilities:
         """See :meth:`Classifier.predict`."""
         require_images(images, self.input_shape, self.name)
-        if not len(images):
-            return np.empty((0, self.classes), np.float32)
-        raw: Batch = self._rows(self._preprocess(images))
+        raw = self._model.predict(images)
         return softmax(raw) if self.logits else raw
 
-    def _preprocess(self, images: Images) -> Batch:
-        return self._preprocessing.apply(images)
+
+def _require_ends(signature: Signature, path: Path) -> TensorSpec:
+    """The output of a classifier, the first; one input of real numbers is all that it takes.
+
+    Raises:
+        UserError: the model is none.
+    """
+    if len(signature.inputs) != 1 or not signature.outputs:
+        raise UserError(f"{path} has {len(signature.inputs)} inputs; a classifier has one")
+    given, kind = signature.inputs[0], signature.format
+    if given.dtype not in _FLOATS and kind not in _TAKE_INTEGERS:
+        raise UserError(f"{path} takes {given.dtype}; a classifier takes floats")
+    if len(signature.outputs) > 1 and kind == "keras":  # which lists them in any order
+        raise UserError(
+            f"{path} gives {len(signature.outputs)} outputs; a classifier gives (batch, classes)"
+        )
+    return signature.outputs[0]
+
+
+def _require_classes(model: FileModel, path: Path) -> int:
+    """How many classes a model tells apart.
+
+    Raises:
+        UserError: its output for an image is no vector of at least two numbers.
+    """
+    (shape,) = model.shapes.values()
+    one_step = model.streams and shape[:1] == (1,)  # it keeps state, and an image is one step
+    classes = require_vector((None, *(shape[1:] if one_step else shape)), path)
+    if classes < 2:
+        raise UserError(f"{path} has one output; a classifier has one for each class, at least two")
+    return classes
 
 
 def require_images(images: Images, shape: tuple[int, int, int], name: str) -> None:
@@ -124,18 +156,7 @@ def probe_images(shape: tuple[int, int, int]) -> Images:
     return noise.astype(np.uint8)
 
 
-@contextmanager
-def _probing(path: Path) -> Iterator[None]:
-    """Whatever a runtime raises in the block, it raises for :func:`probe_images`."""
-    try:
-        yield
-    except Exception as error:
-        raise UserError(
-            f"{path} failed on a probe image (noise, black or white) when it was opened: {error}"
-        ) from error
-
-
-def gives_logits(raw: Batch, path: Path, step: float = 0.0) -> bool:
+def gives_logits(raw: Probabilities, path: Path, step: float = 0.0) -> bool:
     """Whether outputs for :func:`probe_images` are no probabilities.
 
     A classifier may fail on some images, as one does on a black one that it divides by its
@@ -156,26 +177,3 @@ def gives_logits(raw: Batch, path: Path, step: float = 0.0) -> bool:
             "the preprocessing"
         )
     return are_logits(finite, step)
-
-
-def _find_format(path: Path) -> type[Format]:
-    require_file(path, "model file")
-    formats = [FORMATS[name] for name in FORMATS]
-    suffixes = sorted(suffix for f in formats for suffix in f.suffixes)
-    with open_regular(path) as file:
-        head = file.read(64)
-    claimed = next((f for f in formats if path.suffix in f.suffixes), None)
-    if claimed is None:
-        raise UserError(
-            f"{path}: no model format has the suffix {path.suffix!r} (known: {', '.join(suffixes)})"
-        )
-    if claimed.recognises(head, path):
-        return claimed
-    for name in FORMATS:
-        for suffix in FORMATS[name].suffixes if FORMATS[name].has_signature else ():
-            if FORMATS[name].recognises(head, path.with_suffix(suffix)) and len(head) == 64:
-                raise UserError(
-                    f"{path} is not what its name says: its content looks like {name}, so its "
-                    f"suffix should be {suffix}"
-                )
-    raise UserError(f"{path} is damaged, or is no {path.suffix} file")

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import signal
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from queue import Empty, LifoQueue
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,19 +47,22 @@ class ModelHangError(UserError):
 
 
 class IsolatedModel:
-    """A model file in a process of its own, which answers to arrays with arrays.
+    """A model file in processes of its own, which answers to arrays with arrays.
 
-    After a crash the next call starts a new process. After a hang none is started any more: the
-    call that hung would hang again, and each costs the whole limit. The process ends with the
-    object, and with this process.
+    Threads that ask at the same time get a process each. After a crash the next call starts a new
+    process. After a hang none is started any more: the call that hung would hang again, and each
+    costs the whole limit. The processes end with the object, and with this process; use it as a
+    context, or ``close`` it.
 
     Args:
         path: the model file, for messages.
         open_model: opens the model in the other process. A function at the top of a module.
         arguments: its arguments, JSON values.
+        probes: its last arguments, arrays.
         patience: seconds for a call; None for :data:`PATIENCE_S`.
 
     Attributes:
+        name: the file's name.
         facts: about the model, from its process.
 
     Raises:
@@ -72,20 +76,24 @@ class IsolatedModel:
         path: Path,
         open_model: Callable[..., Served],
         arguments: Sequence[Any],
+        probes: Arrays = (),
         patience: float | None = None,
     ) -> None:
-        self._path = path
+        self.name, self._path = path.name, path
         self._stated_patience = patience
+        self._opening = [str(path), name_of(open_model), list(arguments)]
+        self._probes = probes
         self._hung = ""
-        opening = [str(path), name_of(open_model), list(arguments)]
-        self._worker = WorkerProcess(serve, opening)
-        weakref.finalize(self, self._worker.stop)
-        self.facts = self._start()
+        self._workers: list[WorkerProcess] = []
+        self._idle: LifoQueue[WorkerProcess] = LifoQueue()
+        weakref.finalize(self, _stop, self._workers)
+        with self._worker() as worker:
+            self.facts = self._start(worker)
 
     @property
     def pid(self) -> int | None:
-        """Its process, None where it has ended."""
-        return self._worker.pid
+        """Its first process, None where it has ended."""
+        return self._workers[0].pid
 
     @property
     def _patience(self) -> float:
@@ -96,36 +104,56 @@ class IsolatedModel:
 
         Raises:
             ModelCrashError: on these arrays the model ended its process, or raised an error.
-            ModelHangError: it did not answer in time.
+            ModelHangError: it did not answer in time, now or in an earlier call.
         """
         if self._hung:
             raise ModelHangError(self._hung)
-        if self.pid is None:
-            self._start()
-        return self._exchange(_messages(arrays))
+        with self._worker() as worker:
+            if worker.pid is None:
+                self._start(worker)
+            return self._exchange(worker, arrays)
 
     def close(self) -> None:
-        """End the process."""
-        self._worker.stop()
+        """End the processes."""
+        _stop(self._workers)
 
-    def _start(self) -> dict[str, Any]:
-        self._worker.start()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _worker(self) -> Iterator[WorkerProcess]:
+        """A process that no other thread asks in the block; it may have to be started."""
         try:
-            (answer,) = self._exchange([])
+            worker = self._idle.get_nowait()
+        except Empty:
+            worker = WorkerProcess(serve, self._opening)
+            self._workers.append(worker)
+        try:
+            yield worker
+        finally:
+            self._idle.put(worker)
+
+    def _start(self, worker: WorkerProcess) -> dict[str, Any]:
+        worker.start()
+        try:
+            (answer,) = self._exchange(worker, self._probes)
         except BaseException:
-            self._worker.stop()
+            worker.stop()
             raise
         facts: dict[str, Any] = json.loads(answer.tobytes())
         return facts
 
-    def _exchange(self, messages: Sequence[Bytes]) -> list[NDArray[Any]]:
+    def _exchange(self, worker: WorkerProcess, arrays: Arrays) -> list[NDArray[Any]]:
         """Send a request and wait for the answer."""
         limits = Limits(self._patience)
         try:
             with suppress(OSError):  # it has died: what comes next says how
-                self._worker.send(*messages, limits=limits)
-            kind = bytes(self._worker.receive(limits))
-            answer = _arrays(self._worker.receive_more)
+                worker.send(*_messages(arrays), limits=limits)
+            kind = bytes(worker.receive(limits))
+            answer = _arrays(worker.receive_more)
         except WorkerDied as death:
             raise self._told(death) from None
         if kind == _RESULT:
@@ -148,22 +176,28 @@ class IsolatedModel:
         )
 
 
+def _stop(workers: Sequence[WorkerProcess]) -> None:
+    for worker in workers:
+        worker.stop()
+
+
 def serve(channel: Channel, path: str, opener: str, arguments: Sequence[Any]) -> None:
-    """Be the process of a model: open the file, then answer until the other end closes."""
+    """Be the process of a model: open the file by the first arrays, then answer to all others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        machine.limit_memory()
-        facts, answer = function_called(opener)(*arguments)
-    except Exception as error:  # the other side decides what it means
-        channel.send(*_error_answer(error, path))
-        return
-    channel.send(_RESULT, *_messages([_text(json.dumps(facts))]))
+    answer: Callable[[Arrays], Arrays] | None = None
     for form in channel.requests():
         arrays = _arrays(channel.receive, form)
         try:
-            messages = _messages(answer(arrays))
-        except Exception as error:  # of these arrays: the model answers about others
+            if answer is None:
+                machine.limit_memory()
+                facts, answer = function_called(opener)(*arguments, *arrays)
+                messages = _messages([_text(json.dumps(facts))])
+            else:
+                messages = _messages(answer(arrays))
+        except Exception as error:  # the other side decides what it means
             channel.send(*_error_answer(error, path))
+            if answer is None:
+                return
         else:
             channel.send(_RESULT, *messages)
 

@@ -9,6 +9,7 @@ import numpy as np
 from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.keras_layers import is_recurrent, kind, sequence_shape
 from asterism.models.recurrent.model import Floats, Inputs
+from asterism.models.runtimes.keras_runtime import KerasRuntime
 
 
 class KerasEngine:
@@ -25,7 +26,6 @@ class KerasEngine:
 
     def __init__(self, model: Any, profiled: Any) -> None:
         import keras
-        import tensorflow as tf
 
         self.layer = profiled.name
         self.steps, self.features, self.numbers = sequence_shape(model)
@@ -34,11 +34,12 @@ class KerasEngine:
             both = keras.Model(model.inputs, [model.outputs[0], states])
         except (AttributeError, ValueError) as error:
             raise UserError(f"the states of {profiled.name} cannot be had: {error}") from error
-        self._call = tf.function(lambda sequences: both(sequences, training=False))
+        self._runtime = KerasRuntime(both)
+        (self._input,) = (spec.name for spec in self._runtime.signature.inputs)
 
     def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """See :class:`~asterism.models.recurrent.model.Engine`."""
-        outputs, states = self._call(sequences)
+        outputs, states = self._runtime.run({self._input: sequences}).values()
         return np.asarray(outputs, np.float32), np.asarray(states, np.float32)
 
 

@@ -15,7 +15,7 @@ from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.registry import closest
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
-from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
+from asterism.models.recurrent.onnx_engine import OnnxEngine, require_finite
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 #: What the types of an input's elements are called where a step is one number, by its rank; of

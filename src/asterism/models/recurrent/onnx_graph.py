@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 from asterism.models.recurrent.keras_layers import RECURRENT, kind
-from asterism.models.recurrent.onnx_session import OnnxEngine
+from asterism.models.recurrent.onnx_engine import OnnxEngine
 
 #: The activations that ONNX's recurrent operators know: their names and parameters α and β there.
 _ACTIVATIONS: dict[str, tuple[str, list[float], list[float]]] = {

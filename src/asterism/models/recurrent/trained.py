@@ -7,7 +7,6 @@ stages start at once, without the library that the network was made with.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,9 +18,10 @@ from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
+from asterism.models.recurrent.engines import open_engine
 from asterism.models.recurrent.isolated import IsolatedEngine
-from asterism.models.recurrent.onnx_session import OnnxEngine
-from asterism.models.recurrent.opening import model_of, open_engine
+from asterism.models.recurrent.onnx_engine import OnnxEngine
+from asterism.models.recurrent.opening import model_of
 
 if TYPE_CHECKING:
     import keras
@@ -58,17 +58,15 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
             fewer outputs than the data have classes, crashes or hangs.
     """
     source, stored = Path(params.path), folder / f"model{Path(params.path).suffix}"
-    with tempfile.TemporaryDirectory() as made:
-        graph = Path(made) / _GRAPH
-        engine = IsolatedEngine(source, params.layer, graph)
-        model = model_of(engine, source)
-        require_score_for_each(classes, model.classes, source)
-        with replacing(stored) as temporary:
-            shutil.copyfile(source, temporary)
-        form = None if source.suffix == ".onnx" else engine.form
-        if form is not None:
-            with replacing(folder / _GRAPH) as temporary:
-                shutil.copyfile(graph, temporary)
+    engine = IsolatedEngine(source, params.layer)
+    model = model_of(engine, source)
+    require_score_for_each(classes, model.classes, source)
+    with replacing(stored) as temporary:
+        shutil.copyfile(source, temporary)
+    form = None if source.suffix == ".onnx" else engine.form
+    if form is not None:
+        with replacing(folder / _GRAPH) as temporary:
+            temporary.write_bytes(engine.graph)
     _note(stored, params.layer, form, isolated=form is None)
     return model
 

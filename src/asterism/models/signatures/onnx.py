@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import OnnxFile, renamed_onnx
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states, range_of
@@ -58,8 +58,11 @@ def signature_of(file: OnnxFile, path: Path) -> Signature:
         for value in graph.input
         if value.name not in constants
     )
+    with reading(str(path)):  # a scale may not fit its shape
+        steps = {value.name: _output_step(graph, value.name) for value in graph.output}
     outputs = tuple(
-        replace(spec(value), made_by=makers.get(value.name, "")) for value in graph.output
+        replace(spec(value), made_by=makers.get(value.name, ""), step=steps[value.name])
+        for value in graph.output
     )
     return Signature(
         format="onnx",
@@ -135,6 +138,17 @@ def _makers(graph: onnx.GraphProto) -> dict[str, str]:
         kind = makers[node.input[0]] if form else node.op_type.lower()
         makers.update(dict.fromkeys(node.output, kind))
     return makers
+
+
+def _output_step(graph: onnx.GraphProto, output: str) -> float:
+    """The scale of an output's node where that makes floats of integers; 0 where it does not."""
+    from onnx import numpy_helper
+
+    last = next((node for node in graph.node if output in node.output), None)
+    if last is None or last.op_type != "DequantizeLinear":
+        return 0.0
+    scales = [c for c in graph.initializer if c.name == last.input[1]]
+    return max((float(numpy_helper.to_array(scale).max()) for scale in scales), default=0.0)
 
 
 def _constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:

@@ -22,13 +22,16 @@ from asterism.models.signatures.tflite import tflite_signature
 _SECONDS = 60.0
 
 _READERS: dict[str, Callable[[Path], Signature]] = {
-    ".onnx": onnx_signature,
-    ".tflite": tflite_signature,
-    ".lite": tflite_signature,
     ".keras": keras_signature,
     ".h5": keras_signature,
     ".hdf5": keras_signature,
+    ".tflite": tflite_signature,
+    ".lite": tflite_signature,
+    ".onnx": onnx_signature,
 }
+
+#: Of the files whose signature is read.
+MODEL_SUFFIXES = tuple(_READERS)
 
 
 def is_model(path: Path) -> bool:
@@ -63,7 +66,7 @@ def read_signature(path: Path) -> Signature:
 @lru_cache(maxsize=100)
 def _read(path: Path, file: tuple[int, ...]) -> Signature:
     """A file's signature, read once for as long as the file stays the same."""
-    model = IsolatedModel(path, served_signature, [str(path)], _SECONDS)
+    model = IsolatedModel(path, served_signature, [str(path)], patience=_SECONDS)
     with closing(model), naming(path):
         return record_from(Signature, model.facts)
 

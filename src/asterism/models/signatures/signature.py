@@ -31,6 +31,8 @@ class TensorSpec:
             where the file does not tell.
         calibrated: of an input of real numbers that the file quantises first, the range that it
             keeps; None where it does not.
+        step: of an output of real numbers that are dequantised last, the distance of neighbouring
+            values; 0 where the file does not tell.
         dims: what the file calls each axis (``batch``, ``past + 1``), empty where it is not called
             anything; without any of all where the file's format has no such names.
     """
@@ -43,6 +45,7 @@ class TensorSpec:
     made_by: str = ""
     rows: int = 0
     calibrated: tuple[float, float] | None = None
+    step: float = field(default=0.0, compare=False)
     dims: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:

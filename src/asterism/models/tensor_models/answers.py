@@ -136,7 +136,7 @@ class ComparedOutputs:
         axis = self.axes.get(spec.name, 0)
         if axis is None or real.ndim == 0:
             return real[np.newaxis]
-        return np.moveaxis(real, axis, 0)
+        return real if axis == 0 else np.moveaxis(real, axis, 0)
 
     def _filled(self, value: Rows, name: str) -> Rows:
         room = self.room.get(name)
@@ -151,7 +151,8 @@ class ComparedOutputs:
 
 def side_by_side(answers: Mapping[str, Rows]) -> Rows:
     """Outputs by name as one row for each input, in their order."""
-    return np.concatenate([value.reshape(len(value), -1) for value in answers.values()], axis=1)
+    rows = [value.reshape(len(value), -1) for value in answers.values()]
+    return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
 
 
 def _chosen(answers: tuple[TensorSpec, ...], names: list[str] | None) -> list[TensorSpec]:

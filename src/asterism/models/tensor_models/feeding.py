@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ from pydantic import Field
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.runtimes.runtime import Tensors
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.tensor_models.runtime import Tensors
 
 #: The largest size and token, as models count them in 32 bits.
 _MOST = 2**31 - 1
@@ -65,6 +65,24 @@ class FeedingParams(ParameterSection):
     channels: Literal["rgb", "bgr"] = Field(
         default="rgb", description="of images: the order in which the model takes colours"
     )
+
+    @classmethod
+    def of_images(cls, preprocessing: PreprocessingParams, output: str) -> Self:
+        """What a classifier of images gets: images, preprocessed, and nothing else.
+
+        Args:
+            preprocessing: what happens to the uint8 images first.
+            output: the output that holds the scores.
+        """
+        return cls(
+            input=None,
+            outputs=[output],
+            constants=[],
+            step=None,
+            context=0,
+            pad=0,
+            preprocessing=preprocessing,
+        )
 
 
 class Feed:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, naming
-from asterism.models.classifiers.batching import PROBES, IndependentRows
+from asterism.models.runtimes.runtime import Runtime, Tensors, open_runtime
 from asterism.models.tensor_models.answers import ComparedOutputs, Rows, side_by_side
+from asterism.models.tensor_models.batching import PROBES, IndependentRows
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
-from asterism.models.tensor_models.runtime import Tensors, open_runtime
 
 
 class FileModel:
@@ -27,6 +27,8 @@ class FileModel:
         params: what to give beside the items.
         images: whether items are images uint8 ``(N, H, W, C)``.
         probes: some items, ``(n, ...)`` with n of at least 1: on them the model is tried.
+        runtime: the open file; None where it is to be opened.
+        batch: rows of each call where the file leaves it free; None for any number.
 
     Attributes:
         name: the file's name.
@@ -41,30 +43,36 @@ class FileModel:
     """
 
     def __init__(
-        self, path: Path, params: FeedingParams, images: bool, probes: NDArray[Any]
+        self,
+        path: Path,
+        params: FeedingParams,
+        images: bool,
+        probes: NDArray[Any],
+        runtime: Runtime | None = None,
+        batch: int | None = None,
     ) -> None:
         self.name, self._path, self._params = path.name, path, params
-        self._runtime = open_runtime(path)
+        self._runtime = open_runtime(path) if runtime is None else runtime
         signature = self._runtime.signature
         self._feed = Feed(signature, params, images)
         self._outputs = ComparedOutputs(signature, params.outputs, str(path))
         self.streams, self._decodes = signature.streams, bool(signature.caches)
         self.notes = tuple(self._feed.notes)
-        some = np.resize(probes, (PROBES, *probes.shape[1:]))
         fixed = 1 if signature.variables else self._runtime.fixed_batch
+        some = np.resize(probes, (max(PROBES, fixed or 1), *probes.shape[1:]))
         try:
-            fixed = self._settle(some, fixed)
+            fixed = self._settle(some, fixed) or batch
             tried = self._steps(some[: fixed or 1])
+            self._rows = IndependentRows(self._run, fixed, some, self._runtime.sizes)
         except UserError:
             raise
         except Exception as error:
             raise UserError(
-                f"{path} failed on the first input when it was opened: {error}"
+                f"{path} failed on the first inputs when it was opened: {error}"
             ) from error
         self.axes, self.room = self._outputs.axes, self._outputs.room
         self.shapes = {name: value.shape[1:] for name, value in tried.items()}
         self.width = sum(value[0].size for value in tried.values())
-        self._rows = IndependentRows(self._run, fixed, some)
 
     def _settle(self, some: NDArray[Any], fixed: int | None) -> int | None:
         """Find how outputs hold inputs, and how many inputs a call has to have; None for any."""
@@ -86,7 +94,7 @@ class FileModel:
                 raise UserError(f"{self._path}: no axis of an output counts the {fixed} inputs")
             fixed = 1
         if fixed in (None, 1):
-            found = self._outputs.make_room(lambda n: run(some[n : n + 1]), len(some))
+            found = self._outputs.make_room(lambda n: run(some[n : n + 1]), PROBES)
             self.notes = (*self.notes, *found)
         return fixed
 

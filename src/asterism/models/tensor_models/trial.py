@@ -10,9 +10,9 @@ import numpy as np
 
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.models.isolation.isolated_model import IsolatedModel, Served
+from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.tensor_models.runtime import open_runtime
 
 
 def require_runs(path: Path, named: Path | None = None) -> None:

@@ -11,7 +11,7 @@ from asterism.data import Dataset
 from asterism.models.architectures import build
 from asterism.models.classifiers.classes import require_score_for_each
 from asterism.models.classifiers.classifier import gives_logits, probe_images
-from asterism.models.classifiers.formats.layout import Layout, require_vector
+from asterism.models.classifiers.layout import image_shape, require_vector
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.parameters.params import ClassifierFile, ClassifierParams
@@ -66,11 +66,11 @@ def _with_softmax(
 
 
 def _require_that_it_suits(model: keras.Model, data: Dataset, path: Path) -> None:
-    layout = Layout(model.input_shape, path)
-    if layout.channels_first or layout.input_shape != data.image_shape:
+    image_shape(model.input_shape, path)
+    taken = tuple(model.input_shape[1:])
+    if taken != data.image_shape:
         raise UserError(
-            f"{path} takes inputs of shape {tuple(model.input_shape[1:])}, but the images are "
-            f"{data.image_shape}"
+            f"{path} takes inputs of shape {taken}, but the images are {data.image_shape}"
         )
     require_score_for_each(data.classes, require_vector(model.output_shape, path), path)
 

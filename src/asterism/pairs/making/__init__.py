@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
-from asterism.models.tensor_models.runtime import Tensors
+from asterism.models.runtimes.runtime import Tensors
 from asterism.pairs.entry import PackagedFile
 
 

@@ -1,0 +1,1 @@
+"""Opening any supported model file: named inputs in, named outputs out."""

@@ -1,1 +1,0 @@
-"""Runtimes by format."""

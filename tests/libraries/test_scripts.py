@@ -198,7 +198,7 @@ def test_a_script_decides(worker_pool, backend, kind, tmp_path):
 def test_a_script_draws_the_numbers_of_workers(worker_pool, backend, tmp_path):
     graph = sequential(
         Tensor((4, 3)),
-        [layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise")],
+        [layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)],
     )
     assert random_training(graph, ("training",))
     inputs = sample_inputs(graph, 0, 0, "training")

@@ -53,15 +53,14 @@ def _exported(made: str, imports: tuple[str, ...] = _IMPORT, *, free: bool = Fal
         imports: theirs.
         free: whether the program takes batches of any size but none and one, which PyTorch fixes.
     """
-    sizes = ""
-    lines = [_TENSORS]
+    lines = ["examples = [torch.from_numpy(x) for x in inputs]"]
+    given, sizes = "examples if len(examples) > 1 else examples[0]", ""
     if free:
-        lines.append(
-            "free = [{0: torch.export.Dim.DYNAMIC} if len(x) > 1 else None for x in inputs]"
-        )
-        sizes = ", dynamic_shapes=(free if len(free) > 1 else free[0],)"
+        lines.append("free = {0: torch.export.Dim.DYNAMIC} if len(examples[0]) > 1 else None")
+        lines.append("sizes = [free] * len(examples) if len(examples) > 1 else free")
+        sizes = ", dynamic_shapes=(sizes,)"
     module = "torch.nn.Sequential(model.eval())"
-    lines.append(f"program = torch.export.export({module}, (GIVEN,){sizes})")
+    lines.append(f"program = torch.export.export({module}, ({given},){sizes})")
     prepare = "\n".join([*lines, made])
     return Code(imports, prepare, _called("function(GIVEN)"), BATCHES if free else SHAPES)
 

@@ -76,7 +76,7 @@ fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED,
 	@PYTHONPATH=tests python -m reader_fuzzing --examples $(EXAMPLES) --seed $(SEED) \
 	  $(if $(READER),--reader "$(READER)") $(if $(REPLAY),--replay "$(REPLAY)")
 
-findings: $(STAMP) ## run every check of findings/ again and say which bugs live; SAMPLE=5: only so many
+findings: $(STAMP) ## run every script of findings/ again and say which bugs live; SAMPLE=5: only so many
 	@asterism check-findings $(if $(SAMPLE),--sample $(SAMPLE))
 
 mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"

@@ -1,24 +1,22 @@
-"""values differ | openvino | F.interpolate linear(size=1). Seen with torch 2.13.0+cpu, openvino 2026.4.1; see check.py."""
+"""OpenVINO takes the first element where it has to resize to one."""
+
+import sys
 
 import numpy as np
 import openvino as ov
 import torch
-import torch.nn.functional as F
-
-inputs = [torch.tensor(np.linspace(-1, 1, 42).reshape((2, 3, 7)).astype('float32'))]
 
 
-def f(x):
-    return F.interpolate(x, size=1, mode='linear', align_corners=None)
-
-
-expected = f(*inputs)
-print('expected', expected)
 class Model(torch.nn.Module):
-    def forward(self, *inputs):
-        return f(*inputs)
-model = ov.convert_model(Model(), example_input=tuple(inputs))
-hints = {"INFERENCE_PRECISION_HINT": "f32"}
-compiled = ov.Core().compile_model(model, "CPU", hints)
-actual = list(compiled([x.numpy() for x in inputs]).values())
-print('actual  ', actual)
+    def forward(self, x):
+        return torch.nn.functional.interpolate(x, size=1, mode='linear')
+
+
+x = torch.arange(7.0)[None, None]
+expected = Model()(x).numpy()
+config = {"INFERENCE_PRECISION_HINT": "f32"}
+model = ov.convert_model(Model(), example_input=(x,))
+actual = ov.compile_model(model, "CPU", config)([x.numpy()])[0]
+print("expected", expected.tolist())
+print("actual  ", actual.tolist())
+sys.exit(not np.allclose(actual, expected, rtol=1e-3))

@@ -1,22 +1,21 @@
-"""values differ | openvino | tf.math.imag(). Seen with tensorflow 2.21.0, openvino 2026.4.1; see check.py."""
+"""The imaginary part of a real number is that number in OpenVINO."""
+
+import sys
 
 import numpy as np
 import openvino as ov
 import tensorflow as tf
-
-inputs = [tf.constant(np.ones((3, 5), 'float32'))]
 
 
 def f(x):
     return tf.math.imag(x)
 
 
-expected = f(*inputs)
-print('expected', expected)
-signature = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]
-function = tf.function(f, input_signature=signature)
-model = ov.convert_model(function)
-hints = {"INFERENCE_PRECISION_HINT": "f32"}
-compiled = ov.Core().compile_model(model, "CPU", hints)
-actual = list(compiled([x.numpy() for x in inputs]).values())
-print('actual  ', actual)
+x = tf.constant([1.0, 2.0])
+expected = np.imag(x.numpy())
+config = {"INFERENCE_PRECISION_HINT": "f32"}
+model = ov.convert_model(tf.function(f, [tf.TensorSpec(x.shape, x.dtype)]))
+actual = ov.compile_model(model, "CPU", config)([x])[0]
+print("expected", expected.tolist())
+print("actual  ", actual.tolist())
+sys.exit(not np.allclose(actual, expected, rtol=1e-3))

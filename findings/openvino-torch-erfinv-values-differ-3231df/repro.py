@@ -1,24 +1,22 @@
-"""values differ | openvino | torch.erfinv(shape of x=[3, 5]). Seen with torch 2.13.0+cpu, openvino 2026.4.1; see check.py."""
+"""OpenVINO's erfinv is off by 0.5% near 1."""
+
+import sys
 
 import numpy as np
 import openvino as ov
 import torch
-import torch.nn.functional as F
-
-inputs = [torch.tensor(np.random.default_rng(0).normal(size=(3, 5)).astype('float32'))]
 
 
-def f(x):
-    return torch.erfinv(x)
-
-
-expected = f(*inputs)
-print('expected', expected)
 class Model(torch.nn.Module):
-    def forward(self, *inputs):
-        return f(*inputs)
-model = ov.convert_model(Model(), example_input=tuple(inputs))
-hints = {"INFERENCE_PRECISION_HINT": "f32"}
-compiled = ov.Core().compile_model(model, "CPU", hints)
-actual = list(compiled([x.numpy() for x in inputs]).values())
-print('actual  ', actual)
+    def forward(self, x):
+        return torch.erfinv(x)
+
+
+x = torch.tensor([0.5, 0.9, 0.99, 0.997])
+expected = torch.erfinv(x.double()).numpy()  # erf of it is x
+config = {"INFERENCE_PRECISION_HINT": "f32"}
+model = ov.convert_model(Model(), example_input=(x,))
+actual = ov.compile_model(model, "CPU", config)([x.numpy()])[0]
+print("expected", expected.tolist())
+print("actual  ", actual.tolist())
+sys.exit(not np.allclose(actual, expected, rtol=1e-3))

@@ -1,15 +1,13 @@
-"""NaN/Inf mask differs | tensorflow | AdaptiveMaxPooling3D(). Seen with keras 3.15.1, tensorflow 2.21.0; see check.py."""
-import os
+"""A maximum over a window of NaN is the lowest number in TensorFlow."""
 
-os.environ.update(KERAS_BACKEND='tensorflow', TF_ENABLE_ONEDNN_OPTS='1')
+import sys
 
-import keras
 import numpy as np
+import tensorflow as tf
 
-inputs = [np.full((2, 2, 2, 2, 1), np.nan, 'float32')]
-n0 = keras.Input((2, 2, 2, 1), dtype='float32')
-n1 = keras.layers.AdaptiveMaxPooling3D(output_size=[2, 2, 2])(n0)
-model = keras.Model(n0, n1)
-outputs = [keras.ops.convert_to_numpy(o) for o in keras.tree.flatten(model(inputs[0], training=False))]
-print('expected nan at [0, 0, 0, 0, 0] of output 0')
-print("actual  ", np.asarray(outputs[0])[0, 0, 0, 0, 0])
+x = tf.fill((1, 1, 1, 1, 1), np.nan)
+expected = np.max(x)
+actual = tf.nn.max_pool3d(x, 1, 1, "VALID").numpy().item()
+print("expected", expected)
+print("actual  ", actual)
+sys.exit(not np.isnan(actual))

@@ -1,4 +1,6 @@
-"""The gradient of a max_pool without results is whatever lies in memory, not 0; see check.py."""
+"""The gradient of a max_pool without results is whatever lies in memory."""
+
+import sys
 
 import numpy as np
 import tensorflow as tf
@@ -11,13 +13,12 @@ def gradient():
     del sevens
     with tf.GradientTape() as tape:
         tape.watch(x)
-        pooled = tf.nn.max_pool2d(x, ksize=65, strides=1, padding="VALID")
-        total = tf.reduce_sum(pooled)
-    assert pooled.shape == (1, 0, 0, 1)
+        total = tf.reduce_sum(tf.nn.max_pool2d(x, 65, 1, "VALID"))  # of shape (1, 0, 0, 1)
     return tape.gradient(total, x).numpy()
 
 
-expected = np.zeros((20, *x.shape))
-print("expected: each of 20 gradients is 0")
-actual = np.array([gradient() for _ in range(20)])
-print("actual:", sum(g.any() for g in actual), "of them are not")
+expected = np.zeros(20)
+actual = np.array([abs(gradient()).max() for _ in range(20)])
+print("expected", expected.tolist())
+print("actual  ", actual.tolist())
+sys.exit(bool(actual.any()))

@@ -1,16 +1,19 @@
-"""fails | tensorflow | program no segments(). Seen with tensorflow 2.21.0; see check.py."""
+"""A sum over no segments cannot be compiled by XLA."""
 
-import numpy as np
+import sys
+
 import tensorflow as tf
 
-inputs = [tf.constant(np.zeros((4, 6), 'float32')), tf.constant(np.zeros((4, 6), 'float32'))]
+
+def f(x):
+    return tf.math.unsorted_segment_sum(x, [-1, -1], 0)
 
 
-def f(x, y):
-    return tf.math.unsorted_segment_sum(x, tf.zeros((4,), tf.int32) - 1, 0)
-
-
-expected = f(*inputs)
-print('expected', expected)
-actual = tf.function(f, jit_compile=True)(*inputs)
-print('actual  ', actual)
+x = tf.zeros((2, 3))
+print("expected", f(x).shape)
+try:
+    actual = tf.function(f, jit_compile=True)(x)
+except Exception as error:
+    print("actual  ", type(error).__name__, str(error)[:150])
+    sys.exit(1)
+print("actual  ", actual.shape)

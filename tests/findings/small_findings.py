@@ -7,7 +7,8 @@ from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
-CHECK = "import sys\nsys.exit({status})\n"
+#: A script that ends as it is told to.
+SCRIPT = "import sys\nprint('expected 1')\nprint('actual   2')\nsys.exit({status})\n"
 
 
 def entry(name="one", **given):
@@ -43,12 +44,11 @@ def finding(**given):
     return Finding(**{**facts, **given})
 
 
-def candidate(folder, name="one", status=1, text="print(1)\n", **given):
+def candidate(folder, name="one", status=1, text=SCRIPT, **given):
     """A finding with a folder of its own."""
     place = folder / name
     place.mkdir(parents=True)
-    (place / "repro.py").write_text(text)
-    (place / "check.py").write_text(CHECK.format(status=status))
-    (place / "report.md").write_text(f"# {name}\n")
+    (place / "repro.py").write_text(text.replace("{status}", str(status)))
+    (place / "check.py").write_text(f"raise SystemExit({status})\n")
     graph = sequential(Tensor((3,)), [layer("ReLU")])
     return Candidate(entry(name, **given), place, graph, 1, finding())

@@ -6,7 +6,7 @@ from asterism.core.messages.errors import UserError
 from asterism.findings.by_hand import Seen, add_by_hand
 from asterism.findings.entry import read_entries
 
-WRONG = "import numpy as np\n\nexpected, actual = np.ones(2), np.ones(2) * {factor}\n"
+WRONG = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exit({factor} != 1)\n"
 
 
 def seen(**given):
@@ -19,10 +19,12 @@ def test_a_script_that_shows_it_gets_a_folder(tmp_path):
     script = tmp_path / "seen.py"
     script.write_text(WRONG.format(factor=2))
     collection = tmp_path / "findings"
-    entry = add_by_hand(script, seen(), collection)
+    entry = add_by_hand(script, seen(title="ones gives twos"), collection)
     assert [e.name for e in read_entries(collection)] == [entry.name]
     assert (entry.source, entry.statuses) == ("hand", (1, 1, 1))
-    assert WRONG.format(factor=2).strip() in (collection / entry.name / "report.md").read_text()
+    assert (collection / entry.name / "repro.py").read_text() == WRONG.format(factor=2)
+    assert entry.ran.output.split() == ["expected", "1", "actual", "2"]
+    assert entry.diagnosis.title == "ones gives twos"
 
 
 def test_a_script_that_shows_nothing_gets_none(tmp_path):

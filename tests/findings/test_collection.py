@@ -1,6 +1,5 @@
 """Collecting findings: one folder for each cause, and pages that say what is there."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -8,18 +7,16 @@ from small_findings import candidate, entry
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
+from asterism.findings.audit import comparison, unlike
 from asterism.findings.campaign import folder_of_pieces
 from asterism.findings.causes import same_place
 from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
+from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import Entry, place_of, read_entries
 from asterism.findings.gathering import note_links
-from asterism.findings.page import (
-    Verdict,
-    campaign_page,
-    index_page,
-    read_verdicts,
-    write_pages,
-)
+from asterism.findings.index import index_page
+from asterism.findings.page import campaign_page, write_pages
+from asterism.findings.report import report_of
 from asterism.libraries.reporting.known_issues import KnownIssue
 from rights import entered_by_others
 
@@ -44,7 +41,10 @@ def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
     kept = {e.name: e for e in read_entries(target)}
     assert kept["one"].also == (second.entry.signature,)
     assert kept["one"].models == 2
-    assert (target / "three" / "check.py").exists()
+    assert sorted(path.name for path in (target / "three").iterdir()) == [
+        "finding.yaml",
+        "repro.py",
+    ]
 
 
 def test_two_findings_in_one_place_are_kept_where_neither_shows_the_other(tmp_path):
@@ -168,41 +168,54 @@ def test_facts_are_read_as_they_were_written(tmp_path):
     folder.mkdir()
     given.write(folder)
     assert [e.to_json() for e in read_entries(tmp_path)] == [given.to_json()]
-    facts = json.loads((folder / "finding.json").read_text())
-    (folder / "finding.json").write_text(json.dumps({**facts, "models": "many"}))
+    text = (folder / "finding.yaml").read_text()
+    (folder / "finding.yaml").write_text(text.replace("models: 1", "models: many"))
     with pytest.raises(UserError, match="models"):
         read_entries(tmp_path)
 
 
-def test_the_index_has_a_line_for_each_finding_and_counts_false_alarms_apart():
-    found = [entry("one"), entry("two", severity="special", inputs="nan"), entry("three")]
-    text = index_page(found, {"three": Verdict(True, "it is not")})
-    assert text.count("/report.md") == 3
-    assert "2 distinct findings" in text
-    assert "1 show on ordinary inputs" in text
-    _, alarms = text.split("## False alarms")
-    today, earlier = alarms.split("that earlier oracles called so")
-    assert "1 difference that" in today and "(three/report.md)" in today
-    assert earlier.count("/report.md") == 0
-    text = index_page(found, {"three": Verdict(True, "it is not", mended=True)})
-    today, earlier = text.split("## False alarms")[1].split("that earlier oracles called so")
-    assert "0 differences that" in today and "(three/report.md)" in earlier
+def told(kind, **given):
+    return Diagnosis(f"{kind} of one", kind, "jax", **given)
 
 
-def test_the_index_counts_failures_by_phase_and_those_of_compiled_code():
-    failed = {"symptom": "fails"}
+def test_the_index_has_a_table_for_each_kind_and_counts_wrong_results_first():
     found = [
-        entry("one", library="openvino", phase="compiling", **failed),
-        entry("two", library="tf2onnx", phase="compiling", **failed),
-        entry("three", library="openvino", phase="converting", **failed),
-        entry("four", library="torch", phase="running", **failed),
-        entry("five", library="tensorflow", phase="plain", **failed),
+        entry("one", told=told(WRONG, upstream=("https://there/1",))),
+        entry("two", told=told(WRONG), severity="special"),
+        entry("three", told=told(WRONG, duplicate_of="one")),
+        entry("four", told=told(DIFFERENCE)),
+        entry("five"),
     ]
-    text = index_page(found, {})
-    assert "2 are crashes, failures or hangs of compiled code" in text
-    assert "| compiling | 1 | 1 |" in text
-    assert "| running as it is, uncompiled | 0 | 1 |" in text
-    assert "[fails, converting](three/report.md)" in text
+    text = index_page(found)
+    assert text.count("/report.md") == 5
+    assert text.index("2 wrong results") < text.index("1 of them show on ordinary inputs")
+    tables = dict(part.split("\n", 1) for part in text.split("\n## ")[1:])
+    counts = {head: table.count("/report.md") for head, table in tables.items()}
+    assert counts["Wrong result: 2"] == 2 and "(three/" in tables["Duplicate: 1"]
+    assert "known: https://there/1" in tables["Wrong result: 2"]
+    assert counts["Difference: 2"] == 2  # nothing is called wrong before a person has read it
+
+
+def test_a_report_is_in_the_template_of_the_library_that_has_to_be_changed(tmp_path):
+    found = candidate(tmp_path, told=told(WRONG, because="it is <so>"), library="tensorflow")
+    for library, heading in (("openvino", "OpenVINO Version"), ("torch", "🐛 Describe the bug")):
+        one = replace(found.entry, told=replace(found.entry.told, mended_by=library))
+        text = report_of(one, found.folder)
+        assert f"### {heading}" in text
+        assert "it is &lt;so>" in text and (found.folder / "repro.py").read_text() in text
+
+
+def test_the_audit_names_each_finding_that_disagrees_with_its_class():
+    found = [
+        entry("one", told=told(WRONG, audit="A")),
+        entry("two", told=told(DIFFERENCE, audit="A", audit_note="it is NaN")),
+        entry("three", told=told(WRONG, audit="D", duplicate_of="one")),
+        entry("four", told=told(DIFFERENCE)),
+    ]
+    assert [e.name for e in unlike(found)] == ["two"]
+    lines = comparison(found)
+    assert "3 findings were audited." in lines
+    assert lines[-1] == "A | difference | two | it is NaN"
 
 
 def test_findings_are_linked_to_the_issues_that_are_known(tmp_path):
@@ -214,34 +227,25 @@ def test_findings_are_linked_to_the_issues_that_are_known(tmp_path):
         "| jax |": KnownIssue("https://there/issues/12", inputs="nan"),
     }
     note_links(tmp_path, {**known, "| three ": KnownIssue("https://there/3")})
-    links = {e.name: e.known for e in read_entries(tmp_path)}
-    assert links == {"one": known["| jax |"].link, "two": "", "three": known["| jax |"].link}
-    text = index_page(read_entries(tmp_path), {})
-    assert "2 are linked to an issue" in text
-    assert text.count("[12](https://there/issues/12)") == 2
+    links = {e.name: e.diagnosis.upstream for e in read_entries(tmp_path)}
+    assert links == {name: (known["| jax |"].link,) * (name != "two") for name in links}
 
 
-def test_the_page_of_figures_says_what_the_campaign_took():
-    text = campaign_page([entry()], {"one": Verdict(True, "no")}, FACTS)
+def test_the_page_of_figures_says_what_the_campaign_took_and_what_reports_were():
+    found = [entry("one", told=told(DIFFERENCE)), entry("two", told=told(NO_FAULT))]
+    text = campaign_page(found, FACTS)
     assert "| models an hour, while they ran | 120 |" in text
     assert "| models an hour, with triage | 60 |" in text
     assert "| not confirmed, left out | 1 |" in text
-    assert "1 of these are false alarms, 100.0%" in text
-    text = campaign_page([entry()], {"one": Verdict(True, "no", mended=True)}, FACTS)
-    assert "calls 0 differences a wrong result" in text
-    assert "Earlier oracles had 1 more false alarms" in text
+    assert "calls 1 differences a wrong result" in text and "100%" in text
 
 
-def test_verdicts_get_into_the_reports_once(tmp_path):
-    found = candidate(tmp_path)
+def test_what_a_person_told_gets_into_the_report_and_stays(tmp_path):
+    found = candidate(tmp_path, told=told(WRONG, because="it is so"))
     found.entry.write(found.folder)
-    (tmp_path / "verdicts.yaml").write_text("one: {false_alarm: false, reason: it is so}\n")
     for _ in range(2):
-        write_pages(tmp_path, [found.entry], read_verdicts(tmp_path), FACTS)
-    assert (found.folder / "report.md").read_text().count("No false alarm: it is so") == 1
-    (tmp_path / "verdicts.yaml").write_text("none: {false_alarm: false, reason: it is so}\n")
-    with pytest.raises(UserError, match="there is no finding 'none'"):
-        read_verdicts(tmp_path)
+        write_pages(tmp_path, read_entries(tmp_path), FACTS)
+    assert (found.folder / "report.md").read_text().count("it is so") == 1
 
 
 def test_an_entry_is_by_values_or_a_failure():

@@ -72,7 +72,7 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
         "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
         "operators": {"models": 0},
     }
-    text = campaign_page([], {}, facts)
+    text = campaign_page([], facts)
     assert f"| {SILENT_ACCEPTANCE} | 1 |" in text
 
 
@@ -166,6 +166,6 @@ def test_the_page_has_a_line_for_each_set_of_backends():
         "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
         "operators": {"models": 0},
     }
-    text = campaign_page([], {}, facts)
+    text = campaign_page([], facts)
     assert "| `jax:jit` | 5 | 2.00 | 1.00 |" in text
     assert "| `jax:jit`, `pytorch:eager` | 4 | 1.00 | 0.50 |" in text

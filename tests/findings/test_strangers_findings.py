@@ -11,7 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.findings.checking import check_all, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect
 from asterism.findings.entry import read_entries
-from asterism.findings.page import read_verdicts, write_pages
+from asterism.findings.page import write_pages
 
 FACTS = {"pieces": [], "coverage": {}, "counts": {}, "operators": {"models": 0}}
 OUT = ["..", "../mine", "../../mine", "{root}/mine", "link", "link/x", ".", "x/../../mine"]
@@ -24,7 +24,7 @@ def collection(tmp_path):
     made.entry.write(made.folder)
     mine = tmp_path / "mine"
     shutil.copytree(made.folder, mine)
-    (mine / "check.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\n")
+    (mine / "repro.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\n")
     (made.folder.parent / "link").symlink_to(mine)
     return made.folder.parent
 
@@ -37,26 +37,26 @@ def entries_out(collection):
     for entry in read_entries(collection):
         list(check_all(collection, [entry]))
         list(note_elsewhere(collection, [entry], []))
-        write_pages(collection, [entry], {}, FACTS)
+        write_pages(collection, [entry], FACTS)
 
 
 @pytest.mark.parametrize("name", OUT)
 def test_the_name_in_a_findings_facts_leads_nowhere(collection, tmp_path, name):
     (collection / "link").unlink()
-    facts = collection / "one/finding.json"
+    facts = collection / "one/finding.yaml"
     name = name.format(root=tmp_path)
-    facts.write_text(json.dumps(json.loads(facts.read_text()) | {"name": name}))
+    facts.write_text(facts.read_text().replace("  name: one\n", f"  name: {json.dumps(name)}\n"))
     before = content(tmp_path / "mine")
-    with pytest.raises(UserError, match=r"one/finding\.json"):
+    with pytest.raises(UserError, match=r"one/finding\.yaml"):
         entries_out(collection)
     assert not (tmp_path / "owned").exists() and content(tmp_path / "mine") == before
 
 
-@pytest.mark.parametrize("link", ["two", "one/report.md", "one/check.py", "one/finding.json"])
+@pytest.mark.parametrize("link", ["two", "one/report.md", "one/repro.py", "one/finding.yaml"])
 def test_a_link_in_a_collection_is_not_followed(collection, tmp_path, link):
     (collection / "link").unlink()
     if link != "two":
-        (collection / link).unlink()
+        (collection / link).unlink(missing_ok=True)
     (collection / link).symlink_to(tmp_path / "mine" / "/".join(link.split("/")[1:]))
     before = content(tmp_path / "mine")
     with pytest.raises(UserError, match=link.rpartition("/")[2]):
@@ -64,16 +64,7 @@ def test_a_link_in_a_collection_is_not_followed(collection, tmp_path, link):
     assert not (tmp_path / "owned").exists() and content(tmp_path / "mine") == before
 
 
-@pytest.mark.parametrize("name", OUT[1:-2])
-def test_a_verdict_is_of_a_finding_of_the_collection(collection, tmp_path, name):
-    name = name.format(root=tmp_path)
-    verdicts = {name: {"false_alarm": False, "reason": "so"}}
-    (collection / "verdicts.yaml").write_text(json.dumps(verdicts))
-    with pytest.raises(UserError, match=r"verdicts\.yaml"):
-        read_verdicts(collection)
-
-
-@pytest.mark.parametrize("name", OUT[:-2] + ["x/../../mine"])
+@pytest.mark.parametrize("name", [*OUT[:-2], "x/../../mine"])
 def test_a_list_of_findings_runs_no_script_of_another_folder(collection, tmp_path, name):
     one = candidate(tmp_path, "given")
     value = {

@@ -85,8 +85,8 @@ def collect_findings(
 ) -> None:
     """Give each distinct confirmed finding of a campaign a folder, and write the pages.
 
-    A finding with the cause of another one is noted there. Verdicts in verdicts.yaml, by names of
-    folders, get into the reports and the pages.
+    A finding with the cause of another one is noted there. What a person writes into a folder's
+    finding.yaml gets into its report and the pages.
     """
     from asterism.findings.gathering import gather
 
@@ -102,7 +102,7 @@ def collect_findings(
 
 @app.command("add-finding", rich_help_panel=LIBRARIES)
 def add_finding(
-    script: Annotated[Path, typer.Argument(help="It sets `expected` and `actual`, or fails.")],
+    script: Annotated[Path, typer.Argument(help="It exits with 1 while the bug lives.")],
     library: Annotated[str, typer.Option(help="To blame.")],
     symptom: Annotated[str, typer.Option(help="As `values differ`, fails or crashes.")],
     layer: Annotated[str, typer.Option(help="Function, layer or operator.")],
@@ -112,8 +112,7 @@ def add_finding(
         list[str] | None, typer.Option(help="NAME=VALUE that it needs; repeatable.")
     ] = None,
     inputs: Annotated[str, typer.Option(help="As normal, empty or nan.")] = "normal",
-    exception: Annotated[str, typer.Option(help="Its type, where something fails.")] = "",
-    words: Annotated[str, typer.Option(help="Of its message.")] = "",
+    title: Annotated[str, typer.Option(help="Names the fault.")] = "",
     folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
 ) -> None:
     """Give a finding that was seen by hand a folder, if three fresh processes show it.
@@ -124,7 +123,7 @@ def add_finding(
 
     pairs = [pair.partition("=") for pair in parameter or []]
     parameters = {name: value for name, _, value in pairs}
-    given = library, symptom, layer, backend, parameters, inputs, package, exception, words
+    given = library, symptom, layer, backend, parameters, inputs, package, title
     say(add_by_hand(script, Seen(*given), folder).name)
 
 
@@ -137,18 +136,27 @@ def check_findings(
         list[str] | None,
         typer.Option(help="Check its library's findings there, as openvino@2025.4; repeatable."),
     ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Part of a name; repeatable.")] = None,
+    write: Annotated[
+        bool, typer.Option(help="Note what scripts print and write reports and pages.")
+    ] = False,
+    audit: Annotated[
+        bool, typer.Option(help="Run nothing: compare the index with the audit's classes.")
+    ] = False,
 ) -> None:
-    """Run each check.py of a collection again, and say which bugs live.
+    """Run each repro.py of a collection again, and say which bugs live.
 
-    Exit status 1: a check failed otherwise or took too long, so it says nothing of its bug.
-    With an environment, checks run in that version of their library. What they say is noted in the
-    collection and its pages, and the exit status is 0.
+    Exit status 1: a script failed otherwise or took too long, so it says nothing of its bug.
+    With an environment, scripts run in that version of their library. What they say is noted in
+    the collection and its pages, and the exit status is 0.
     """
+    from asterism.findings.audit import comparison
     from asterism.findings.checking import (
         check_all,
         counts_of,
         exit_status,
         note_elsewhere,
+        note_run,
         sample_of,
     )
     from asterism.findings.entry import read_entries
@@ -157,6 +165,11 @@ def check_findings(
     entries = read_entries(folder)
     if not entries:
         raise UserError(f"{folder} holds no findings")
+    if audit:
+        say("\n".join(comparison(entries)))
+        return
+    if only:
+        entries = [entry for entry in entries if any(part in entry.name for part in only)]
     chosen = sample_of(entries, sample, 0) if sample else entries
     if environment:
         for entry in note_elsewhere(folder, chosen, environment, seconds):
@@ -169,7 +182,11 @@ def check_findings(
     for result in check_all(folder, chosen, seconds):
         checked.append(result)
         say(f"{result.word:16} {result.entry.name}")
+        if write:
+            note_run(folder, result)
     say(counts_of(checked))
+    if write:
+        write_pages_of(folder)
     sys.exit(exit_status(checked))
 
 

@@ -1,28 +1,26 @@
-"""A finding that someone saw by hand: a short script gets its check, report and folder.
+"""A finding that someone saw by hand: a short script gets a folder, and facts beside it.
 
-The script sets ``expected`` and ``actual``, as the scripts of calls do, or fails on the way.
+The script prints what is expected, then ``actual`` and what comes, and exits with 1 while the bug
+lives. One that shows a crash ends by the signal.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
 from asterism.findings.calls.judging import ACCEPTS, DIES, FAILS, HANGS
-from asterism.findings.calls.running import Ran
-from asterism.findings.calls.scripts import check_text
-from asterism.findings.checking import check_status
-from asterism.findings.collecting import REPORT, name_of
+from asterism.findings.checking import LIVES, Checked, note_run, run_script
+from asterism.findings.collecting import name_of
 from asterism.findings.entry import Entry
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
-from asterism.libraries.reporting.markdown import block, code, shown
-from asterism.libraries.reporting.script_writer import CHECK, REPRO
+from asterism.libraries.reporting.script_writer import REPRO
 
 #: What a finding by hand may show, and where its facts say that it comes from.
 SYMPTOMS, SOURCE = (*DIFFERENCES, FAILS, DIES, HANGS, ACCEPTS), "hand"
@@ -40,9 +38,7 @@ class Seen:
         parameters: that are needed.
         inputs: kind of inputs.
         packages: whose versions are noted.
-        exception: full name of an exception's type, where something fails.
-        words: of its message.
-        allowed: largest deviation that is none, of a wrong result.
+        title: names the fault; empty for the place and the symptom.
     """
 
     library: str
@@ -52,9 +48,7 @@ class Seen:
     parameters: Mapping[str, str]
     inputs: str
     packages: Sequence[str]
-    exception: str = ""
-    words: str = ""
-    allowed: float = 1e-3
+    title: str = ""
 
     @property
     def signature(self) -> str:
@@ -71,7 +65,7 @@ def add_by_hand(script: Path, seen: Seen, collection: Path) -> Entry:
     """Give a script a folder of its own, if three fresh processes show what was seen.
 
     Args:
-        script: sets ``expected`` and ``actual``.
+        script: exits with 1 while the bug lives.
         seen: what it shows.
         collection: its folder.
 
@@ -82,57 +76,31 @@ def add_by_hand(script: Path, seen: Seen, collection: Path) -> Entry:
         raise UserError(f"there is no script {script}")
     name = name_of(seen.library, seen.symptom, seen.layer, seen.signature)
     installed = installed_versions()
+    entry = Entry(
+        name=name,
+        source=SOURCE,
+        signature=seen.signature,
+        library=seen.library,
+        symptom=seen.symptom,
+        severity="normal" if seen.inputs == "normal" else "special",
+        inputs=seen.inputs,
+        layer=seen.layer,
+        parameters=dict(seen.parameters),
+        backends=(seen.backend,),
+        right=(),
+        versions={package: installed[package] for package in seen.packages},
+        statuses=(1,) * CONFIRMATIONS,
+        models=1,
+        lines=script.read_text(encoding="utf-8").count("\n"),
+    )
+    if seen.title:
+        entry = replace(entry, told=replace(entry.diagnosis, title=seen.title))
+    runs = [Checked(entry, run_script(script)) for _ in range(CONFIRMATIONS)]
+    if any(run.word != LIVES for run in runs):
+        words = ", ".join(run.word for run in runs)
+        raise UserError(f"{script} is not confirmed: its runs say {words}, not {LIVES}")
     with replacing(collection / name) as folder:
         folder.mkdir(parents=True)
         shutil.copyfile(script, folder / REPRO)
-        odd = Ran("error", exception=seen.exception, message=seen.words)
-        allowed = [seen.allowed] * 9
-        check = check_text(seen.symptom, seen.signature, odd, odd, allowed)
-        (folder / CHECK).write_text(check, encoding="utf-8")
-        statuses = tuple(check_status(folder / CHECK) for _ in range(CONFIRMATIONS))
-        if any(status != 1 for status in statuses):
-            raise UserError(f"{script} is not confirmed: its check ended with {statuses}, not 1")
-        entry = Entry(
-            name=name,
-            source=SOURCE,
-            signature=seen.signature,
-            library=seen.library,
-            symptom=seen.symptom,
-            severity="normal" if seen.inputs == "normal" else "special",
-            inputs=seen.inputs,
-            layer=seen.layer,
-            parameters=dict(seen.parameters),
-            backends=(seen.backend,),
-            right=(),
-            versions={package: installed[package] for package in seen.packages},
-            statuses=(1,) * CONFIRMATIONS,
-            models=1,
-            lines=(folder / REPRO).read_text(encoding="utf-8").count("\n"),
-        )
-        (folder / REPORT).write_text(_report(entry, folder), encoding="utf-8")
         entry.write(folder)
-    return entry
-
-
-def _report(entry: Entry, folder: Path) -> str:
-    """In the shape that the libraries' bug templates ask for."""
-    versions = "\n".join(f"- {name} {version}" for name, version in entry.versions.items())
-    return f"""# {shown(entry.library)}: {shown(entry.symptom)} ({shown(entry.where)})
-
-## Description
-
-{code(entry.signature)}
-
-It was seen by hand, in {code(entry.backends[0])}.
-
-## Steps to reproduce
-
-`python repro.py` prints what is expected and what comes. `python check.py` decides (exit statuses
-in three fresh processes: {", ".join(map(str, entry.statuses))}; 1 is the bug).
-
-{block((folder / REPRO).read_text(encoding="utf-8"), "python")}
-
-## Versions
-
-{versions}
-"""
+    return note_run(collection, runs[-1])

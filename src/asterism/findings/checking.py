@@ -1,8 +1,12 @@
-"""Running the checks of a collection again: which bugs live, each in a process of its own."""
+"""Running the scripts of a collection again: which bugs live, each in a process of its own."""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
+import signal
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,49 +16,124 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.findings.entry import Entry, read_entry
+from asterism.findings.calls.judging import DIES
+from asterism.findings.entry import Entry, LastRun, read_entry
+from asterism.findings.machine import processor, system
 from asterism.libraries.adapters.backends import product_of
 from asterism.libraries.adapters.environments import environment, names
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.reporting.script_writer import CHECK
+from asterism.libraries.adapters.versions import installed_versions
+from asterism.libraries.reporting.script_writer import REPRO
 from asterism.libraries.reporting.stand_in import script_environment
 
-#: Time limit of one check, in seconds: some wait a minute for a hang.
+#: Time limit of one script, in seconds: some compile C++.
 SECONDS = 300
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
 
-#: What a check's exit status in another version says of a finding.
-ELSEWHERE: Mapping[int | None, str] = {1: "has it", 0: "has it not"}
+#: What a script says of a finding in another version.
+ELSEWHERE: Mapping[str, str] = {LIVES: "has it", GONE: "has it not"}
 
-#: What every other exit status and a check that takes too long say.
+#: What every other end and a script that takes too long say.
 CANNOT_TELL = "cannot tell"
+
+#: What a script prints before what the library gives.
+_ACTUAL = "actual"
+
+#: What it prints before what is right.
+_EXPECTED = "expected"
+
+#: Characters of an output that are kept: its end says what fails.
+_MOST = 4000
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a script ended.
+
+    Args:
+        status: exit status, negative for a signal; None where it took too long.
+        output: what it printed, without folders of this machine.
+    """
+
+    status: int | None
+    output: str
 
 
 @dataclass(frozen=True)
 class Checked:
-    """How the check of a finding ended.
+    """How the script of a finding ended.
 
     Args:
         entry: the finding.
-        status: exit status; None where it took too long.
+        ran: its run.
     """
 
     entry: Entry
-    status: int | None
+    ran: Ran
 
     @property
     def word(self) -> str:
-        """Whether the bug lives."""
-        if self.status is None:
+        """Whether the bug lives.
+
+        A script ends with status 1 while it does, after it has printed what the library gives; one
+        that is to crash ends by a signal.
+        """
+        if self.ran.status is None:
             return LATE
-        return {1: LIVES, 0: GONE}.get(self.status, OTHER)
+        if self.ran.status == 0:
+            return GONE
+        crashes = self.entry.symptom == DIES
+        ends = self.ran.status < 0 if crashes else self.ran.status == 1
+        shows = self.entry.diagnosis.shows or (() if crashes else (_ACTUAL,))
+        return LIVES if ends and all(word in self.ran.output for word in shows) else OTHER
+
+
+def run_script(
+    script: Path,
+    interpreter: Interpreter = OWN_INTERPRETER,
+    seconds: float = SECONDS,
+    more: Mapping[str, str] | None = None,
+) -> Ran:
+    """Run a script in a fresh process and an empty folder.
+
+    Args:
+        script: its file.
+        interpreter: the Python that runs it.
+        seconds: time limit.
+        more: environment variables beside those of this process.
+    """
+    with own_temporary_folder() as folder:
+        given = dict(os.environ) | {"TMPDIR": str(folder)} | dict(more or {})
+        if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there
+            given.pop("PYTHONPATH", None)
+            given["PYTHONNOUSERSITE"] = "1"
+        printed = folder / "printed.txt"
+        with printed.open("wb") as file:
+            status = run_alone(
+                [interpreter.executable, "-u", str(script.resolve())],
+                seconds,
+                cwd=folder,
+                env=given,
+                stdout=file,
+                stderr=DEVNULL,
+            )
+        text = printed.read_bytes()[-_MOST:].decode("utf-8", "replace")
+        return Ran(status, _without_folders(text, folder, script.parent.resolve()))
+
+
+def _without_folders(text: str, *places: Path) -> str:
+    """A text without folders and addresses, which are others in each run."""
+    for folder in (*map(str, places), sys.prefix, sys.base_prefix):
+        text = text.replace(f"{folder}/", "")
+    text = re.sub(r"lib/python3\.\d+/site-packages/", "", text)
+    return re.sub(r"\b0x[0-9a-f]{6,}", "0x…", text)
 
 
 def check_status(
     script: Path, interpreter: Interpreter = OWN_INTERPRETER, seconds: float = SECONDS
 ) -> int | None:
-    """How a fresh process ends that runs a check; None where it takes too long.
+    """How a fresh process ends that runs a campaign's check; None where it takes too long.
 
     Args:
         script: the check.
@@ -62,27 +141,47 @@ def check_status(
         seconds: time limit.
     """
     with own_temporary_folder() as folder:
-        given = dict(os.environ)
-        if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there
-            given.pop("PYTHONPATH", None)
-            given["PYTHONNOUSERSITE"] = "1"
-        given |= script_environment(script, folder, given)
-        return run_alone(
-            [interpreter.executable, str(script.resolve())],
-            seconds,
-            cwd=folder,
-            env={**given, "TMPDIR": str(folder)},
-            stdout=DEVNULL,
-            stderr=DEVNULL,
-        )
+        return run_script(script, interpreter, seconds, script_environment(script, folder)).status
 
 
 def check_all(
     collection: Path, entries: Sequence[Entry], seconds: float = SECONDS
 ) -> Iterator[Checked]:
-    """Run the checks of these findings, one after another."""
+    """Run the scripts of these findings, one after another."""
     for entry in entries:
-        yield Checked(entry, check_status(collection / entry.name / CHECK, seconds=seconds))
+        yield Checked(entry, run_script(collection / entry.name / REPRO, seconds=seconds))
+
+
+def note_run(collection: Path, checked: Checked) -> Entry:
+    """Note what a living bug's script printed, with the versions and the machine.
+
+    Args:
+        collection: the folder.
+        checked: a run in the installed environment.
+    """
+    today = read_entry(collection, checked.entry.name)
+    if checked.word != LIVES:
+        return today
+    lines = _told(checked.ran.output)
+    if checked.ran.status is not None and checked.ran.status < 0:
+        lines.append(f"(the process ends by {signal.Signals(-checked.ran.status).name})")
+    installed = installed_versions()
+    versions = {name: installed.get(name, version) for name, version in today.versions.items()}
+    ran = LastRun("\n".join(lines), platform.python_version(), system(), processor())
+    noted = replace(today, ran=ran, versions=versions)
+    if noted != today:
+        noted.write(collection / noted.name)
+    return noted
+
+
+def _told(output: str) -> list[str]:
+    """Lines of a script: what is expected, and all from what the library gives on.
+
+    What libraries print as they load and convert stands between; it is another in each run.
+    """
+    lines = [line.rstrip() for line in output.splitlines()]
+    actual = next((at for at, ln in enumerate(lines) if ln.startswith(_ACTUAL)), len(lines))
+    return [line for line in lines[:actual] if line.startswith(_EXPECTED)] + lines[actual:]
 
 
 def elsewhere(
@@ -94,17 +193,17 @@ def elsewhere(
         collection: the folder of the finding's folder.
         entry: the finding.
         environments: names; those of other libraries than the finding's are passed over.
-        seconds: time limit of each check.
+        seconds: time limit of each script.
 
     Raises:
         UserError: an environment of its library is not made.
     """
-    check = collection / entry.name / CHECK
+    script = collection / entry.name / REPRO
     found: dict[str, str] = {}
     for name in environments:
         if _package_of(product_of(name)) == _package_of(entry.library):
-            status = check_status(check, environment(name).interpreter(), seconds)
-            found[name] = ELSEWHERE.get(status, CANNOT_TELL)
+            ran = run_script(script, environment(name).interpreter(), seconds)
+            found[name] = ELSEWHERE.get(Checked(entry, ran).word, CANNOT_TELL)
     return found
 
 
@@ -122,7 +221,7 @@ def note_elsewhere(
         collection: the folder.
         entries: the findings.
         environments: names; what others were seen to say stays.
-        seconds: time limit of each check.
+        seconds: time limit of each script.
     """
     for entry in entries:
         said = elsewhere(collection, entry, environments, seconds)
@@ -160,5 +259,5 @@ def counts_of(checked: Sequence[Checked]) -> str:
 
 
 def exit_status(checked: Sequence[Checked]) -> int:
-    """0 where every check says whether its bug lives, 1 where one cannot tell."""
+    """0 where every script says whether its bug lives, 1 where one cannot tell."""
     return int(any(c.word in (OTHER, LATE) for c in checked))

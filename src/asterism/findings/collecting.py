@@ -15,7 +15,7 @@ from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import check_status
+from asterism.findings.checking import LIVES, Checked, check_status, run_script
 from asterism.findings.entry import Entry, names_place
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
@@ -32,10 +32,10 @@ from asterism.memo.universe.spec import universe
 
 log = get_logger(__name__)
 
-UNIQUE, REPORT = "unique.json", "report.md"
+UNIQUE, REPORT = "unique.json", "report.md"  # the report of a candidate, not of a collection
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
-_KEPT = (REPRO, CHECK, REPORT, HISTORY, "model.json", "model.keras", "model.onnx")
+_KEPT = (REPRO, HISTORY, "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
 
 #: Parameters that no finding depends on unless they are all that is left.
@@ -126,8 +126,10 @@ def collect(
             at = kept.index(same)
             kept[at] = replace(same, entry=_with_other(same.entry, candidate.entry))
             kept[at].entry.write(collection / same.entry.name)
-        elif any((candidate.folder / f).stat().st_size > _LARGEST for f in (REPRO, CHECK, REPORT)):
+        elif (candidate.folder / REPRO).stat().st_size > _LARGEST:
             outcome.large += 1
+        elif not _shows(candidate):
+            outcome.unconfirmed += 1
         else:
             _copy(candidate, collection)
             kept.append(candidate)
@@ -186,7 +188,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)
     lines = (folder / REPRO).read_text(encoding="utf-8").count("\n")
-    entry = Entry(
+    found = Entry(
         name=name_of(finding.library, finding.symptom, layer, value["signature"]),
         source="layer",
         signature=value["signature"],
@@ -203,10 +205,9 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
         models=len(value["models"]),
         lines=lines,
         minimal=value["minimality"].startswith("minimal"),
-        known=value["known"],
         finding=finding.to_json(),
     )
-    return Candidate(entry, folder, graph, node, finding)
+    return Candidate(linked(found, value["known"]), folder, graph, node, finding)
 
 
 def _at_fault(graph: Graph, finding: Finding, named: str) -> int:
@@ -232,10 +233,24 @@ def _needed(graph: Graph, identity: int) -> dict[str, str]:
     }
 
 
+def linked(entry: Entry, link: str) -> Entry:
+    """An entry whose diagnosis has a link to what upstream knows, where there is one."""
+    said = entry.diagnosis
+    if not link or link in said.upstream:
+        return entry
+    return replace(entry, told=replace(said, upstream=(*said.upstream, link)))
+
+
 def _with_other(entry: Entry, other: Entry) -> Entry:
     """An entry that notes another finding of its cause."""
     signatures = {*entry.also, other.signature} - {entry.signature}
     return replace(entry, also=tuple(sorted(signatures)), models=entry.models + other.models)
+
+
+def _shows(candidate: Candidate) -> bool:
+    """Whether the script that is kept says by itself that the bug lives."""
+    ran = run_script(candidate.folder / REPRO)
+    return Checked(candidate.entry, ran).word == LIVES
 
 
 def _copy(candidate: Candidate, collection: Path) -> None:

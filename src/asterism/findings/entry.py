@@ -4,21 +4,46 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from asterism.core.files.artifacts import write_json
+import yaml
+from pydantic import StringConstraints
+
+from asterism.core.files.artifacts import replacing
 from asterism.core.files.folders import files_in
-from asterism.core.files.records import ShortText, read_record
+from asterism.core.files.records import ShortText, record_from
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
-from asterism.findings.calls.judging import ACCEPTS
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.findings.calls.judging import ACCEPTS, DIES, HANGS
+from asterism.findings.diagnosis import Diagnosis, undiagnosed
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.judging.finding import ODD_REFERENCE
 
-#: The file of a finding's facts, and the file of what was looked at by hand.
-FACTS, VERDICTS = "finding.json", "verdicts.yaml"
+#: The file of a finding's facts.
+FACTS = "finding.yaml"
+
+#: What a script printed.
+LongText = Annotated[str, StringConstraints(max_length=20_000)]
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The last run of a finding's script in the installed environment.
+
+    Args:
+        output: what it printed; the end by a signal is named in the last line.
+        python: version of the interpreter.
+        system: operating system.
+        processor: its name.
+    """
+
+    output: LongText
+    python: ShortText
+    system: ShortText
+    processor: ShortText
 
 
 @dataclass(frozen=True)
@@ -39,16 +64,17 @@ class Entry:
         backends: where it shows.
         right: where the same model is right.
         versions: of the packages of the library.
-        statuses: how ``check.py`` ended when it was collected.
+        statuses: how its check ended when it was collected.
         models: how many models showed it.
         lines: of ``repro.py``.
         minimal: whether nothing smaller was left to try.
         also: signatures of findings with the same cause.
         phase: of a failure, as :mod:`asterism.findings.phase` found it; empty where it is none.
-        known: link to an issue; empty where none is known.
         elsewhere: what checks in other versions said, by environment: ``has it``, ``has it not`` or
             ``cannot tell``.
         finding: as the oracle has it, where a layer showed it.
+        told: what a person found out; None before.
+        ran: the last run of its script; None before the first.
     """
 
     name: ShortText
@@ -69,9 +95,18 @@ class Entry:
     minimal: bool = True
     also: tuple[ShortText, ...] = ()
     phase: ShortText = ""
-    known: ShortText = ""
     elsewhere: dict[str, ShortText] = field(default_factory=dict)
     finding: dict[str, Any] = field(default_factory=dict)
+    told: Diagnosis | None = None
+    ran: LastRun | None = None
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What a person told of it, or the little that a machine knows."""
+        if self.told is not None:
+            return self.told
+        dies = self.symptom in (DIES, HANGS)
+        return undiagnosed(self.where, self.symptom, self.library, dies, self.by_values)
 
     @property
     def by_values(self) -> bool:
@@ -95,13 +130,34 @@ class Entry:
         return f"{self.layer}({named})"
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value of its facts."""
+        """A JSON value of its facts: the diagnosis first, what a machine needs below ``seen``."""
         value: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return value
+        del value["told"]
+        told = {name: text for name, text in asdict(self.diagnosis).items() if text}
+        rest = {name: value.pop(name) for name in ("versions", "elsewhere", "ran")}
+        return {**json.loads(json.dumps(told)), **rest, "seen": value}
 
     def write(self, folder: Path) -> None:
         """Write :data:`FACTS` into the finding's folder."""
-        write_json(folder / FACTS, self.to_json())
+        with replacing(folder / FACTS) as path:
+            path.write_text(_yaml(self.to_json()), encoding="utf-8")
+
+
+def _yaml(value: Any) -> str:
+    """A JSON value as YAML, with texts of several lines as they are."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks."""
+
+    def represent_text(self, text: str) -> yaml.Node:
+        """A node of a text."""
+        style = "|" if "\n" in text else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def names_place(signature: str) -> bool:
@@ -118,7 +174,9 @@ def read_entries(collection: Path) -> list[Entry]:
     Raises:
         UserError: a folder's facts are damaged or those of another one, or a link leads elsewhere.
     """
-    return [read_entry(collection, path.parent.name) for path in sorted(collection.glob(f"*/{FACTS}"))]
+    return [
+        read_entry(collection, path.parent.name) for path in sorted(collection.glob(f"*/{FACTS}"))
+    ]
 
 
 def read_entry(collection: Path, name: str) -> Entry:
@@ -129,10 +187,24 @@ def read_entry(collection: Path, name: str) -> Entry:
     """
     folder = inside(collection, name, str(collection))
     files_in(folder)
-    entry = read_record(Entry, folder / FACTS)
+    value = read_yaml(folder / FACTS)
+    try:
+        entry = record_from(Entry, _flat(value))
+    except UserError as error:
+        raise UserError(f"{folder / FACTS} is damaged: {error}") from None
     if entry.name != name:
         raise UserError(f"{folder / FACTS} names {entry.name!r}: its folder is called {name!r}")
     return entry
+
+
+def _flat(value: Any) -> Any:
+    """The fields of an entry, from the layout of its file."""
+    if not isinstance(value, dict) or not isinstance(value.get("seen"), dict):
+        raise UserError("it has no facts below `seen`")
+    own = {f.name for f in fields(Diagnosis)}
+    told = {name: part for name, part in value.items() if name in own}
+    rest = {name: part for name, part in value.items() if name not in own and name != "seen"}
+    return {**value["seen"], **rest, "told": told}
 
 
 #: Parameters whose words name a function that many layers apply.

@@ -28,11 +28,16 @@ from asterism.findings.campaign import (
     pieces_of,
 )
 from asterism.findings.causes import Candidate, have_one_cause
-from asterism.findings.checking import made_environments, note_elsewhere
-from asterism.findings.collecting import Collected, candidates_of, collect, collected
-from asterism.findings.entry import Entry, names_place, read_entries, read_entry
+from asterism.findings.checking import (
+    check_all,
+    made_environments,
+    note_elsewhere,
+    note_run,
+)
+from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
+from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
-from asterism.findings.page import read_verdicts, write_pages
+from asterism.findings.page import write_pages
 from asterism.findings.phase import phase_of
 from asterism.findings.single_layers import single_layer_models
 from asterism.libraries.adapters.backends import OF_ONNX
@@ -115,6 +120,8 @@ def gather(
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
+    for checked in check_all(collection, added):
+        note_run(collection, checked)
     note_phases(collection)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
@@ -139,8 +146,7 @@ def gather(
 
 def write_pages_of(collection: Path) -> None:
     """Write the pages of a collection as its files say it."""
-    entries, verdicts = read_entries(collection), read_verdicts(collection)
-    write_pages(collection, entries, verdicts, facts_of(collection))
+    write_pages(collection, read_entries(collection), facts_of(collection))
 
 
 def note_phases(collection: Path) -> None:
@@ -166,8 +172,9 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
             if part in entry.signature and issue.inputs in ("", entry.inputs)
         )
         link = next(fits, "")
-        if link and link != entry.known:
-            replace(entry, known=link).write(collection / entry.name)
+        noted = linked(entry, link)
+        if noted != entry:
+            noted.write(collection / entry.name)
 
 
 def _of_calls(

@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from subprocess import DEVNULL
 
-from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.workers.processes import run_alone
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.reporting.script_writer import REPRO

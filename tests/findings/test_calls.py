@@ -1,9 +1,8 @@
 """Calls of single functions: texts, workers, judgement, one finding for each cause, scripts."""
 
+import itertools
 import json
-import subprocess
-import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -16,10 +15,11 @@ from asterism.findings.calls.distinct import CallSighting, distinct, sightings_o
 from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPPORTED, judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, TextRunner
-from asterism.findings.calls.scripts import check_text, short_text, words_of
+from asterism.findings.calls.scripts import DEATHS, script_text, words_of
 from asterism.findings.calls.table import FRAMEWORKS, calls_of
 from asterism.findings.calls.way import WAYS, Way
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.confirming import Death, exit_statuses
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 PLAIN = Way("torch", "torch", "actual = f(*inputs)", checks=True)
@@ -235,26 +235,33 @@ def test_a_strange_file_of_calls_is_named(state_root, line):
 
 
 @pytest.mark.parametrize(
-    ("word", "line", "status"),
+    ("word", "lines", "status"),
     [
-        ("values differ", "actual = np.array([1.0, 5.0])", 1),
-        ("values differ", "actual = np.array([1.0, 2.0])", 0),
-        ("wrong shape", "actual = np.array([1.0])", 1),
+        ("values differ", "actual = [inputs[0], inputs[1] + 4]", 1),
+        ("values differ", "actual = list(inputs)", 0),
+        ("wrong dtype", "actual = [inputs[0], inputs[1].double()]", 1),
+        ("wrong shape", "actual = list(inputs)[:1]", 1),
         (FAILS, "raise ValueError('no such size here')", 1),
         (FAILS, "raise ValueError('quite another')", 2),
         (FAILS, "actual = 1", 0),
+        (ACCEPTS, "actual = 1", 1),
+        (ACCEPTS, "raise ValueError('no')", 0),
         (DIES, "import os; os.abort()", 1),
         (DIES, "actual = 1", 0),
     ],
 )
-def test_a_check_decides(tmp_path, word, line, status):
-    script = f"import numpy as np\nexpected = np.array([1.0, 2.0])\n{line}\n"
-    (tmp_path / "repro.py").write_text(script)
+def test_a_script_decides(tmp_path, word, lines, status):
+    given = (Input((2, 3)), Input((2,), "int64"))
+    way = replace(PLAIN, lines=lines, expected="expected = f(*inputs)")
+    text = "[x, y]" if word != ACCEPTS else "1 / 0"
+    program = Program(Call("torch", "pair", text, given), way, "ramp")
     indirect = failed("no such size here") if word == FAILS else Ran("crash", exception="SIGABRT")
-    text = check_text(word, "a | b | c", indirect, ok([1.0, 2.0]), [0.1])
-    (tmp_path / "check.py").write_text(text)
-    command = [sys.executable, str(tmp_path / "check.py")]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == status
+    plain = failed() if word == ACCEPTS else ok([1.0], [2.0])
+    made = script_text(program, word, "a | b | c", "v 1", indirect, plain, [0.1, 0.0])
+    assert len(made.splitlines()) <= 32
+    (tmp_path / "repro.py").write_text(made)
+    death = DEATHS.get(word, Death())
+    assert exit_statuses(tmp_path / "repro.py", 1, death=death) == (status,)
 
 
 def test_the_innermost_condition_of_openvino_tells_failures_apart():
@@ -268,17 +275,15 @@ def test_the_innermost_condition_of_openvino_tells_failures_apart():
     assert words_of("no such size: 3 here") == ["such", "size", "here"]
 
 
-def test_a_short_script_holds_the_call_and_what_is_expected():
-    call = Call("torch", "torch.round", "torch.round(x, decimals=1)", (Input((2, 3)),))
-    text = short_text(Program(call, WAYS["openvino:torch"], "ramp"), "values differ", "s", "v 1")
-    compile(text, "repro.py", "exec")
-    assert len(text.splitlines()) <= 25
-    assert "import openvino as ov" in text
-    assert "print('expected', expected)" in text
-    program = Program(call, WAYS["torch:aot"], "ramp")
-    assert "except Exception as error" in short_text(program, ACCEPTS, "s", "v 1")
-    assert "except Exception as error" not in short_text(program, DIES, "s", "v 1")
-    assert "except Exception as error" in short_text(program, DIES, "s", "v 1", plain_fails=True)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_script_holds_the_call_and_what_is_expected(framework):
+    ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
+    call = next(iter(calls_of(framework).values()))
+    for word, way in itertools.product(("values differ", FAILS, DIES, ACCEPTS), ways):
+        program = Program(call, way, "ramp")
+        text = script_text(program, word, "s", "v 1", failed(), ok([1.0]), [0.1])
+        compile(text, "repro.py", "exec")
+        assert call.expression in text and all(line in text for line in way.lines.split("\n"))
 
 
 @pytest.mark.slow

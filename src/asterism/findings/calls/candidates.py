@@ -12,18 +12,18 @@ from asterism.findings.calls.distinct import CallSighting, distinct, sightings_o
 from asterism.findings.calls.judging import judge, tolerance
 from asterism.findings.calls.program import FILLS, Program
 from asterism.findings.calls.running import Ran
-from asterism.findings.calls.scripts import check_text, short_text
+from asterism.findings.calls.scripts import DEATHS, script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.causes import Candidate
-from asterism.findings.checking import check_status
 from asterism.findings.collecting import REPORT, name_of, versions_of_library
 from asterism.findings.entry import Entry
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.confirming import Death, exit_statuses
 from asterism.libraries.reporting.markdown import block, code, shown
-from asterism.libraries.reporting.script_writer import CHECK, REPRO
+from asterism.libraries.reporting.script_writer import REPRO
 
 #: The library whose packages a framework's calls need, by framework.
 _FRAMEWORKS = {"torch": "pytorch", "tensorflow": "tensorflow", "jax": "jax"}
@@ -83,13 +83,12 @@ def _candidate(
     place.mkdir(parents=True, exist_ok=True)
     versions = _versions(sighting)
     said = ", ".join(f"{package} {version}" for package, version in versions.items())
-    text = short_text(program, word, signature, said, not plains[0].is_ok)
-    (place / REPRO).write_text(text, encoding="utf-8")
     narrow = sighting.call.narrow
     allowed = _allowed(plains, program.way, runners, narrow) if word in DIFFERENCES else []
-    check = check_text(word, signature, indirect, plains[0], allowed)
-    (place / CHECK).write_text(check, encoding="utf-8")
-    statuses = tuple(check_status(place / CHECK) or 0 for _ in range(CONFIRMATIONS))
+    text = script_text(program, word, signature, said, indirect, plains[0], allowed)
+    (place / REPRO).write_text(text, encoding="utf-8")
+    death = DEATHS.get(word, Death())
+    statuses = exit_statuses(place / REPRO, CONFIRMATIONS, death=death)
     if any(status != 1 for status in statuses):
         return None
     special = sighting.call.is_empty
@@ -179,8 +178,8 @@ def _report(entry: Entry, place: Path, sighting: CallSighting) -> str:
 
 ## Steps to reproduce
 
-`python repro.py` prints what is expected and what comes. `python check.py` decides (exit statuses
-in three fresh processes: {", ".join(map(str, entry.statuses))}; 1 is the bug).
+`python repro.py` prints what is expected and what comes, and exits with 1 while the bug lives
+(exit statuses in three fresh processes: {", ".join(map(str, entry.statuses))}).
 
 {block((place / REPRO).read_text(encoding="utf-8"), "python")}
 

@@ -1,72 +1,91 @@
-"""The scripts of a call that goes wrong: a short one that shows it, and one that decides."""
+"""The script of a call that goes wrong: it shows it, and decides by its exit status."""
 
 from __future__ import annotations
 
-from importlib.resources import files
+from textwrap import indent
 
 from asterism.findings.calls.judging import ACCEPTS, DIES, FAILS, HANGS
 from asterism.findings.calls.program import Program
 from asterism.findings.calls.running import Ran
-from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.judging.finding import failed_condition
+from asterism.libraries.reporting.confirming import Death
+from asterism.libraries.reporting.python_text import in_docstring
 
-#: Seconds after which a script hangs.
-_HANG_SECONDS = 120
-_TEMPLATE = "check_call.py.txt"
+#: How a process ends that shows a symptom, where its script cannot say so.
+DEATHS = {DIES: Death("signal"), HANGS: Death("hang", 120)}
+
+#: Results as a list of arrays or tensors with a dtype and a shape, by framework; and their numbers.
+_ARRAYS = {
+    "torch": (
+        "arrays = lambda value: list(map(torch.as_tensor, torch.utils._pytree.tree_leaves(value)))",
+        "numbers = lambda array: array.detach().to(torch.complex128).numpy()",
+    ),
+    "tensorflow": (
+        "arrays = lambda value: [np.asarray(getattr(y, 'values', y)) for y in tf.nest.flatten(value)]",
+        "numbers = lambda array: array.astype(np.complex128)",
+    ),
+    "jax": (
+        "arrays = lambda value: [np.asarray(y) for y in jax.tree.leaves(value)]",
+        "numbers = lambda array: array.astype(np.complex128)",
+    ),
+}
+
+_COMPARED = """
+def same(one, other, allowed):
+    alike = one.dtype == other.dtype and one.shape == other.shape
+    return alike and np.allclose(
+        numbers(one), numbers(other), rtol=0, atol=allowed, equal_nan=True)
+
+ones, others = arrays(actual), arrays(expected)
+alike = len(ones) == len(others) and all(map(same, ones, others, ALLOWED))
+sys.exit(int(not alike))
+"""
+
+_CAUGHT = """except Exception as error:
+    print({name!r}, type(error).__name__, error)
+"""
 
 
-def short_text(
-    program: Program, word: str, signature: str, versions: str, plain_fails: bool = False
+def script_text(
+    program: Program,
+    word: str,
+    signature: str,
+    versions: str,
+    indirect: Ran,
+    plain: Ran,
+    allowed: list[float],
 ) -> str:
-    """The short script: it prints what is expected and what comes.
+    """The script: it prints what is expected and what comes, and exits 1 while the bug lives.
 
     Args:
         program: the call and the way.
         word: the symptom.
         signature: the finding's name.
         versions: of the packages, in words.
-        plain_fails: whether the plain call raises an exception.
-    """
-    way = program.way
-    expected = f"{way.expected}\nprint('expected', expected)\n"
-    if word == ACCEPTS or plain_fails:
-        lines = "\n".join(f"    {line}" for line in way.expected.split("\n"))
-        expected = (
-            f"try:\n{lines}\nexcept Exception as error:\n"
-            "    print('expected', type(error).__name__, error)\n"
-        )
-    head = f'"""{signature}. Seen with {versions}; see check.py."""\n\n'
-    return (
-        f"{head}{program.imports}\n\n{program.function()}{expected}{way.lines}\n"
-        "print('actual  ', actual)\n"
-    )
-
-
-def check_text(word: str, signature: str, indirect: Ran, plain: Ran, allowed: list[float]) -> str:
-    """The script that decides.
-
-    Args:
-        word: the symptom.
-        signature: the finding's name.
         indirect: how the way ended.
         plain: how the plain call ended.
         allowed: largest deviation of each output that rounding explains.
     """
-    text = files("asterism.findings.calls").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    odd = plain if word == ACCEPTS else indirect
-    known = {
-        "SIGNATURE": signature,
-        "SYMPTOM": word,
-        "EXCEPTION": odd.exception if word in (FAILS, DIES, ACCEPTS) else "",
-        "WORDS": words_of(odd.message) if word == FAILS else [],
-        "ALLOWED": allowed if word in DIFFERENCES else [],
-        "DTYPES": list(plain.dtypes) if word in DIFFERENCES else [],
-        "SECONDS": _HANG_SECONDS if word == HANGS else 280,
-    }
-    for name, value in known.items():
-        shown = value if name == "SIGNATURE" else repr(value)
-        text = text.replace(f"@{name}@", str(shown))
-    return text
+    way = program.way
+    expected = f"{way.expected}\nprint('expected', expected)\n"
+    if word == ACCEPTS or not plain.is_ok:
+        expected = f"try:\n{indent(way.expected, '    ')}\n{_CAUGHT.format(name='expected')}"
+    head = f'"""{in_docstring(signature)}. Seen with {in_docstring(versions)}."""\n'
+    begin = f"{head}import sys\n{program.imports}\n\n{program.function()}{expected}"
+    tried = f"try:\n{indent(way.lines, '    ')}\n{_CAUGHT.format(name='actual  ')}"
+    shown = "print('actual  ', actual)\n"
+    if word in (DIES, HANGS):
+        return f"{begin}print('actual  : it ends otherwise', flush=True)\n{way.lines}\n"
+    if word == ACCEPTS:
+        return f"{begin}{tried}    sys.exit(0)\n{shown}sys.exit(1)\n"
+    if word == FAILS:
+        name, words = indirect.exception.rpartition(".")[2], words_of(indirect.message)
+        told = f"type(error).__name__ == {name!r} and all(w in str(error) for w in {words})"
+        return f"{begin}{tried}    sys.exit(1 if {told} else 2)\n{shown}"
+    made = "\n".join(_ARRAYS[program.call.framework])
+    rounded = [float(f"{number:.3g}") for number in allowed]
+    numpy = "" if "import numpy as np" in program.imports else "import numpy as np\n"
+    return f"{begin}{way.lines}\n{shown}{numpy}{made}\n" + _COMPARED.replace("ALLOWED", f"{rounded}")
 
 
 def words_of(message: str) -> list[str]:

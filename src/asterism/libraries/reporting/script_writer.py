@@ -60,8 +60,8 @@ from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import NamedArray, Stored
 from asterism.memo.universe.tensors import Config
 
-#: The script; collections of findings may still have another one that decides.
-REPRO, CHECK = "repro.py", "check.py"
+#: The script.
+REPRO = "repro.py"
 
 #: What the script of a hang waits for, in seconds.
 PATIENCE = 60

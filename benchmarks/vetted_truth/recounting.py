@@ -157,7 +157,7 @@ def _boxes(
         tables = [_table(options, roles, answer) for answer in (a, b)]
         known, answered = (np.isfinite(table) for table in tables)
         if known.shape != answered.shape:  # other numbers of rows: each is finite as a whole
-            known, answered = known.all(), answered.all()
+            known, answered = (np.atleast_1d(finite.all()) for finite in (known, answered))
         one, other = (_counting(options, np.nan_to_num(table)) for table in tables)
         lost = bool((known & ~answered).any())
         found.append(lost or not _same(one, other, options["overlap"]))

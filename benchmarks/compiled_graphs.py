@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from figures import write_figures
 
 from asterism.core.parameters.params import read_params
+from asterism.libraries.adapters.libraries.pytorch import COMPILED_GRAPHS
 from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.whole_graphs import DIFFERENTIABLE
 from asterism.libraries.running.inputs import sample_inputs
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.keras_build import build
@@ -26,7 +26,7 @@ from asterism.memo.graphs.light_keras import import_keras
 from libraries import Params, processor_seconds, seeds
 
 #: Options of PyTorch that compile by Inductor.
-OPTIONS = ("compile", "compile_dynamic", *DIFFERENTIABLE)
+OPTIONS = ("compile", "compile_dynamic", *COMPILED_GRAPHS)
 
 
 class Built:

@@ -45,7 +45,7 @@ class KerasCopy(Library):
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """The faulty model, run eagerly."""
-        return super().compile(Faulty(model_under_test, option), "eager")  # type: ignore[safe-super]
+        return super().compile(Faulty(model_under_test, option), "eager")
 
 
 @LIBRARIES.register(f"{COPY}pytorch")
@@ -61,7 +61,7 @@ class TensorFlowCopy(KerasCopy, TensorFlow):
     """TensorFlow with faults."""
 
     name = f"{COPY}tensorflow"
-    options = tuple(LAYER_FAULTS)  # type: ignore[assignment]
+    options = tuple(LAYER_FAULTS)
 
 
 @LIBRARIES.register(f"{COPY}jax")

@@ -95,13 +95,13 @@ def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(t
     assert outcome.limits == 2
 
 
-@pytest.mark.parametrize("place", ["", "one", "one/check.py"])
+@pytest.mark.parametrize("place", ["", "one", "one/repro.py"])
 @pytest.mark.parametrize("confirmed", [[1, 1, 1], [1, 0, 1]])
 def test_no_script_is_run_or_taken_that_others_can_write_to(place, confirmed):
     with entered_by_others() as folder:
         one = candidate(folder)
         ran = folder / "ran"
-        (folder / "one/check.py").write_text(f"open({str(ran)!r}, 'w')\nraise SystemExit(1)\n")
+        (folder / "one/repro.py").write_text(f"open({str(ran)!r}, 'w')\nraise SystemExit(1)\n")
         value = {
             "signature": one.entry.signature,
             "folder": "one",

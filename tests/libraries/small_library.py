@@ -19,7 +19,7 @@ class Small(Library):
     forks = True
     options = ("none", "abort", "talk", "hang", "hold", "shut", "once")
 
-    def script(self, option):
+    def code(self, option):
         raise NotImplementedError
 
     def compile(self, model_under_test, option):

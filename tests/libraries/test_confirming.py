@@ -14,7 +14,7 @@ HEAD = """
 import os
 import sys
 
-os.environ["KERAS_BACKEND"] = "numpy"
+os.environ.update(KERAS_BACKEND="numpy")
 
 import keras
 """

@@ -1,9 +1,10 @@
 """Libraries that read files, on small files written by hand: in a worker, and by their scripts."""
 
-import inspect
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import keras
 import numpy as np
 import onnx
 import pytest
@@ -11,15 +12,11 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.libraries.adapters import torchvision
-from asterism.libraries.adapters.converters import keras_onnx, tf2onnx, tflite
-from asterism.libraries.adapters.library import (
-    CONVERTERS,
-    LIBRARIES,
-    FileLibrary,
-    numpy_list,
-)
+from asterism.libraries.adapters.code import Prepared
+from asterism.libraries.adapters.converters import keras_onnx, tf2onnx
+from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.adapters.questions import QUESTIONS, cotangent
+from libraries.cotangents import cotangent
 from models.small_litert import LiteFile
 
 W = np.arange(6, dtype=np.float32).reshape(3, 2) - 2
@@ -107,14 +104,13 @@ def test_a_file_is_run_with_inputs_and_outputs_in_their_order(tmp_path, library,
 
 
 @pytest.mark.parametrize(("library", "option", "converter"), CASES)
-def test_the_script_does_the_same_without_the_package(tmp_path, library, option, converter):
+def test_the_lines_alone_do_the_same(tmp_path, library, option, converter):
     adapter = LIBRARIES[library]()
-    path = Files(tmp_path).file(converter, adapter.suffix)
-    text = adapter.script(option)
-    assert "asterism" not in text
-    names = {"np": np}
-    exec(text, names)
-    for found, wanted in zip(names["run"](str(path), [A, B]), EXPECTED, strict=True):
+    code = adapter.code(option)
+    names = {"np": np, "inputs": [A, B]}
+    names["path"] = str(Files(tmp_path).file(converter, adapter.suffix))
+    exec("\n".join((*code.imports, code.prepare, code.call)), names)
+    for found, wanted in zip(names["outputs"], EXPECTED, strict=True):
         assert found == pytest.approx(wanted, abs=1e-4)
 
 
@@ -132,50 +128,18 @@ def test_onnxruntime_optimises_where_the_option_says_so(tmp_path, monkeypatch):
     for option in ("tf2onnx", "tf2onnx_optimised"):
         LIBRARIES["onnxruntime"]().compile(Files(tmp_path), option)
     assert levels == [("ORT_DISABLE_ALL", 1), ("ORT_ENABLE_ALL", 1)]
-    for option, level in (("tf2onnx", "DISABLE_ALL"), ("tf2onnx_optimised", "ENABLE_ALL")):
-        assert f".ORT_{level}\n" in LIBRARIES["onnxruntime"]().script(option)
-
-
-@pytest.mark.parametrize("name", sorted(n for n in LIBRARIES if n in (
-    "jax", "litert", "onnx2pytorch", "onnx2torch", "onnxruntime", "openvino", "openvino_keras",
-    "pytorch", "tensorflow",
-)))  # fmt: skip
-def test_every_script_is_a_function_of_a_model_and_inputs(name):
-    adapter = LIBRARIES[name]()
-    for option in adapter.all_options():
-        texts = [adapter.script(option)]
-        texts += [
-            adapter.question_script(option, question)
-            for question in (QUESTIONS if adapter.differentiates else ())
-        ]
-        for text in texts:
-            names = {}
-            exec(text, names)
-            model = "path" if isinstance(adapter, FileLibrary) else "model"
-            assert list(inspect.signature(names["run"]).parameters) == [model, "inputs"]
-
-
-@pytest.mark.parametrize("name", ["keras_onnx", "tf2onnx", "tflite"])
-def test_every_converters_script_is_a_function_of_a_model_and_a_path(name):
-    names = {}
-    exec(CONVERTERS[name]().script(), names)
-    assert list(inspect.signature(names["convert"]).parameters) == ["model", "path"]
 
 
 # ---- modules of PyTorch
 
 
 class Module(torch.nn.Module):
-    """``a @ w - b`` and ``-b``; one output alone where it is asked for one."""
-
-    def __init__(self, alone=False):
-        super().__init__()
-        self._alone = alone
+    """``a @ w - b`` and ``-b``; one output alone where it gets one input."""
 
     def forward(self, a, b=None):
         assert not self.training and not torch.is_grad_enabled()
         first = a @ torch.from_numpy(W)
-        if self._alone:
+        if b is None:
             return first
         b.mul_(1.0)  # in place, which the caller's arrays must not notice
         return first - b, -b
@@ -184,25 +148,18 @@ class Module(torch.nn.Module):
 @pytest.mark.parametrize("name", ["onnx2torch", "onnx2pytorch"])
 def test_a_converted_module_is_run_in_inference(tmp_path, monkeypatch, name):
     adapter, files, loaded = LIBRARIES[name](), Files(tmp_path), []
-    monkeypatch.setattr(adapter, "load", lambda path: (loaded.append(path), Module())[1])
+    one, other = ModuleType("onnx2torch"), ModuleType("onnx2pytorch")
+    one.convert = lambda path: (loaded.append(path), Module())[1]
+    other.ConvertModel = lambda model: (loaded.append(model.graph.name), Module())[1]
+    monkeypatch.setitem(sys.modules, "onnx2torch", one)
+    monkeypatch.setitem(sys.modules, "onnx2pytorch", other)
     compiled = adapter.compile(files, "tf2onnx")
-    assert loaded == [tmp_path / "tf2onnx.onnx"]
+    assert loaded == [str(tmp_path / "tf2onnx.onnx") if name == "onnx2torch" else "net"]
     for found, wanted in zip(adapter.run(compiled, [A, B]), EXPECTED, strict=True):
         assert isinstance(found, np.ndarray)
         assert found == pytest.approx(wanted)
-    (only,) = adapter.run(Module(alone=True).eval(), [A])
+    (only,) = adapter.run(compiled, [A])
     assert only == pytest.approx(A @ W)
-
-
-def test_the_packages_load_the_file(tmp_path, monkeypatch):
-    path = onnx_file(tmp_path / "m.onnx")
-    one, other = ModuleType("onnx2torch"), ModuleType("onnx2pytorch")
-    one.convert = lambda given: ("convert", given)
-    other.ConvertModel = lambda model: ("module", model.graph.name)
-    monkeypatch.setitem(sys.modules, "onnx2torch", one)
-    monkeypatch.setitem(sys.modules, "onnx2pytorch", other)
-    assert LIBRARIES["onnx2torch"]().load(path) == ("convert", str(path))
-    assert LIBRARIES["onnx2pytorch"]().load(path) == ("module", "net")
 
 
 @pytest.fixture
@@ -246,20 +203,18 @@ def test_a_torchvision_that_works_is_left_alone(monkeypatch):
     assert sys.modules["torchvision"] is real
 
 
-def test_pytorchs_gradient_script_weighs_every_output():
-    names = {"np": np}
-    exec(LIBRARIES["pytorch"]().question_script("eager", "gradient"), names)
-
+def test_pytorchs_gradient_weighs_every_output():
     def model(inputs, training):
         assert not training
         a, _, b = inputs
         return [a @ torch.from_numpy(W), b * b]
 
-    whole = np.int32([[1]])
-    found = names["run"](model, [A.copy(), whole, B.copy()])
-    assert found[0].numpy() == pytest.approx(cotangent((2, 2)) @ W.T, abs=1e-5)
-    assert found[1].numpy() == pytest.approx(2 * B * cotangent((2, 2)), abs=1e-4)
-    assert names["run"](lambda inputs, training: torch.ones(1), [whole]) == []
+    library, whole = LIBRARIES["pytorch"](), np.int32([[1]])
+    prepared = Prepared(library.code("eager"), {"keras": keras, "model": model}, "eager")
+    found = library.answer(prepared, "gradient", [A.copy(), whole, B.copy()])
+    assert found[0] == pytest.approx(cotangent((2, 2)) @ W.T, abs=1e-5)
+    assert found[1] == pytest.approx(2 * B * cotangent((2, 2)), abs=1e-4)
+    assert library.answer(prepared, "gradient", [whole]) == []
 
 
 # ---- Keras on OpenVINO, and converters
@@ -293,152 +248,72 @@ def subject(model, asked=None, **facts):
     return SimpleNamespace(keras=keras, **facts)
 
 
-def test_openvinos_keras_model_begins_with_zeros_and_gets_one_input_alone():
-    adapter, asked = LIBRARIES["openvino_keras"](), []
-    model = Recorded(outputs=B)
-    assert adapter.compile(subject(model, asked), "predict") is model
-    assert asked == [{"zero_initializers": True}]
-    (found,) = adapter.run(model, [A])
-    assert found is B
-    assert model.called[0] is A
-    assert [o.tolist() for o in adapter.run(Recorded(outputs=[A, B]), (A, B))] == [
-        A.tolist(),
-        B.tolist(),
-    ]
-    several = Recorded(outputs=[A])
-    adapter.run(several, (A, B))
-    assert isinstance(several.called[0], list) and len(several.called[0]) == 2
-
-
-def test_one_output_or_several_become_a_list():
-    assert [o.tolist() for o in numpy_list([1, (2, 3)])] == [1, [2, 3]]
-    assert [o.tolist() for o in numpy_list(A)] == [A.tolist()]
-    assert cotangent((2, 1)).tolist() == [[1], [np.cos(1)]]
+@pytest.mark.parametrize("given", [[A], [A, B]])
+def test_openvinos_keras_model_gets_one_input_alone(given):
+    library, model = LIBRARIES["openvino_keras"](), Recorded(outputs=[B, A])
+    code = library.code("predict").given(len(given))
+    outputs = library.run(Prepared(code, {"keras": keras, "model": model}), given)
+    assert [o.tolist() for o in outputs] == [B.tolist(), A.tolist()]
+    (called,) = model.called
+    assert called is A if len(given) == 1 else [c is g for c, g in zip(called, given, strict=True)]
+    assert library.zero_initializers
 
 
 @pytest.mark.parametrize("shapes", [((None, 3),), ((None, 3), (None, 2, 4))])
 def test_keras_export_is_called_after_a_call_with_zeros(tmp_path, shapes):
     model = Recorded(shapes)
-    keras_onnx.KerasOnnx().convert(subject(model, opset=15), tmp_path / "m.onnx")
+    keras_onnx.KerasOnnx().convert(subject(model, opset=15, batch=2), tmp_path / "m.onnx")
     (examples, training), exported = model.called
     examples = examples if len(shapes) > 1 else [examples]
     assert not training
     assert [tuple(e.shape) for e in examples] == [(1, *s[1:]) for s in shapes]
-    assert all(e.dtype == torch.float32 and not e.any() for e in examples)
+    assert all(e.dtype == np.float32 and not e.any() for e in examples)
     options = {"format": "onnx", "verbose": False, "opset_version": 15}
     assert exported == (str(tmp_path / "m.onnx"), options)
 
 
 @pytest.mark.parametrize("fails", [0, 1, 2])
-def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(monkeypatch, fails):
+def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(tmp_path, monkeypatch, fails):
     seen = []
 
-    def from_function(function, *, input_signature, opset):
+    def from_function(function, signature, *, opset, output_path):
         seen.append(tf2onnx.os.environ.get("TF2ONNX_CATCH_ERRORS"))
-        assert (function, input_signature, opset) == ("function", ["signature"], 15)
+        assert opset == 15 and [spec.shape for spec in signature] == [(None, 3), (None, 2)]
         if len(seen) <= fails:
             raise ValueError("it fails")
-        return SimpleNamespace(SerializeToString=lambda: b"file"), None
+        Path(output_path).write_bytes(b"file")
 
     fake = SimpleNamespace(convert=SimpleNamespace(from_function=from_function))
     monkeypatch.setitem(sys.modules, "tf2onnx", fake)
-    monkeypatch.setenv("TF2ONNX_CATCH_ERRORS", "FALSE")  # put back afterwards
+    given, target = (
+        subject(Recorded(((None, 3), (None, 2))), opset=15, batch=2),
+        tmp_path / "m.onnx",
+    )
     if fails == 2:
         with pytest.raises(ValueError, match="it fails"):
-            tf2onnx._converted("function", ["signature"], 15)
+            tf2onnx.Tf2Onnx().convert(given, target)
     else:
-        assert tf2onnx._converted("function", ["signature"], 15) == b"file"
+        tf2onnx.Tf2Onnx().convert(given, target)
+        assert target.read_bytes() == b"file"
     assert seen == ["FALSE", None][: min(fails + 1, 2)]
-
-
-class FakeTensorFlow:
-    """What the converters take from TensorFlow, and what they ask of it."""
-
-    def __init__(self):
-        self.asked = []
-        self.lite = SimpleNamespace(
-            TFLiteConverter=SimpleNamespace(from_keras_model=self._from_keras_model)
-        )
-
-    def TensorSpec(self, shape, dtype, name):
-        return shape, dtype, name
-
-    def function(self, function, *, input_signature, autograph):
-        assert not autograph
-        return function, input_signature
-
-    def identity(self, value, name):
-        return value, name
-
-    def _from_keras_model(self, model):
-        self.asked.append(model)
-        return SimpleNamespace(convert=lambda: b"lite")
-
-
-@pytest.mark.parametrize("opset", [13, None])
-@pytest.mark.parametrize("many", [False, True])
-def test_tf2onnx_is_given_the_models_inference(tmp_path, monkeypatch, opset, many):
-    shapes = ((None, 3), (None, 2)) if many else ((None, 3),)
-    answer = ["one", "two"] if many else "one"
-    called = []
-
-    class Model(Recorded):
-        def __call__(self, inputs, training):
-            called.append((inputs, training))
-            return answer
-
-    monkeypatch.setitem(sys.modules, "tensorflow", FakeTensorFlow())
-    given = []
-    monkeypatch.setattr(tf2onnx, "_converted", lambda *words: (given.append(words), b"x")[1])
-    target = tmp_path / "m.onnx"
-    tf2onnx.Tf2Onnx().convert(subject(Model(shapes), opset=opset), target)
-    assert target.read_bytes() == b"x"
-    (((infer, signature), same, version),) = given
-    assert signature == same == [(s, "float32", f"input_{n}") for n, s in enumerate(shapes)]
-    assert version == (opset or 18)
-    inputs = ["a", "b"][: len(shapes)]
-    names = [("one", "output_0"), ("two", "output_1")][: 2 if many else 1]
-    assert infer(*inputs) == names
-    assert called == [(inputs if many else "a", False)]
-
-
-@pytest.mark.parametrize(("batch", "size"), [(4, 4), (0, None), (None, None)])
-@pytest.mark.parametrize("many", [False, True])
-def test_litert_gets_a_model_for_batches_of_one_size(tmp_path, monkeypatch, batch, size, many):
-    class Keras:
-        def Input(self, *, batch_shape, dtype, name):
-            return batch_shape, dtype, name
-
-        def Model(self, inputs, outputs):
-            return "model", inputs, outputs
-
-    class Model(Recorded):
-        def __call__(self, inputs):
-            return "called", inputs
-
-    shapes = ((None, 3), (None, 2)) if many else ((None, 3),)
-    fake = FakeTensorFlow()
-    monkeypatch.setitem(sys.modules, "tensorflow", fake)
-    monkeypatch.setitem(sys.modules, "keras", Keras())
-    tflite.TfLite().convert(subject(Model(shapes), batch=batch), tmp_path / "m.tflite")
-    assert (tmp_path / "m.tflite").read_bytes() == b"lite"
-    given = [((size, *s[1:]), "float32", f"input_{n}") for n, s in enumerate(shapes)]
-    assert fake.asked == [("model", given, ("called", given if many else given[0]))]
+    assert "TF2ONNX_CATCH_ERRORS" not in tf2onnx.os.environ
 
 
 @pytest.mark.parametrize("name", ["tensorflow", "pytorch", "jax"])
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("many", [False, True])
-def test_a_keras_model_gets_one_input_alone_and_several_as_a_list(monkeypatch, name, count, many):
-    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(constant=torch.from_numpy))
+def test_a_keras_model_gets_one_input_alone_and_several_as_a_list(name, count, many):
     seen = []
 
-    def model(given, **options):
+    def model(given, training):
         seen.append(given)
         first = given[0] if isinstance(given, list) else given
         return [first, 2 * first] if many else first
 
-    outputs = LIBRARIES[name]().run(model, [A, B, B + 1][:count])
+    library = LIBRARIES[name]()
+    code = library.code("eager").given(count)
+    prepared = Prepared(code, {"keras": keras, "model": model}, "eager")
+    outputs = library.run(prepared, [A, B, B + 1][:count])
     assert isinstance(seen[0], list) == (count > 1)
     assert len(seen[0]) == (count if count > 1 else len(A))
     expected = [A, 2 * A] if many else [A]

@@ -11,15 +11,11 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64, PROBES, library_of
 from asterism.libraries.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
 from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.confirming import exit_status
-from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.inputs import compared_nodes, random_layers, sample_inputs
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Tensor
@@ -238,24 +234,3 @@ def test_a_dropout_that_does_not_scale_is_found(worker_pool, backend):
     result = asked(worker_pool, DROPPED, "tensorflow:eager", "jax:jit", "pytorch:eager", backend)
     (finding,) = judge(DROPPED, result, JUDGE, 0).findings
     assert (finding.symptom, finding.backends) == ("values differ", (backend,))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "backend", ["tensorflow:graph", "tensorflow:keras_file", "pytorch:eager", "jax:jit"]
-)
-def test_a_script_draws_what_the_workers_have_drawn(worker_pool, backend, tmp_path):
-    graph = sequential(
-        Tensor((4, 3)), [layer("LSTM", **_RECURRENT), layer("GaussianDropout", rate=0.3)]
-    )
-    result = asked(worker_pool, graph, backend)
-    expected = result.outputs["pytorch:float64"]["training"]
-    finding = Finding(0, "values differ", "run", library_of(backend), (backend,), ("training",))
-    unique = UniqueFinding("s", finding, graph, None, {0}, 2)
-    inputs = sample_inputs(graph, 0, 0, "training")
-    allowed = [np.full(e.shape, 1e-5) for e in expected]
-    for status, off in ((0, 0.0), (1, 0.1)):
-        wrong = [e + off for e in expected]
-        text = script_of(unique, {}, worker_pool.described(graph), inputs, wrong, allowed)
-        (tmp_path / "check.py").write_text(text)
-        assert exit_status(tmp_path / "check.py") == status

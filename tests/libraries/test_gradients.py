@@ -1,27 +1,21 @@
 """Gradients as the oracle compares them: every library's against finite differences."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import PERTURBED, REFERENCES, library_of
 from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.questions import cotangent
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.execution import execute
 from asterism.libraries.running.inputs import compared_nodes, sample_inputs
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
+from libraries.cotangents import cotangent
 from memo.small_graphs import layer
 
 #: Those that differentiate: all but the NumPy reference.
@@ -76,27 +70,6 @@ def test_every_library_gives_the_derivative_of_the_weighted_outputs(worker_pool)
         np.testing.assert_allclose(gradient, expected, rtol=2e-3, atol=2e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS[:3])
-def test_a_reproducer_of_a_gradient_says_whether_it_is_right(worker_pool, backend, tmp_path):
-    inputs = sample_inputs(GRAPH, 0, 0, "gradient")
-    result = worker_pool.run(Task(0, GRAPH, {"gradient": inputs}))
-    (expected,) = result.outputs["pytorch:float64"]["gradient"]
-    finding = Finding(0, "values differ", "run", library_of(backend), (backend,), ("gradient",))
-    unique = UniqueFinding("s", finding, GRAPH, None, {0}, 2)
-    for answer, offset in ((0, 0.0), (1, 0.1)):
-        allowed = [np.full(expected.shape, 1e-5)]
-        text = script_of(
-            unique, {}, worker_pool.described(GRAPH), inputs, [expected + offset], allowed
-        )
-        script = tmp_path / "repro.py"
-        script.write_text(text)
-        done = subprocess.run(
-            [sys.executable, str(script)], env=os.environ, capture_output=True, check=False
-        )
-        assert done.returncode == answer, done.stdout + done.stderr
-
-
 def test_a_model_of_integers_is_not_differentiated(worker_pool):
     record = execute([INTEGERS, GRAPH], worker_pool, ["normal", "gradient"], 0)
     done = [(task["index"], task["distributions"]) for task in record.tasks()]
@@ -121,4 +94,4 @@ def test_a_defect_of_gradients_is_another_than_one_of_values():
 @pytest.mark.parametrize("name", [n for n in LIBRARIES if not LIBRARIES[n].differentiates])
 def test_the_others_say_that_they_have_none(name):
     with pytest.raises(NotImplementedError, match="hessian is not supported"):
-        LIBRARIES[name]().answer(None, "hessian", [])
+        LIBRARIES[name]().question("file", "hessian")

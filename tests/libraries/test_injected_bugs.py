@@ -19,7 +19,7 @@ from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import injected_library
-from libraries.injected_library import KINDS, SCRIPTS, SWITCH, TARGET
+from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -89,9 +89,8 @@ def test_sound_libraries_agree_on_ordinary_and_special_inputs(worker_pool):
 def test_every_kind_is_found_named_shrunk_written_up_and_confirmed(
     worker_pool, kind, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(
-        "asterism.libraries.reporting.script_checks.PATIENCE", 90 if kind != "hang" else 20
-    )
+    patience = 90 if kind != "hang" else 20
+    monkeypatch.setattr("asterism.libraries.reporting.confirming.PATIENCE", patience)
     examine(worker_pool, kind, tmp_path)
 
 
@@ -128,11 +127,11 @@ def examine(worker_pool, kind, folder):
             report = reporter.finish(one)
         assert report.known == "a link"
         assert report.confirmed == (1, 1, 1) and report.reproduced
-        script = folder / report.folder / "check.py"  # the whole one: it has no short code
+        script = folder / report.folder / "repro.py"
         text = script.read_text()
         assert "asterism" not in text.lower()
         if kind != "hang":  # for that one it would have to wait as long as any machine may take
-            script.write_text(text.replace(SCRIPTS[kind], SCRIPTS[""]))
+            script.write_text(text.replace(LINES[kind], SOUND[kind]))
             assert exit_status(script) == 0, "the script must say when the bug is gone"
     finally:
         worker_pool.switch.write_text("")

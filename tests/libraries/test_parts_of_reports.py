@@ -80,7 +80,6 @@ class Writer:
 
     def write(self, found, folder, kinds=("short", "whole")):
         (folder / "repro.py").write_text(f"{kinds[0]}\n")
-        (folder / "check.py").write_text("check\n")
         return kinds[1:]
 
 
@@ -102,7 +101,7 @@ def test_a_reporter_writes_the_scripts_confirms_them_and_then_reports(
     monkeypatch.setattr(
         bug_reports,
         "exit_statuses",
-        lambda script, times, _python: (asked.append((script, times)), next(statuses))[1],
+        lambda script, times, _python, _death: (asked.append((script, times)), next(statuses))[1],
     )
     known = {"x": KnownIssue("other"), "a |": KnownIssue("the link", limit)}
     found = unique(ablation={"batch of 1": "gone"})
@@ -110,10 +109,10 @@ def test_a_reporter_writes_the_scripts_confirms_them_and_then_reports(
         assert reporter._scripts.given == ("pool", JUDGE, 9, {"stored": 1})
         reporter.start(found)
         report = reporter.finish(found)
-    assert asked == [(tmp_path / folder_name(found) / "check.py", 3)] * len(ends)
+    assert asked == [(tmp_path / folder_name(found) / "repro.py", 3)] * len(ends)
     assert report == Report(f"{place}{folder_name(found)}", "a | b", ends[-1], "the link", limit)
     folder = tmp_path / report.folder
-    assert {path.name for path in tmp_path.rglob("*.py")} == {"repro.py", "check.py"}
+    assert {path.name for path in tmp_path.rglob("*.py")} == {"repro.py"}
     assert json.loads((folder / "model.json").read_text()) == json.loads(
         json.dumps(GRAPH.to_json())
     )
@@ -166,7 +165,7 @@ class Ended:
         return self._last
 
 
-SCRIPT = "import os\nos.environ['MINE'] = 'yes'\nimport keras\nos.environ['MINE'] = 'late'\n"
+SCRIPT = "import os\nos.environ.update(MINE='yes')\nimport keras\nos.environ.update(MINE='late')\n"
 
 
 @pytest.fixture
@@ -180,7 +179,9 @@ def script(tmp_path, monkeypatch):
 def test_a_script_runs_once_by_itself(script, monkeypatch):
     ended = Ended(monkeypatch, last=7)
     assert exit_status(script) == 7
-    assert ended.asked == [([str(script)], 300, {"MINE": "yes", "OPENBLAS_NUM_THREADS": None})]
+    ((command, seconds, environment),) = ended.asked
+    assert (command[0], command[-1], seconds) == ("-c", str(script), 300)
+    assert environment == {"MINE": "yes", "OPENBLAS_NUM_THREADS": None}
 
 
 def test_several_runs_share_an_import_where_that_is_safe(script, monkeypatch):
@@ -197,7 +198,7 @@ def test_where_it_is_not_safe_each_run_is_alone(script, monkeypatch, before):
     ended = Ended(monkeypatch, last=None, before=before)
     assert exit_statuses(script, 3) == (124, 124, 124)
     assert [seconds for _, seconds, _ in ended.asked] == [900, 300, 300]
-    assert ended.asked[1][0] == [str(script)]
+    assert ended.asked[1][0][-1] == str(script)
 
 
 def test_a_script_that_is_no_python_is_not_run(script, monkeypatch):
@@ -208,9 +209,9 @@ def test_a_script_that_is_no_python_is_not_run(script, monkeypatch):
 
 
 def test_only_what_is_set_before_keras_is_set_for_the_import():
-    lines = ["os.environ['A'] = '1'", "x = 2", "os.environ['B'] = str(x)", "environ['C'] = '3'"]
-    lines += ["import numpy", "os.environ['D'] = '4'", "import keras", "os.environ['E'] = '5'"]
+    lines = ["import os", "x = 2", "os.environ.update(A='1', D='4')", "import keras"]
     assert confirming._environment("\n".join(lines)) == {"A": "1", "D": "4"}
+    assert confirming._environment("\n".join(lines[::-1])) == {}
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ def test_a_finding_that_needs_another_model_before_it_gets_a_script_with_both(
     (unique,) = read_json(folder / "unique.json")
     assert unique["confirmed"] == [1, 1, 1] and "after a model" in unique["minimality"]
     assert [node["type"] for node in unique["graph"]["nodes"]][1:] == [FAILS]
-    text = (folder / unique["folder"] / "check.py").read_text()
-    assert text.count("def build()") == 2 and SPOILS in text and "Softmax" not in text
+    text = (folder / unique["folder"] / "repro.py").read_text()
+    assert text.count("def before()") == 1 and SPOILS in text and "Softmax" not in text
     history = read_json(folder / unique["folder"] / "history.json")
     assert [run["model"] for run in history["ran"]] == [0, 1, 2]
     assert history["replays"] == {

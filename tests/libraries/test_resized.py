@@ -2,16 +2,13 @@
 
 import os
 
-import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.questions import FIRST, RESIZED
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.programs import FIRST_INPUTS
 from asterism.libraries.running.execution import _asked, _groups
 from asterism.libraries.running.inputs import BATCH, sample_inputs
 from asterism.libraries.running.tasks import Task
@@ -51,14 +48,3 @@ def test_a_stale_shape_is_found_by_a_second_size_only():
     assert found["normal"] == ()
     (finding,) = found[RESIZED]
     assert finding.backends == ("ort_with_stale_shapes:tf2onnx",)
-
-
-@pytest.mark.parametrize(
-    ("library", "option"),
-    [("tensorflow", "xla"), ("pytorch", "compile"), ("onnxruntime", "tf2onnx"), ("jax", "jit")],
-)
-def test_the_script_runs_a_smaller_batch_before_where_that_matters(library, option):
-    adapter = LIBRARIES[library]()
-    text = adapter.script_after(option, FIRST_INPUTS[RESIZED])
-    assert (f"[:{FIRST}]" in text) == (library != "jax")
-    exec(text, {"np": np})

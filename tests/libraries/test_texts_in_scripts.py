@@ -18,9 +18,11 @@ from asterism.core.messages.escaping import printable
 from asterism.libraries.judging.finding import FAILURES, Finding, read_findings, signature
 from asterism.libraries.reporting.bug_reports import Report, _markdown
 from asterism.libraries.reporting.confirming import exit_status, exit_statuses
+from asterism.libraries.reporting.decisions import Right, comparing, failing
 from asterism.libraries.reporting.markdown import block, cell, code, shown
+from asterism.libraries.reporting.numbers import literal_numbers
+from asterism.libraries.reporting.program_text import Runner, keras_program
 from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
-from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
@@ -63,9 +65,13 @@ def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     known = {"exception": "ValueError", "message": "some words", "frame": "a.py:f"}
     finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **known | facts)
     name = f"{versions} {signature(finding, versions)}"
-    found = UniqueFinding(name, finding, graph, None, {0}, 1)
-    expected = [np.zeros((2, 2))] if values else []
-    return script_of(found, {}, layers or {}, INPUTS, expected, expected)
+    known = layers or {}
+    numbers = literal_numbers(graph, {}, known, INPUTS)
+    program = keras_program(Runner.of(("jax:jit",)), graph, "normal", known, numbers)
+    zeros = [np.zeros((2, 2))]
+    right = Right(zeros, [np.ones((2, 2), np.float32)], zeros)
+    lines = comparing(program, right) if values else failing(finding, program, "it runs")
+    return program.script(name, versions, lines)
 
 
 @pytest.mark.parametrize("values", [False, True])

@@ -53,6 +53,17 @@ def test_a_model_that_mixes_a_batch_gets_rows_alone(tmp_path):
     assert np.array_equal(model.predict(ROWS), np.zeros_like(ROWS))
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_every_size_into_which_a_call_is_cut_is_tried(fails):
+    def run(rows):
+        if fails and len(rows) >= 32:
+            raise RuntimeError("its shapes are written into its operators")
+        return rows - rows.mean() if len(rows) >= 32 else rows * 2
+
+    model = batching.IndependentRows(run, None, ROWS[:16], sizes=(32, 8))
+    assert np.array_equal(model(ROWS), ROWS * 2)
+
+
 def test_tokens_become_one_hot_rows_where_the_model_takes_rows_of_numbers(tmp_path):
     """A token that is no place of a row, such as padding, becomes zeros."""
     tokens = np.array([[0, 2, 1], [2, 2, 3]])

@@ -71,12 +71,12 @@ def test_scripts_are_programs_and_the_converters_writes_what_the_stage_writes(tm
 
     given = keras.Input((3,), name="a")
     model = keras.Model(given, keras.layers.Dense(2, name="dense")(given))
-    names = {}
-    exec(compile(CONVERTERS["keras2"]().script(), "script", "exec"), names)
-    names["convert"](model, tmp_path / "by_script")
+    names = {"keras": keras, "np": np, "model": model, "path": str(tmp_path / "by_script")}
+    exec(compile(CONVERTERS["keras2"]().code().prepare, "script", "exec"), names)
     write_keras2(model, tmp_path / "by_stage")
     assert (tmp_path / "by_script").read_bytes() == (tmp_path / "by_stage").read_bytes()
-    compile(LIBRARIES["keras_mxnet"]().script("keras2"), "script", "exec")
+    code = LIBRARIES["keras_mxnet"]().code("keras2")
+    compile(f"{code.prepare}\n{code.call}", "script", "exec")
 
 
 @pytest.fixture(scope="module")

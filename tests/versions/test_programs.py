@@ -9,6 +9,7 @@ from small_programs import Pooling, save_pooling
 
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_PROGRAMS, is_backend, precision_of, suffix_of
+from asterism.libraries.adapters.code import Prepared
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
@@ -122,13 +123,11 @@ def test_libraries_run_programs(program, tmp_path, library, option):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_scripts_of_libraries_run_programs(path):
-    for backend in ("pytorch_program:file", "onnx_program:file", "program_reference:float64"):
-        library, option = backend.split(":")
-        scope = {}
-        exec(LIBRARIES[library]().script(option), scope)
-        for ours, theirs in zip(scope["run"](str(path), [X]), right(), strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize("library", ["pytorch_program", "onnx_program"])
+def test_the_lines_alone_run_programs(path, library):
+    prepared = Prepared(LIBRARIES[library]().code("file"), {"path": str(path)})
+    for ours, theirs in zip(prepared.run([X]), right(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_hints_are_coarse():

@@ -1,6 +1,7 @@
 """Opening a pair and measuring it: what is read, what both models are asked, what is left."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -332,3 +333,29 @@ def test_short_inputs_are_filled_up_as_the_model_is_fed(tmp_path):
     (tmp_path / "b.bin").write_bytes(b"\x01")
     params = vet_params("bytes", inputs=str(tmp_path), feeding__pad=9)
     assert read_given(params, signature((None, None))).items.tolist() == [[1, 2], [1, 9]]
+
+
+def found(path, least):
+    """A detector of numbers: a row for each of an item's that is larger."""
+    nodes = [
+        helper.make_node("Greater", ["x", "least"], ["larger"]),
+        helper.make_node("NonZero", ["larger"], ["places"]),
+        helper.make_node("GatherND", ["x", "turned"], ["values"]),
+        helper.make_node("Unsqueeze", ["values", "one"], ["y"]),
+    ]
+    nodes.insert(2, helper.make_node("Transpose", ["places"], ["turned"]))
+    constants = [constant("least", np.float32(least)), constant("one", np.array([1], np.int64))]
+    return save(path, nodes, [value("x", [1, 4])], [value("y", ["rows", 1])], constants)
+
+
+@pytest.mark.parametrize("least", [1e9, 0.5])
+def test_models_that_find_other_numbers_of_rows_are_compared(tmp_path, pair, least):
+    """One finds none at all, so that nothing tells how many it may find."""
+    models = {"original": found(tmp_path / "all.onnx", -1e9)}
+    models["compressed"] = found(tmp_path / "few.onnx", least)
+    params = pair(**{name: str(path) for name, path in models.items()})
+    with open_vetted(params, 0) as vetted:
+        assert vetted.answers.f.shape == vetted.answers.g.shape
+        rows = vetted.answers.f.shape[1]
+        with beside(vetted, Path(params.compressed)) as other:
+            assert other.answers.g.shape[1] == rows

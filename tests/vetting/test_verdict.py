@@ -172,9 +172,9 @@ def test_what_is_compared_with_which_threshold():
         ("agreement in class 1", 0.9, True, 20),
         ("inputs that flip under slight natural changes", 0.1, False, 2),
     ], "class 2 has less than 30 inputs"
-    found = criteria_of(agreement_of([(0, 0)] * 29), (), None, ALLOWED, 0.95)
-    assert [c.name for c in found] == ["agreement on the given inputs"]
-    found = criteria_of(agreement_of([(0, 0)] * 30), (), None, ALLOWED, 0.95)
+    found = criteria_of(agreement_of([(0, 0)] * 35), (), None, ALLOWED, 0.95)
+    assert [c.name for c in found] == ["agreement on the given inputs"], "35 decide nothing"
+    found = criteria_of(agreement_of([(0, 0)] * 36), (), None, ALLOWED, 0.95)
     assert found[1].name == "agreement in class 0" and found[1].measured.share == 1
 
 

@@ -14,6 +14,7 @@ from asterism.asking.outputs import Output, Scene
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import LOST
+from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
@@ -80,10 +81,14 @@ class Looker:
         }
         self._pictures = inputs.kind == "images"
         few = max(_FEWEST, min(16, _VALUES // inputs.items[0].size))
-        probes = self._as_taken(inputs.items[:few], feeding)
-        asked = feeding.model_copy(update=plain)
-        self._model = IsolatedFileModel(path, asked, self._pictures, probes)
+        self._path, self._probes = path, inputs.items[:few]
+        self._asked = feeding.model_copy(update=plain)
+        self._model = self._opened(feeding)
         self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
+
+    def _opened(self, feeding: FeedingParams) -> IsolatedFileModel:
+        probes = self._as_taken(self._probes, feeding)
+        return IsolatedFileModel(self._path, self._asked, self._pictures, probes)
 
     def __enter__(self) -> Self:
         return self
@@ -97,11 +102,18 @@ class Looker:
         Args:
             feeding: another preprocessing and order of channels.
         """
-        inputs, model = self._inputs, self._model
+        inputs, feeding = self._inputs, feeding or self._feeding
         items, size = inputs.items, max(1, _VALUES // inputs.items[0].size)
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         started = time.perf_counter()
-        answers = [model.predict(self._as_taken(part, feeding or self._feeding)) for part in parts]
+        try:
+            answers = [self._model.predict(self._as_taken(part, feeding)) for part in parts]
+        except ModelCrashError:
+            # Outputs may have other numbers of rows than so preprocessed as it was opened.
+            self._model.close()
+            self._model = self._opened(feeding)
+            answers = [self._model.predict(self._as_taken(part, feeding)) for part in parts]
+        model = self._model
         seconds = (time.perf_counter() - started) / len(items)
         rows = np.concatenate(answers)
         answered = np.isfinite(rows).all(axis=1)

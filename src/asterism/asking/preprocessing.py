@@ -18,8 +18,8 @@ from asterism.dflare.comparisons.labels import probabilities
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import TensorSpec
 
-#: The one that is taken where nothing speaks for another.
-_USUAL = "unit"
+#: The most usual first: the one that is taken where nothing speaks for another.
+_USUAL = ("unit", "imagenet", "symmetric", "raw")
 #: The one that leaves grey levels as they are.
 _GREY_LEVELS = "raw"
 #: What another has to be better by, as accuracy or as probability of the first class.
@@ -74,7 +74,7 @@ def try_preprocessing(
     colours: bool,
     ask: Callable[[PreprocessingParams, str], tuple[Sequence[Output], Scene]],
 ) -> list[Tried]:
-    """Try each preprocessing on the original, the usual one first.
+    """Try each preprocessing on the original, the most usual ones first.
 
     Where the outputs hold no classes nothing can be told, and only that one is tried.
 
@@ -84,7 +84,7 @@ def try_preprocessing(
         ask: what the original answers under one of them and an order of channels.
     """
     found: list[Tried] = []
-    names = sorted(known, key=lambda name: name != _USUAL)
+    names = sorted(known, key=lambda name: (*_USUAL, name).index(name))
     orders = ("rgb", "bgr") if colours else ("rgb",)
     for name, channels in product(names, orders):
         outputs, scene = ask(known[name], channels)
@@ -138,8 +138,10 @@ def _is_top_label(output: Output, scene: Scene) -> bool:
 def best(tried: Sequence[Tried], kept: str | None = None) -> tuple[Tried, str]:
     """The preprocessing to take, and why: the most accurate, without labels the most confident.
 
+    Of several with which the original is nearly as accurate the most usual is taken.
+
     Args:
-        tried: the usual one first.
+        tried: the most usual first.
         kept: the one whose numbers fill the range that a quantised input keeps: it decides
             between those that are as accurate.
 
@@ -156,8 +158,8 @@ def best(tried: Sequence[Tried], kept: str | None = None) -> tuple[Tried, str]:
         if usual in near or all(one.chance for one in near):
             return usual, f"no other makes the original right more often ({others})"
         plain = [one for one in near if one.channels == usual.channels] or near
-        taken = max(plain, key=lambda one: one.accuracy or 0.0)
-        return taken, f"the original is right most often so ({others})"
+        why = "right most often so" if len(plain) == 1 else "as right with no more usual one"
+        return plain[0], f"the original is {why} ({others})"
     if all(one.confidence is None for one in tried):
         return usual, "usual, and the outputs do not tell another"
     # Larger numbers make any model more confident, so grey levels as they are do not count.

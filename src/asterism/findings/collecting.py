@@ -15,14 +15,15 @@ from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import LIVES, Checked, check_status, run_script
+from asterism.findings.checking import LIVES, Checked, run_script
 from asterism.findings.entry import Entry, names_place
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.confirming import death_of, exit_statuses
 from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
-from asterism.libraries.reporting.script_writer import CHECK, REPRO
+from asterism.libraries.reporting.script_writer import REPRO
 from asterism.libraries.reporting.what_ran_before import HISTORY
 from asterism.libraries.triage.groups import layer_at_fault
 from asterism.libraries.triage.triage import UniqueFinding
@@ -35,7 +36,7 @@ log = get_logger(__name__)
 UNIQUE, REPORT = "unique.json", "report.md"  # the report of a candidate, not of a collection
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
-_KEPT = (REPRO, HISTORY, "model.json", "model.keras", "model.onnx")
+_KEPT = (REPRO, HISTORY, "arrays.npz", "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
 
 #: Parameters that no finding depends on unless they are all that is left.
@@ -86,14 +87,14 @@ def candidates_of(
     found = []
     for value in read_json(triaged / UNIQUE):
         folder = inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
-        require_own(folder / CHECK)
+        require_own(folder / REPRO)
         issue = issue_of(known, value["signature"], Finding.from_json(value["finding"]))
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
             continue
         if any(status != 1 for status in value["confirmed"]):
-            again = [check_status(folder / CHECK) for _ in range(CONFIRMATIONS)]
-            value["confirmed"] = [-1 if status is None else status for status in again]
+            death = death_of(Finding.from_json(value["finding"]))
+            value["confirmed"] = exit_statuses(folder / REPRO, CONFIRMATIONS, death=death)
         if any(status != 1 for status in value["confirmed"]):
             outcome.unconfirmed += 1
         else:

@@ -15,23 +15,25 @@ import numpy as np
 
 from asterism.core.files.artifacts import read_json
 from asterism.findings.causes import Candidate
-from asterism.findings.checking import check_status
 from asterism.findings.collecting import REPORT, name_of, versions_of_library
 from asterism.findings.entry import Entry, place_of
 from asterism.libraries.adapters.backends import OF_ONNX, product_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.confirming import death_of, exit_statuses
+from asterism.libraries.reporting.decisions import comparing, failing
+from asterism.libraries.reporting.file_scripts import write_file_script
 from asterism.libraries.reporting.markdown import block, code, shown
 from asterism.libraries.reporting.numbers import MAKERS, Array
 from asterism.libraries.reporting.onnx_text import onnx_text
-from asterism.libraries.reporting.script_writer import CHECK, REPRO
-from asterism.libraries.reporting.short_script import operator_script
+from asterism.libraries.reporting.program_text import Runner, onnx_program
+from asterism.libraries.reporting.script_writer import REPRO, onnx_reference
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.blaming import Part
 from asterism.versions.comparing import Change, Pair, change_of, run_subject
 from asterism.versions.operators import operator_subjects
-from asterism.versions.scripts import script_of
+from asterism.versions.scripts import finding_of, right_of
 from asterism.versions.subjects import Subject
 
 #: Changes that name a library which is wrong while another one and the reference agree.
@@ -188,8 +190,9 @@ def write_candidates(
         name = name_of(sighting.culprit, sighting.symptom, sighting.operator, signature)
         place = folder / name
         place.mkdir(parents=True, exist_ok=True)
-        _write_scripts(place, part, inputs, signature, params)
-        statuses = tuple(check_status(place / CHECK) for _ in range(CONFIRMATIONS))
+        _write_script(place, part, inputs, signature, params)
+        death = death_of(finding_of(part))
+        statuses = exit_statuses(place / REPRO, CONFIRMATIONS, death=death)
         if any(status != 1 for status in statuses):
             continue
         change = part.change
@@ -277,24 +280,30 @@ def signature_of(sighting: Sighting, needed: dict[str, str]) -> str:
     return f"{sighting.symptom} | {sighting.culprit} | {sighting.operator}({named})"
 
 
-def _write_scripts(
+def _write_script(
     place: Path,
     part: Part,
     inputs: list[Array] | None,
     signature: str,
     params: JudgeParams,
 ) -> None:
-    change = part.change
-    whole = script_of(part, signature, params)
-    (place / CHECK).write_text(whole, encoding="utf-8")
-    (place / "model.onnx").write_bytes(part.subject.content)
-    text = onnx_text(part.subject.content) if inputs is not None else None
-    short = None
-    if text is not None and inputs is not None:
-        expected = [] if change.said else part.result.outputs[change.referee][change.distribution]
-        given = part.result.outputs.get(change.culprit, {}).get(change.distribution, [])
-        short = operator_script(signature, change.culprit, text, inputs, expected, given)
-    (place / REPRO).write_text(short or whole, encoding="utf-8")
+    """The model as ONNX's text with the simple inputs; or its file, with the arrays beside it."""
+    change, content = part.change, part.subject.content
+    right, finding = right_of(part, params), finding_of(part)
+    text = onnx_text(content) if inputs is not None else None
+    if text is None or inputs is None:
+        facts = signature, change.culprit, content, part.inputs, right, finding
+        write_file_script(place / REPRO, *facts)
+        return
+    (place / "model.onnx").write_bytes(content)
+    runner = Runner.of([change.culprit])
+    program = onnx_program(runner, text, "", inputs)
+    if right is None:
+        lines = failing(finding, program, "it runs")
+    else:
+        lines = comparing(program, right, onnx_reference(text, inputs, right))
+    script = program.script(signature, runner.versions, lines)
+    (place / REPRO).write_text(script, encoding="utf-8")
 
 
 def _report(entry: Entry, place: Path) -> str:
@@ -311,8 +320,8 @@ The model has one node. It was seen with inputs of the kind {entry.inputs}, in {
 
 ## Steps to reproduce
 
-`python repro.py` prints what is expected and what comes. `python check.py` decides (exit statuses
-in three fresh processes: {", ".join(map(str, entry.statuses))}; 1 is the bug).
+`python repro.py` prints what is expected and what comes, and exits with 1 while the bug lives
+(exit statuses in three fresh processes: {", ".join(map(str, entry.statuses))}).
 The model is also `model.onnx`.
 
 {block((place / REPRO).read_text(encoding="utf-8"), "python")}

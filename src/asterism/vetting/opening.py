@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -83,8 +83,18 @@ def open_vetted(params: VetParams, seed: int) -> Iterator[Vetted]:
     signatures = [read_signature(path) for path in files]
     _require_known(params, signatures)
     inputs = drawn(read_given(params, signatures[0]), params.limit, seed)
-    with _opened(files[0], params, inputs) as f, _opened(files[1], params, inputs) as g:
+    with ExitStack() as stack:
+        f, g = (stack.enter_context(_opened(path, params, inputs)) for path in files)
+        if len(f.rooms) == len(g.rooms) and f.rooms != g.rooms:
+            most = _rooms_of_both(f, g)
+            f, g = (stack.enter_context(_opened(path, params, inputs, most)) for path in files)
         yield _paired(params, inputs, f, g)
+
+
+def _rooms_of_both(f: IsolatedFileModel, g: IsolatedFileModel) -> list[int]:
+    """The room that each output needs for the rows of either model, 0 where neither needs one."""
+    models = zip(f.rooms, g.rooms, f.shapes.values(), g.shapes.values(), strict=True)
+    return [max(*rooms, one[0], other[0]) if any(rooms) else 0 for *rooms, one, other in models]
 
 
 @contextmanager
@@ -94,17 +104,20 @@ def beside(vetted: Vetted, path: Path) -> Iterator[Vetted]:
     Raises:
         UserError: as :func:`open_vetted`.
     """
-    with _opened(path, vetted.params, vetted.inputs) as g:
+    with opened_beside(vetted, path) as g:
         yield _paired(vetted.params, vetted.inputs, vetted.original, g)
 
 
 def opened_beside(vetted: Vetted, path: Path) -> IsolatedFileModel:
     """Another model for the same inputs, to be used as a context."""
-    return _opened(path, vetted.params, vetted.inputs)
+    return _opened(path, vetted.params, vetted.inputs, vetted.original.rooms)
 
 
-def _opened(path: Path, params: VetParams, inputs: GivenInputs) -> IsolatedFileModel:
-    return IsolatedFileModel(path, params.feeding, inputs.kind == "images", inputs.items[:16])
+def _opened(
+    path: Path, params: VetParams, inputs: GivenInputs, rooms: Sequence[int] | None = None
+) -> IsolatedFileModel:
+    images, some = inputs.kind == "images", inputs.items[:16]
+    return IsolatedFileModel(path, params.feeding, images, some, rooms=rooms)
 
 
 def _paired(

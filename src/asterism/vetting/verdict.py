@@ -139,10 +139,7 @@ def criteria_of(
         found.append(_at_least(name, unanswered.rest, thresholds.agreement))
     if agreement.accuracy:
         found.append(_accuracy(agreement, thresholds.accuracy_lost, confidence))
-    large = {c: s for c, s in agreement.classes.items() if s.total >= _FEWEST}
-    if large:
-        label, worst = max(large.items(), key=lambda entry: entry[1].share)
-        found.append(_at_least(f"agreement in class {label}", worst.rest, thresholds.worst_class))
+    found += _worst_class(agreement, thresholds.worst_class, confidence)
     if flips is not None:
         name = "inputs that flip under slight natural changes"
         found.append(_at_most(name, flips, thresholds.natural_flips))
@@ -183,6 +180,26 @@ def _of_the_repair(criterion: Criterion) -> str:
 def _at_least(name: str, share: Share, threshold: float) -> Criterion:
     met = True if share.low >= threshold else False if share.high < threshold else None
     return Criterion(name, share, threshold, True, met)
+
+
+def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> list[Criterion]:
+    """The class that agrees least, of those of whose inputs enough are given.
+
+    These are at least so many that the threshold is met where all of them agree.
+    """
+    large = {
+        label: differ
+        for label, differ in agreement.classes.items()
+        if differ.total >= _FEWEST
+        and (
+            share_of(0, differ.total, confidence).rest.low >= threshold
+            or differ.rest.high < threshold
+        )
+    }
+    if not large:
+        return []
+    label, worst = max(large.items(), key=lambda entry: entry[1].share)
+    return [_at_least(f"agreement in class {label}", worst.rest, threshold)]
 
 
 def _at_most(name: str, share: Share, threshold: float) -> Criterion:

@@ -5,7 +5,6 @@ The functions hold all that they need, since reproducers contain their source.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 
@@ -73,7 +72,7 @@ def keras2_layer(kind: str, config: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def write_keras2(model: Any, path: str | Path) -> None:
+def write_keras2(model: Any, path: Any) -> None:
     """Write a functional model as NumPy's archive: Keras 2's configuration as JSON, and weights.
 
     Args:
@@ -84,6 +83,7 @@ def write_keras2(model: Any, path: str | Path) -> None:
         NotImplementedError: a layer is told something that Keras 2 has otherwise.
     """
     import json
+    from pathlib import Path
 
     import numpy as np
 

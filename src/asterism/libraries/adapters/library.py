@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.registry import Registry
+from asterism.libraries.adapters.code import Arrays, Code, Prepared, execute, given, overwritten
+from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
-
-Arrays = list[NDArray[Any]]
+from asterism.libraries.adapters.questions import BY_INPUTS, OVERWRITTEN, TRAINING, kept
+from asterism.memo.graphs.keras_arguments import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
 UNSUPPORTED = (
@@ -31,10 +33,6 @@ UNSUPPORTED = (
     r"[Oo]nly [^.]{1,200} (is|are) supported",
     r"NotImplemented",
 )
-
-
-class WrongBuffersError(ArithmeticError):
-    """An output lies otherwise in memory, or in other memory, than the model run eagerly says."""
 
 
 class Plugin(ABC):
@@ -95,33 +93,46 @@ class Library(Plugin):
         return None
 
     @abstractmethod
-    def script(self, option: str) -> str:
-        """Source of ``run(model, inputs)`` for a reproducer: this backend, without Asterism.
+    def code(self, option: str) -> Code:
+        """How the backend runs a model: its only description, which workers execute."""
 
-        ``model`` is the Keras model or, where the backend reads one, the path of its file.
-        """
+    def question(self, option: str, question: str) -> str:
+        """Lines that set ``outputs`` to what one of the questions asks for, after the preparation.
 
-    def script_after(self, option: str, first: str) -> str:
-        """Source of ``run(model, inputs)`` where the compiled model sees other inputs before.
-
-        The same as :meth:`script` where that makes no difference.
+        They read ``inputs``, ``model`` and ``layers``, a list of its layers. Derivatives are those
+        of the outputs, summed with cosines as weights: by each floating input, or by the weights of
+        each layer. A step of training gives the loss, and each layer's weights.
 
         Args:
             option: the backend.
-            first: an expression that makes the other one of an input ``i``, an array.
-        """
-        return self.script(option)
+            question: of :data:`~asterism.libraries.adapters.questions.QUESTIONS`.
 
-    def question_script(self, option: str, question: str) -> str:
-        """Source of ``run(model, inputs)`` that gives what :meth:`answer` gives.
-
-        Where it is given layer by layer, ``LAYERS`` holds the layers in their order.
+        Raises:
+            NotImplementedError: it has no answer.
         """
         raise NotImplementedError(f"{question} is not supported in {self.name}")
 
-    @abstractmethod
+    def overwritten(self, option: str) -> str:
+        """Lines that set ``outputs``, and write over the inputs' memory before they are read."""
+        return overwritten(self.code(option).call)
+
+    def dtype(self, option: str) -> str | None:
+        """The dtype that models are built in, where it is another than their own; or None."""
+        return "float64" if option == "float64" else None
+
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """Build, load and compile the model; what is returned goes to :meth:`run`."""
+        """Prepare the model; what is returned goes to :meth:`run`."""
+        model = model_under_test.keras(
+            dtype=self.dtype(option), zero_initializers=self.zero_initializers
+        )
+        return self.prepared(model, model_under_test, option)
+
+    def prepared(self, model: Any, model_under_test: ModelUnderTest, option: str) -> Prepared:
+        """A Keras model as the backend runs it."""
+        graph = model_under_test.graph()
+        layers = [model.get_layer(layer_name(i, graph.nodes[i])) for i in graph.layers]
+        names = {"keras": import_module("keras"), "model": model, "layers": layers}
+        return Prepared(self.code(option).given(len(model.inputs)), names, option)
 
     def passes(self, model_under_test: ModelUnderTest, option: str) -> tuple[str, ...]:
         """Names of the graph passes that change the model, where each can be disabled by name.
@@ -130,46 +141,25 @@ class Library(Plugin):
         """
         return ()
 
-    @abstractmethod
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs of the model in inference mode, for inputs in the model's order."""
-
-    def run_overwritten(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as they are after the inputs' memory was written over and the model ran again.
-
-        Raises:
-            WrongBuffersError: an output has other strides, or shares other memory, than it must.
-        """
-        given = [i.copy() for i in inputs]
-        outputs = self.run(compiled, given)
-        for array in given:
-            array[...] = 1
-        self.run(compiled, given)
+        outputs: Arrays = compiled.run(inputs)
         return outputs
 
-    def overwritten_script(self, option: str) -> str:
-        """Source of ``run(model, inputs)`` that does the same."""
-        return f"""{self.script(option)}
-
-run_alone = run
-
-
-def run(model, inputs):
-    given = [i.copy() for i in inputs]
-    outputs = run_alone(model, given)
-    for array in given:
-        array[...] = 1
-    return outputs
-"""
-
     def answer(self, compiled: Any, question: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """What one of :data:`~asterism.libraries.adapters.questions.QUESTIONS` asks for.
+        """What a question asks for, or the outputs after the inputs were written over."""
+        if question == OVERWRITTEN:
+            return self._asked(compiled, self.overwritten(compiled.option), inputs)
+        lines = self.question(compiled.option, question)
+        if question in BY_INPUTS and all(array.dtype.kind != "f" for array in inputs):
+            return []  # there is nothing to differentiate by
+        if question not in TRAINING:
+            return self._asked(compiled, lines, inputs)
+        with kept(compiled.space(inputs)["model"]), fixed_draws():
+            return self._asked(compiled, lines, inputs)
 
-        Derivatives are those of the outputs, summed with
-        :func:`~asterism.libraries.adapters.questions.cotangent`: by each floating input, or by
-        the weights of each layer. A step of training gives the loss, and each layer's weights.
-        """
-        raise NotImplementedError(f"{question} is not supported in {self.name}")
+    def _asked(self, compiled: Prepared, lines: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        return compiled.run(inputs, given(lines, len(inputs)))
 
 
 class Converter(Plugin):
@@ -180,16 +170,26 @@ class Converter(Plugin):
     host: ClassVar[str]
     #: Versions of the format that it can write, where there are several worth trying.
     opsets: ClassVar[tuple[int, ...]] = ()
+    #: Whether models are built with zeros for initial values, see :class:`Library`.
+    zero_initializers: ClassVar[bool] = True
     #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
     own_worker: ClassVar[bool] = False
 
     @abstractmethod
-    def script(self) -> str:
-        """Source of ``convert(model, path)``, which writes the file."""
+    def code(self) -> Code:
+        """How it writes ``model`` to ``path``; ``batch`` is the number of items in the batches."""
 
-    @abstractmethod
     def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
         """Write the model to ``target``."""
+        model = model_under_test.keras(zero_initializers=self.zero_initializers)
+        code = self.code_for(model_under_test.opset)
+        space = {"np": np, "keras": import_module("keras"), "model": model, "path": str(target)}
+        space |= {"batch": model_under_test.batch}
+        execute("\n".join((*code.imports, code.prepare)), space)
+
+    def code_for(self, opset: int | None) -> Code:
+        """The code for a version of the format in place of the converter's own."""
+        return self.code()
 
 
 #: Environment variable that names modules with libraries and converters of the user's own.
@@ -233,6 +233,11 @@ class FileLibrary(Library):
         """The file that the backend reads."""
         return model_under_test.file(self._written(option), self.suffix)
 
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
+        """Prepare the file; what is returned goes to :meth:`run`."""
+        path = self.path(model_under_test, option)
+        return Prepared(self.code(option), {"path": str(path)}, option)
+
     def readable(self, content: bytes, batch: int | None) -> bytes:
         """A file's content as this library reads it, for batches of that size; mostly as it is."""
         return content
@@ -240,9 +245,3 @@ class FileLibrary(Library):
     def _written(self, option: str) -> str:
         ending = max((e for e in self.endings if option.endswith(e)), key=len)
         return option.removesuffix(ending)
-
-
-def numpy_list(outputs: Any) -> Arrays:
-    """One output or several as a list of arrays."""
-    many = outputs if isinstance(outputs, list | tuple) else [outputs]
-    return [np.asarray(o) for o in many]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import Arrays
+from asterism.libraries.adapters.code import Arrays
 
 #: Steps that only check what the types of values are.
 _CHECKS = ("_assert_tensor_metadata",)

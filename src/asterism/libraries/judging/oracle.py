@@ -25,7 +25,7 @@ from asterism.libraries.adapters.backends import (
     product_of,
     under_test,
 )
-from asterism.libraries.adapters.library import CONVERTERS, WrongBuffersError
+from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.judging.apart import set_apart
 from asterism.libraries.judging.compare import (
     DIFFERENCES,
@@ -158,7 +158,7 @@ def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
 def _symptom(outcome: ExecutionOutcome) -> str:
     if outcome.status in ("hang", "memory"):
         return outcome.status
-    if outcome.exception.endswith(f".{WrongBuffersError.__name__}"):
+    if outcome.exception.endswith(".WrongBuffersError"):
         return WRONG_BUFFERS
     return "converter crash" if outcome.stage == "convert" else "runtime crash"
 

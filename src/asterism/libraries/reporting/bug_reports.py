@@ -1,4 +1,4 @@
-"""Writing a folder for each unique finding: scripts, ``report.md`` and the minimal model."""
+"""Writing a folder for each unique finding: script, ``report.md`` and the minimal model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
 from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.confirming import exit_statuses
-from asterism.libraries.reporting.file_scripts import own_environment, packages_of
+from asterism.libraries.reporting.confirming import death_of, exit_statuses
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
 from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.markdown import block, cell, code, shown
-from asterism.libraries.reporting.script_writer import CHECK, KINDS, REPRO, ScriptWriter
+from asterism.libraries.reporting.script_writer import (
+    KINDS,
+    REPRO,
+    ScriptWriter,
+    own_environment,
+    packages_of,
+)
 from asterism.libraries.reporting.what_ran_before import section, write_history
 from asterism.libraries.running.inputs import OUTSIDE
 from asterism.libraries.running.worker_pool import WorkerPool
@@ -128,7 +133,7 @@ class Reporter:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, found: UniqueFinding) -> None:
-        """Write the scripts and the model, and run ``check.py`` in fresh processes."""
+        """Write the script and the model, and run it in fresh processes."""
         folder = self._target / folder_name(found)
         write_json(folder / GRAPH, found.graph.to_json())
         self._left[found.signature] = self._scripts.write(found, folder)
@@ -210,9 +215,9 @@ def folder_name(found: UniqueFinding) -> str:
 
 
 def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
-    """How fresh processes end that run ``check.py``, by the Python of the library's environment."""
+    """How fresh processes end that run the script, by the Python of the library's environment."""
     python = interpreter_of(own_environment(finding) or "")
-    return exit_statuses(folder / CHECK, CONFIRMATIONS, python)
+    return exit_statuses(folder / REPRO, CONFIRMATIONS, python, death_of(finding))
 
 
 def _markdown(
@@ -243,8 +248,8 @@ The model is {found.minimality}. \
 
 ## Steps to reproduce
 
-`python repro.py` prints what is expected and what comes. `python check.py` decides (exit statuses
-in three fresh processes: {statuses}; 1 is the bug).
+`python repro.py` prints what is expected and what comes, and exits with 1 while the bug lives
+(exit statuses in three fresh processes: {statuses}).
 {_model(folder)}
 
 {_script_of(folder)}

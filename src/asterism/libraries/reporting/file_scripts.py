@@ -1,113 +1,58 @@
-"""Scripts that hold a model as a file: they need one library and NumPy, in whatever version."""
+"""Scripts of a model that is a file: it lies beside them, with the arrays, as do the outputs.
+
+They need one library and NumPy, in whatever version.
+"""
 
 from __future__ import annotations
 
-import base64
-import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import library_of
-from asterism.libraries.adapters.environments import versions_of
-from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
+from asterism.core.files.artifacts import write_arrays
+from asterism.libraries.adapters.library import FileLibrary
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.programs import arrays_text
-from asterism.libraries.reporting.python_text import in_docstring
-from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
+from asterism.libraries.reporting.decisions import Right, comparing, failing
+from asterism.libraries.reporting.program_text import Runner, file_program
 
-#: Characters of a line of the file's text.
-_WIDTH = 95
+Arrays = Sequence[NDArray[Any]]
 
 
-def file_script(
+def write_file_script(
+    script: Path,
     title: str,
-    library: FileLibrary,
-    option: str,
+    backend: str,
     content: bytes,
-    inputs: Sequence[NDArray[Any]],
-    expected: tuple[Sequence[NDArray[Any]], Sequence[NDArray[Any]], Sequence[str]] | None,
+    inputs: Arrays,
+    right: Right | None,
     finding: Finding,
-    source: str = "a float64 run",
-) -> str:
-    """A script that exits 1 where a version shows the finding, 0 where it does not, 2 otherwise.
+) -> None:
+    """Write a script that exits 1 where a version shows the finding, its model and its arrays.
 
     Args:
+        script: its file.
         title: what the script is about, one line.
-        library: runs the file.
-        option: how it runs it.
-        content: of the file.
+        backend: that is to blame.
+        content: of the model's file.
         inputs: the batch that shows it.
-        expected: right outputs, the tolerated deviation of each of their elements, and their
-            dtypes; None where something fails.
+        right: what is right; None where something fails.
         finding: what is looked for.
-        source: what the right outputs come from.
     """
-    steps = [
-        "folder = tempfile.TemporaryDirectory()",
-        f'path = os.path.join(folder.name, "model{library.suffix}")',
-        'open(path, "wb").write(base64.b64decode(MODEL))',
-        "outputs = run(path, INPUTS)",
-    ]
-    readable = library.readable(content, next((len(i) for i in inputs if i.ndim), None))
-    text = "\n".join(textwrap.wrap(base64.b64encode(readable).decode(), _WIDTH))
-    parts = [
-        _HEAD.format(
-            title=in_docstring(title),
-            nodes=in_docstring(textwrap.indent("\n".join(_nodes(library, content)), "    ")),
-            begin=OTHERWISE + watch_of(finding),
-        ),
-        library.script(option),
-        f'\n\nMODEL = """\n{text}\n"""\nINPUTS = {arrays_text(inputs)}\n',
-    ]
-    if expected is None:
-        return "".join(parts) + check_of(finding, steps)
-    outputs, tolerances, dtypes = expected
-    parts += [
-        f"EXPECTED = {arrays_text(outputs)}  # {source}\n",
-        f"TOLERANCES = {arrays_text(tolerances)}\n",
-        f"DTYPES = {list(dtypes)}\n",
-    ]
-    return "".join(parts) + values_check(steps)
-
-
-def own_environment(finding: Finding) -> str | None:
-    """The library with its environment that a finding's script runs in; None for this Python."""
-    first = next((b for b in finding.backends if b not in CONVERTERS), "")
-    return library_of(first) if "@" in library_of(first) else None
-
-
-def packages_of(library: str) -> str:
-    """The packages of a library's environment that it names, with their versions."""
-    return ", ".join(f"{package} {v}" for package, v in versions_of(library).items())
-
-
-def _nodes(library: FileLibrary, content: bytes) -> list[str]:
-    """The nodes of an ONNX file as ONNX itself writes them; large constants are not there."""
-    if library.suffix != ".onnx":
-        return [f"({library.suffix})"]
-    import onnx
-
-    model = onnx.load_model_from_string(content)
-    return [onnx.printer.to_text(node).strip() for node in model.graph.node]
-
-
-_HEAD = '''"""{title}
-
-The model, which stands below as a file:
-
-{nodes}
-
-Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
-"""
-
-import base64
-import os
-import sys
-import tempfile
-{begin}
-
-import numpy as np
-
-'''
+    runner = Runner.of([backend])
+    assert isinstance(runner.library, FileLibrary)
+    suffix, batch = runner.library.suffix, next((len(i) for i in inputs if i.ndim), None)
+    program = file_program(runner, suffix, len(inputs))
+    arrays = {f"input{n}": array for n, array in enumerate(inputs)}
+    if right is None:
+        lines = failing(finding, program, "it runs")
+    else:
+        count = len(right.expected)
+        reference = f'expected = [arrays[f"expected{{n}}"] for n in range({count})]'
+        arrays |= {f"expected{n}": array for n, array in enumerate(right.expected)}
+        lines = comparing(program, right, reference)
+    script.write_text(program.script(title, runner.versions, lines), encoding="utf-8")
+    (script.parent / f"model{suffix}").write_bytes(runner.library.readable(content, batch))
+    write_arrays(script.parent / "arrays.npz", **{n: np.asarray(a) for n, a in arrays.items()})

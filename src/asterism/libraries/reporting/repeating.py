@@ -26,6 +26,14 @@ TOO_LATE = 124
 
 _LOOK_SECONDS = 0.05
 
+#: What a process of a script does about an exception that the script does not expect.
+OTHERWISE = """
+def otherwise(kind, error, trace):
+    sys.__excepthook__(kind, error, trace)
+    sys.exit(2)
+sys.excepthook = otherwise
+"""
+
 
 def go_on_to_run(times: int, seconds: float, statuses: Path) -> None:
     """Return once in each process that is to run the script: in the forks, and here in the end.
@@ -74,4 +82,5 @@ if __name__ == "__main__":
     go_on_to_run(int(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4]))
     sys.argv = [sys.argv[1]]
     sys.path[0] = str(Path(sys.argv[0]).parent)
+    exec(OTHERWISE)  # noqa: S102  (lines above)
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,4 +1,8 @@
-"""Writing the two scripts of a finding: the short ``repro.py``, and ``check.py`` that decides."""
+"""Writing ``repro.py``: what shows a finding, in the words of the library, and decides.
+
+It is the text that the worker ran, with the simplest numbers that still show the finding. It prints
+what is expected and what comes, and exits 1 while the bug lives.
+"""
 
 from __future__ import annotations
 
@@ -21,32 +25,32 @@ from asterism.libraries.adapters.backends import (
     plugin_of,
     under_test,
 )
+from asterism.libraries.adapters.environments import versions_of
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
-from asterism.libraries.judging.compare import tolerance_for
+from asterism.libraries.judging.compare import bounds, tolerance_for
 from asterism.libraries.judging.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
 from asterism.libraries.judging.oracle import probes_of, spreads_of, tolerance_of, vote_of
-from asterism.libraries.judging.outside import allowance
+from asterism.libraries.judging.outside import allowance, expected_outside
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
+from asterism.libraries.reporting.decisions import Right, comparing, failing
+from asterism.libraries.reporting.file_scripts import write_file_script
+from asterism.libraries.reporting.model_text import Layers, with_changes
 from asterism.libraries.reporting.numbers import (
+    Array,
     Numbers,
     any_numbers,
     literal_numbers,
     simplest,
 )
 from asterism.libraries.reporting.onnx_text import onnx_text, recounted
-from asterism.libraries.reporting.programs import (
+from asterism.libraries.reporting.program_text import (
     Program,
     Runner,
-    as_float64,
-    program_of,
-    with_changes,
+    keras_program,
+    onnx_program,
 )
-from asterism.libraries.reporting.reproducer import script_of, tolerated
-from asterism.libraries.reporting.script_checks import PATIENCE
-from asterism.libraries.reporting.short_script import native_script, short_script
 from asterism.libraries.running.inputs import OUTSIDE, compared_nodes, sample_inputs
-from asterism.libraries.running.tasks import LayerDescription, Task
+from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.ablation import with_dtype
 from asterism.libraries.triage.reproduction import Reproduction
@@ -56,28 +60,17 @@ from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import NamedArray, Stored
 from asterism.memo.universe.tensors import Config
 
-#: The short script, and the one that decides.
+#: The script; collections of findings may still have another one that decides.
 REPRO, CHECK = "repro.py", "check.py"
 
-#: Kinds of scripts: a runtime's on an ONNX text, a short one with Keras, one with all numbers.
-KINDS = NATIVE, SHORT, WHOLE = "native", "short", "whole"
+#: What the script of a hang waits for, in seconds.
+PATIENCE = 60
+
+#: Kinds of scripts, the most readable first: a runtime's on an ONNX text, one with Keras that
+#: computes what it expects, one with simple numbers, one with all numbers.
+KINDS = NATIVE, COMPUTED, SHORT, WHOLE = "native", "computed", "short", "whole"
 
 Arrays = Sequence[NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Of one model with some numbers; all empty where the finding is a failure.
-
-    Args:
-        expected: of a right float64 reference.
-        actual: of the backend to blame, where it gave some.
-        tolerances: tolerated deviation of each element of ``expected``.
-    """
-
-    expected: Arrays = ()
-    actual: Arrays = ()
-    tolerances: Arrays = ()
 
 
 @dataclass
@@ -92,11 +85,11 @@ class _Case:
         outputs: by whether the numbers are the simple ones.
     """
 
-    layers: dict[int, LayerDescription]
+    layers: Layers
     known: Numbers
-    run: dict[int, LayerDescription]
+    run: Layers
     simple: Numbers | None = None
-    outputs: dict[bool, Outputs] = field(default_factory=dict)
+    outputs: dict[bool, Right] = field(default_factory=dict)
 
 
 class ScriptWriter:
@@ -121,7 +114,7 @@ class ScriptWriter:
     def write(
         self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
     ) -> tuple[str, ...]:
-        """Write both scripts of a finding into a folder, of the first kind that there is.
+        """Write the script of a finding into a folder, of the first kind that there is.
 
         What must run before in the same process is in whole scripts only.
 
@@ -134,22 +127,42 @@ class ScriptWriter:
             The kinds that are left after that one.
         """
         case = self._case(found)
-        own = self._in_its_environment(found, case)
-        if own is not None:
-            _write(folder, own, own)
+        if self._in_its_environment(found, case, folder):
             return ()
         for at, kind in enumerate(kinds):
             if found.before and kind != WHOLE:
                 continue
-            scripts = (
-                self._whole(found, case)
-                if kind == WHOLE
-                else self._short(found, case, native=kind == NATIVE)
-            )
-            if scripts is not None:
-                _write(folder, *scripts)
+            script = self._script(found, case, kind)
+            if script is not None:
+                (folder / REPRO).write_text(script, encoding="utf-8")
                 return tuple(kinds[at + 1 :])
         return ()
+
+    def _script(self, found: UniqueFinding, case: _Case, kind: str) -> str | None:
+        """The text of a script of one kind; None where there is none of that kind."""
+        finding = found.finding
+        simple = kind != WHOLE
+        typed, values = _as_it_is_run(found, self._simple(found, case) if simple else case.known)
+        runner, reference = Runner.of(finding.backends), ""
+        distribution = next(iter(finding.distributions), "")
+        if kind == NATIVE:
+            made = self._native(found, case, runner, typed, values)
+            if made is None:
+                return None
+            program, reference = made
+        else:
+            program = keras_program(runner, typed.graph, distribution, case.run, values)
+        if kind == COMPUTED and not (reference := _eager(found, runner)):
+            return None
+        before = [self._program(task) for task in found.before]
+        right = self._outputs(found, case, simple=simple)
+        if right is None:
+            lines = failing(finding, program, _wanted(found))
+        else:
+            nodes = compared_nodes(typed.graph, finding.distributions)
+            dtypes = [typed.graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
+            lines = comparing(program, replace(right, dtypes=dtypes), reference)
+        return program.script(found.signature, runner.versions, lines, before)
 
     def _case(self, found: UniqueFinding) -> _Case:
         key = found.signature, json.dumps(found.graph.to_json(), sort_keys=True)
@@ -164,7 +177,7 @@ class ScriptWriter:
             self._cases[key] = _Case(layers, known, run)
         return self._cases[key]
 
-    def _described(self, graph: Graph, changed: Config) -> dict[int, LayerDescription]:
+    def _described(self, graph: Graph, changed: Config) -> Layers:
         """What Keras says of each layer, some of whose parameters may have other values."""
         if not changed:
             return self._worker_pool.described(graph)
@@ -183,56 +196,36 @@ class ScriptWriter:
             case.simple = simplest(show, found.graph, found.finding, case.known, case.layers)
         return case.simple
 
-    def _whole(self, found: UniqueFinding, case: _Case) -> tuple[str, str]:
-        """The script with all numbers, which also decides."""
-        typed, values = _as_it_is_run(found, case.known)
-        right = self._outputs(found, case, simple=False)
-        given = [array.values for array in values.inputs]
-        before = [self._program(task) for task in found.before]
-        text = script_of(
-            typed,
-            self._stored,
-            case.run,
-            given,
-            right.expected,
-            right.tolerances,
-            before=before,
-        )
-        return text, text
-
     def _program(self, task: Task) -> Program:
         """A task of one backend and one kind of inputs as a program."""
         graph, backends = task.graph, task.backends
         assert isinstance(graph, Graph) and backends is not None
         ((distribution, inputs),) = task.inputs.items()
-        if not under_test(backends):
-            graph, inputs = with_dtype(graph, "float64"), as_float64(inputs)
         layers = self._described(graph, task.changed)
-        runner = Runner.of(backends)
-        return program_of(runner, graph, distribution, self._stored, layers, inputs)
+        numbers = literal_numbers(graph, self._stored, layers, inputs)
+        if not under_test(backends):
+            graph, numbers = with_dtype(graph, "float64"), _in_float64(numbers)
+        return keras_program(Runner.of(backends), graph, distribution, layers, numbers)
 
-    def _short(self, found: UniqueFinding, case: _Case, *, native: bool) -> tuple[str, str] | None:
-        """A short script and the one that runs it; None where there is none of that kind."""
-        converted = ""
-        if native and (found.finding.question or found.changed):  # no runtime is to blame
+    def _native(
+        self,
+        found: UniqueFinding,
+        case: _Case,
+        runner: Runner,
+        typed: UniqueFinding,
+        values: Numbers,
+    ) -> tuple[Program, str] | None:
+        """What a runtime does without Keras, and what the script computes as right, if it does."""
+        if found.finding.question or found.changed:  # no runtime is to blame
             return None
-        if native:
-            converter = _blamed_reader_of(found.finding)
-            text = self._converted(found, case, converter) if converter else None
-            if text is None:
-                return None
-            converted = text
-        typed, values = _as_it_is_run(found, self._simple(found, case))
+        converter = _blamed_reader_of(found.finding)
+        text = self._converted(found, case, converter) if converter else None
+        if text is None:
+            return None
+        kind = next(iter(found.finding.distributions), "")
         right = self._outputs(found, case, simple=True)
-        made = (
-            native_script(typed, converted, values, right.expected, right.actual)
-            if native
-            else short_script(typed, case.run, values, right.expected, right.actual)
-        )
-        if made is None:
-            return None
-        check = script_of(typed, {}, case.run, [], right.expected, right.tolerances, runs=REPRO)
-        return made, check
+        reference = onnx_reference(text, values.inputs, right)
+        return onnx_program(runner, text, kind, values.inputs), reference
 
     def _converted(self, found: UniqueFinding, case: _Case, converter: str) -> str | None:
         """The text of the file that a runtime reads; None where it is no short one."""
@@ -245,44 +238,46 @@ class ScriptWriter:
         text = onnx_text(content) if isinstance(content, bytes) else None
         return recounted(text) if text is not None else None
 
-    def _in_its_environment(self, found: UniqueFinding, case: _Case) -> str | None:
-        """The script with the model's file, since a library's own environment has no converter.
+    def _in_its_environment(self, found: UniqueFinding, case: _Case, folder: Path) -> bool:
+        """Write the script with the model's file beside it, if that is how it can run.
 
-        None where the library is in this one, reads no file, or the converter makes none.
+        A library's own environment has no converter. It is not so where the library is in this one,
+        reads no file, or the converter makes none.
         """
         finding = found.finding
         library = own_environment(finding)
         if library is None:
-            return None
+            return False
         backend = next((b for b in finding.backends if library_of(b) == library), "")
         plugin = plugin_of(library)()
         source = plugin.source(option_of(backend))
         if source is None or not isinstance(plugin, FileLibrary):
-            return None
+            return False
         task = Task(finding.model, found.graph, {}, changed=found.changed)
         content = self._worker_pool.converted(task, source)
         if not isinstance(content, bytes):
-            return None
+            return False
         said = self._outputs(found, case, simple=False)
         dtypes = [found.graph.tensors[i].dtype for i in found.graph.outputs]
-        right = (said.expected, said.tolerances, dtypes) if said.expected else None
-        title = f"{found.signature}\n\nSeen with {packages_of(library)}."
+        right = replace(said, dtypes=dtypes) if said is not None else None
         inputs = [array.values for array in case.known.inputs]
-        return file_script(title, plugin, option_of(backend), content, inputs, right, finding)
+        facts = found.signature, backend, content, inputs, right, finding
+        write_file_script(folder / REPRO, *facts)
+        return True
 
-    def _outputs(self, found: UniqueFinding, case: _Case, *, simple: bool) -> Outputs:
-        """What is right, what the backend gives, and what is tolerated."""
+    def _outputs(self, found: UniqueFinding, case: _Case, *, simple: bool) -> Right | None:
+        """What is right, what the backend gives, and what is tolerated; None of a failure."""
         if found.finding.symptom == OUTSIDE_DIFFERS:
             return self._of_others(found, case)
         if not found.finding.by_values:
-            return Outputs()
+            return None
         numbers = self._simple(found, case) if simple else case.known
         simple = numbers is not case.known
         if simple not in case.outputs:
             case.outputs[simple] = self._run(found, numbers, case.layers)
         return case.outputs[simple]
 
-    def _of_others(self, found: UniqueFinding, case: _Case) -> Outputs:
+    def _of_others(self, found: UniqueFinding, case: _Case) -> Right:
         """What another library gives of an invalid configuration, and what the one to blame."""
         finding = found.finding
         inputs = {OUTSIDE: [array.values for array in case.known.inputs]}
@@ -290,14 +285,14 @@ class ScriptWriter:
         task = Task(finding.model, found.graph, inputs, backends=backends, changed=found.changed)
         given = [self._worker_pool.run(task).outputs.get(b, {}).get(OUTSIDE, []) for b in backends]
         right = [array.astype(np.float64) for array in given[0]]
-        return Outputs(right, given[1], [np.full(a.shape, allowance(a)) for a in right])
+        return Right(right, given[1], [np.full(a.shape, allowance(a)) for a in right])
 
     def _run(
         self,
         found: UniqueFinding,
         numbers: Numbers,
-        layers: dict[int, LayerDescription],
-    ) -> Outputs:
+        layers: Layers,
+    ) -> Right:
         finding = found.finding
         graph, stored = numbers.stored(found.graph, layers)
         distribution = finding.distributions[0]
@@ -310,13 +305,14 @@ class ScriptWriter:
         compared = compared_nodes(graph, (distribution,))
         said = vote_of(graph, result, distribution, self._judging, compared)
         expected = result.outputs[said.right[0]][distribution]
-        bounds = tolerance_of(graph, self._judging)
-        bounds = tolerance_for(backends[0], bounds) if backends else bounds
-        spreads = spreads_of(result, distribution, bounds) or [0.0] * len(expected)
+        limit = tolerance_of(graph, self._judging)
+        limit = tolerance_for(backends[0], limit) if backends else limit
+        spreads = spreads_of(result, distribution, limit) or [0.0] * len(expected)
         probes = probes_of(graph, result, distribution)
-        allowed = tolerated(expected, bounds, spreads, probes)
+        pairs = enumerate(zip(expected, spreads, strict=True))
+        allowed = [bounds(at, e, spread, limit, probes) for at, (e, spread) in pairs]
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
-        return Outputs(expected, actual, allowed)
+        return Right(expected, actual, allowed)
 
 
 @contextmanager
@@ -326,11 +322,6 @@ def _weights_of(stored: dict[str, list[NamedArray]]) -> Iterator[Path]:
         weights = Path(folder) / "weights.npz"
         write_weights(weights, stored)
         yield weights
-
-
-def _write(folder: Path, script: str, check: str) -> None:
-    (folder / REPRO).write_text(script, encoding="utf-8")
-    (folder / CHECK).write_text(check, encoding="utf-8")
 
 
 def _blamed_reader_of(finding: Finding) -> str | None:
@@ -346,11 +337,76 @@ def _as_it_is_run(found: UniqueFinding, numbers: Numbers) -> tuple[UniqueFinding
     """The model and the inputs as the finding's backend has them: a reference's are float64."""
     if found.finding.symptom != ODD_REFERENCE:
         return found, numbers
+    return replace(found, graph=with_dtype(found.graph, "float64")), _in_float64(numbers)
+
+
+def _in_float64(numbers: Numbers) -> Numbers:
+    """The same with floating inputs of float64."""
     inputs = tuple(
         replace(a, values=a.values.astype("float64"), source=f"{a.source}.astype('float64')")
         if a.values.dtype.kind == "f"
         else a
         for a in numbers.inputs
     )
-    graph = with_dtype(found.graph, "float64")
-    return replace(found, graph=graph), replace(numbers, inputs=inputs)
+    return replace(numbers, inputs=inputs)
+
+
+def _eager(found: UniqueFinding, runner: Runner) -> str:
+    """Lines that compute what is right by an eager run, where that is right; or nothing."""
+    finding = found.finding
+    backend = {"torch": "pytorch"}.get(runner.keras_backend, runner.keras_backend)
+    eager = f"{backend}:eager"
+    plain = not finding.question and finding.distributions[:1] not in (("split",), ("lengthened",))
+    if not plain or not finding.by_values or eager not in finding.agreeing:
+        return ""
+    given = "inputs" if len(found.graph.inputs) > 1 else "inputs[0]"
+    called = f"keras.tree.flatten(model({given}, training=False))"
+    return f"expected = [keras.ops.convert_to_numpy(y) for y in {called}]  # eagerly"
+
+
+def onnx_reference(text: str, inputs: Sequence[Array], right: Right | None) -> str:
+    """Lines that compute what is right by ONNX's evaluator, where it is right; or nothing.
+
+    Args:
+        text: the model.
+        inputs: the batch.
+        right: what is right; None where something fails.
+    """
+    from onnx import parser
+    from onnx.reference import ReferenceEvaluator
+
+    if right is None:
+        return ""
+    try:
+        evaluator = ReferenceEvaluator(parser.parse_model(text))
+        given = dict(zip(evaluator.input_names, (a.values for a in inputs), strict=True))
+        with np.errstate(all="ignore"):
+            found = evaluator.run(None, given)
+    except Exception:  # whatever an evaluator raises of an operator that it does not know
+        return ""
+    for actual, wanted, limit in zip(found, right.expected, right.allowed, strict=True):
+        with np.errstate(all="ignore"):
+            near = np.abs(actual.astype(np.float64) - wanted) <= limit
+            same = near | (actual == wanted) | (np.isnan(actual) & np.isnan(wanted))
+        if actual.shape != wanted.shape or not same[np.isfinite(limit)].all():
+            return ""
+    return """from onnx.reference import ReferenceEvaluator
+reference = ReferenceEvaluator(path)
+expected = reference.run(None, dict(zip(reference.input_names, inputs)))"""
+
+
+def own_environment(finding: Finding) -> str | None:
+    """The library with its environment that a finding's script runs in; None for this Python."""
+    first = next((b for b in finding.backends if b not in CONVERTERS), "")
+    return library_of(first) if "@" in library_of(first) else None
+
+
+def packages_of(library: str) -> str:
+    """The packages of a library's environment that it names, with their versions."""
+    return ", ".join(f"{package} {v}" for package, v in versions_of(library).items())
+
+
+def _wanted(found: UniqueFinding) -> str:
+    if found.changed:
+        return expected_outside(found.finding)
+    return "it runs"

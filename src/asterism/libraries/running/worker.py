@@ -131,10 +131,9 @@ class Worker:
                 self.library.run(compiled, [i[:FIRST] for i in inputs])
             if distribution == LENGTHENED and request["dtype"] is None:
                 self.library.run(compiled, [_longer(i) for i in inputs])
-            if distribution in QUESTIONS:
+            overwrites = distribution == OVERWRITTEN and request["dtype"] is None
+            if distribution in QUESTIONS or overwrites:
                 given = self.library.answer(compiled, distribution, inputs)
-            elif distribution == OVERWRITTEN and request["dtype"] is None:
-                given = self.library.run_overwritten(compiled, inputs)
             else:
                 given = self.library.run(compiled, inputs)
             for at, array in enumerate(given):

@@ -47,13 +47,12 @@ class IsolatedClassifier(IsolatedModel):
         return probabilities
 
 
+#: What is told of an opened classifier.
+_FACTS = ("input_shape", "classes", "notes", "logits")
+
+
 def served_classifier(path: str, preprocessing: dict[str, Any]) -> Served:
     """A classifier as :class:`IsolatedClassifier` opens it in the other process."""
     model = open_classifier(Path(path), PreprocessingParams.model_validate(preprocessing))
-    facts = {
-        "input_shape": model.input_shape,
-        "classes": model.classes,
-        "notes": model.notes,
-        "logits": model.logits,
-    }
+    facts = {name: getattr(model, name) for name in _FACTS}
     return facts, lambda arrays: [model.predict(arrays[0])]

@@ -58,6 +58,10 @@ class IsolatedEngine(IsolatedModel):
         return outputs, states
 
 
+#: What is told of an opened engine.
+_FACTS = ("steps", "features", "numbers", "batch", "layer", "threads")
+
+
 def served_engine(path: str, layer: str | None) -> Served:
     """A network as :class:`IsolatedEngine` opens it in the other process.
 
@@ -65,15 +69,7 @@ def served_engine(path: str, layer: str | None) -> Served:
     """
     engine = open_engine(Path(path), layer)
     form, graph = (engine.form, engine.graph) if isinstance(engine, OnnxEngine) else (None, b"")
-    facts = {
-        "form": form,
-        "steps": engine.steps,
-        "features": engine.features,
-        "numbers": engine.numbers,
-        "batch": engine.batch,
-        "layer": engine.layer,
-        "threads": engine.threads,
-    }
+    facts = {"form": form} | {name: getattr(engine, name) for name in _FACTS}
 
     def answer(arrays: Arrays) -> Arrays:
         return engine.compute(arrays[0]) if arrays else [np.frombuffer(graph, np.uint8)]

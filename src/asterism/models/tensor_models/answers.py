@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,18 +76,25 @@ class ComparedOutputs:
             self.axes[spec.name] = axes[0] if axes else None
         self.batched = None not in self.axes.values()
 
-    def make_room(self, run: Callable[[int], Tensors], probes: int) -> list[str]:
+    def make_room(
+        self, run: Callable[[int], Tensors], probes: int, rooms: Sequence[int] | None = None
+    ) -> list[str]:
         """Let outputs whose number of rows differs from input to input be of one size.
 
         Args:
             run: what the model gives for one of the probes alone.
             probes: how many there are.
+            rooms: the size of each output, 0 for as it is; None to find them by the probes.
 
         Returns:
             Notes for the reader of results.
         """
         ragged = [spec for spec in self._specs if _may_vary(spec, self.axes[spec.name])]
         if not ragged:
+            return []
+        if rooms is not None:
+            named = {s.name: room for s, room in zip(self._specs, rooms, strict=True) if room}
+            self.room = {spec.name: named[spec.name] for spec in ragged if spec.name in named}
             return []
         seen: dict[str, set[int]] = {spec.name: set() for spec in ragged}
         for number in range(probes):
@@ -96,7 +103,7 @@ class ComparedOutputs:
                 seen[spec.name].add(self._unbatched(outputs[spec.name], spec).shape[1])
         notes = []
         for name, sizes in seen.items():
-            if len(sizes) > 1:
+            if len(sizes) > 1 or sizes == {0}:  # of none it is not known how many there may be
                 self.room[name] = max(_LEAST_ROOM, _ROOM * max(sizes))
                 notes.append(
                     f"{name} has {min(sizes)} to {max(sizes)} rows on the first inputs; each is "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class IsolatedFileModel(IsolatedModel):
         params: what to give beside the items.
         images: whether items are images uint8 ``(N, H, W, C)``.
         probes: some items, on which the model is tried.
+        rooms: see :meth:`.ComparedOutputs.make_room`.
 
     Raises:
         UserError: see :class:`~asterism.models.isolation.isolated_model.IsolatedModel` and
@@ -33,13 +35,19 @@ class IsolatedFileModel(IsolatedModel):
     """
 
     def __init__(
-        self, path: Path, params: FeedingParams, images: bool, probes: NDArray[Any]
+        self,
+        path: Path,
+        params: FeedingParams,
+        images: bool,
+        probes: NDArray[Any],
+        rooms: Sequence[int] | None = None,
     ) -> None:
-        arguments = [str(path), params.model_dump(), images]
+        arguments = [str(path), params.model_dump(), images, rooms]
         super().__init__(path, served_model, arguments, [probes])
         self.shapes = {name: tuple(shape) for name, shape in self.facts["shapes"].items()}
         self.axes: dict[str, int | None] = self.facts["axes"]
         self.room: dict[str, int] = self.facts["room"]
+        self.rooms: list[int] = self.facts["rooms"]
         #: Numbers in a row; for a classifier its classes.
         self.classes = int(self.facts["width"])
         self.notes = tuple(self.facts["notes"])
@@ -62,11 +70,14 @@ class IsolatedFileModel(IsolatedModel):
 
 
 #: What is told of an opened model.
-_FACTS = ("shapes", "axes", "room", "width", "notes")
+_FACTS = ("shapes", "axes", "room", "rooms", "width", "notes")
 
 
-def served_model(path: str, params: dict[str, Any], images: bool, probes: NDArray[Any]) -> Served:
+def served_model(
+    path: str, params: dict[str, Any], images: bool, rooms: list[int] | None, probes: NDArray[Any]
+) -> Served:
     """A model as :class:`IsolatedFileModel` opens it in the other process."""
-    model = FileModel(Path(path), FeedingParams.model_validate(params), images, probes)
+    feeding = FeedingParams.model_validate(params)
+    model = FileModel(Path(path), feeding, images, probes, rooms=rooms)
     facts = {name: getattr(model, name) for name in _FACTS}
     return facts, lambda arrays: [model.predict(arrays[0])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,13 @@ class FileModel:
         probes: some items, ``(n, ...)`` with n of at least 1: on them the model is tried.
         runtime: the open file; None where it is to be opened.
         batch: rows of each call where the file leaves it free; None for any number.
+        rooms: see :meth:`.ComparedOutputs.make_room`.
 
     Attributes:
         name: the file's name.
         shapes: of each compared output of one item, by its name.
         axes, room: see :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
+        rooms: the room of each compared output in their order, 0 where it has a size of its own.
         width: numbers in a row.
         notes: what a reader of the results should know.
 
@@ -50,7 +53,9 @@ class FileModel:
         probes: NDArray[Any],
         runtime: Runtime | None = None,
         batch: int | None = None,
+        rooms: Sequence[int] | None = None,
     ) -> None:
+        self._rooms = rooms
         self.name, self._path, self._params = path.name, path, params
         self._runtime = open_runtime(path) if runtime is None else runtime
         signature = self._runtime.signature
@@ -72,6 +77,7 @@ class FileModel:
             ) from error
         self.axes, self.room = self._outputs.axes, self._outputs.room
         self.shapes = {name: value.shape[1:] for name, value in tried.items()}
+        self.rooms = [self.room.get(name, 0) for name in self.shapes]
         self.width = sum(value[0].size for value in tried.values())
 
     def _settle(self, some: NDArray[Any], fixed: int | None) -> int | None:
@@ -94,7 +100,7 @@ class FileModel:
                 raise UserError(f"{self._path}: no axis of an output counts the {fixed} inputs")
             fixed = 1
         if fixed in (None, 1):
-            found = self._outputs.make_room(lambda n: run(some[n : n + 1]), PROBES)
+            found = self._outputs.make_room(lambda n: run(some[n : n + 1]), PROBES, self._rooms)
             self.notes = (*self.notes, *found)
         return fixed
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-from pathlib import Path
-
+from asterism.libraries.adapters.code import Code, source_of
 from asterism.libraries.adapters.keras2 import keras2_layer, write_keras2
 from asterism.libraries.adapters.library import CONVERTERS, Converter
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @CONVERTERS.register("keras2")
@@ -21,20 +18,6 @@ class Keras2(Converter):
     suffix = ".keras2"
     host = "jax"
 
-    def script(self) -> str:
-        """Source of a function that converts a Keras model."""
-        parts = "\n\n".join(inspect.getsource(part) for part in (keras2_layer, write_keras2))
-        return f"""
-from pathlib import Path
-from typing import Any
-
-
-{parts}
-
-def convert(model, path):
-    write_keras2(model, path)
-"""
-
-    def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
-        """Write the archive."""
-        write_keras2(model_under_test.keras(zero_initializers=True), target)
+    def code(self) -> Code:
+        """See :class:`Converter`."""
+        return Code((), f"{source_of(keras2_layer, write_keras2)}\nwrite_keras2(model, path)")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
+from asterism.libraries.adapters.code import Code
 from asterism.libraries.adapters.library import CONVERTERS, Converter
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @CONVERTERS.register("keras_onnx")
@@ -23,32 +20,16 @@ class KerasOnnx(Converter):
     opsets = (15, 17, 18)
     unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
 
-    def script(self) -> str:
-        """Source of a function that converts a Keras model."""
-        return """
-def convert(model, path):
-    import torch
+    def code(self) -> Code:
+        """See :class:`Converter`."""
+        return self.code_for(None)
 
-    examples = [
-        torch.zeros((1, *i.shape[1:]), dtype=getattr(torch, i.dtype)) for i in model.inputs
-    ]
-    model(examples if len(examples) > 1 else examples[0], training=False)
-    model.export(path, format="onnx", verbose=False)
-"""
-
-    def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
-        """Export after one call, which the exporter needs."""
-        import torch
-
-        model = model_under_test.keras(zero_initializers=True)
-        examples = [torch.zeros((1, *i.shape[1:]), dtype=_torch(i.dtype)) for i in model.inputs]
-        model(examples if len(examples) > 1 else examples[0], training=False)
-        model.export(
-            str(target), format="onnx", verbose=False, opset_version=model_under_test.opset
+    def code_for(self, opset: int | None) -> Code:
+        """See :class:`Converter`; the exporter needs the model to have been called."""
+        more = "" if opset is None else f", opset_version={opset}"
+        return Code(
+            (),
+            f"""examples = [np.zeros((1, *x.shape[1:]), x.dtype) for x in model.inputs]
+model(examples if len(examples) > 1 else examples[0], training=False)
+model.export(path, format="onnx", verbose=False{more})""",
         )
-
-
-def _torch(dtype: str) -> Any:
-    import torch
-
-    return getattr(torch, dtype)

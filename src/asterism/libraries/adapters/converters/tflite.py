@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from asterism.libraries.adapters.code import Code
 from asterism.libraries.adapters.library import CONVERTERS, Converter
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
@@ -27,6 +27,7 @@ class TfLite(Converter):
     suffix = ".tflite"
     host = "tensorflow"
     own_worker = True
+    zero_initializers = False
     unsupported = (
         r"Please consider using Select TF ops",
         r"neither a custom op nor a flex op",
@@ -34,50 +35,35 @@ class TfLite(Converter):
         r"TensorListReserve",
     )
 
-    def script(self) -> str:
-        """Source of a function that converts a Keras model."""
-        return """
-def convert(model, path):
-    import tensorflow as tf
-
-    given = [
-        keras.Input(batch_shape=(len(i) or None, *t.shape[1:]), dtype=t.dtype, name=f"input_{n}")
-        for n, (i, t) in enumerate(zip(INPUTS, model.inputs))
-    ]
-    model = keras.Model(given, model(given if len(given) > 1 else given[0]))
-    with open(path, "wb") as file:
-        file.write(tf.lite.TFLiteConverter.from_keras_model(model).convert())
-"""
+    def code(self) -> Code:
+        """See :class:`Converter`; without quantisation."""
+        return Code(
+            ("import tensorflow as tf",),
+            """fixed = [keras.Input(batch_shape=(batch or None, *x.shape[1:]), dtype=x.dtype,
+                    name=f"input_{n}") for n, x in enumerate(model.inputs)]
+whole = keras.Model(fixed, model(fixed if len(fixed) > 1 else fixed[0]))
+content = tf.lite.TFLiteConverter.from_keras_model(whole).convert()
+with open(path, "wb") as file:
+    file.write(content)""",
+        )
 
     def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
-        """Convert without quantisation."""
-        import tensorflow as tf
-
-        model = _of_batches(model_under_test.keras(), model_under_test.batch)
-        with _without_default_signature(model):
-            target.write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
-
-
-def _of_batches(model: Any, size: int | None) -> Any:
-    """The model for batches of one size; nothing can be fixed of a batch without items."""
-    import keras
-
-    given = [
-        keras.Input(batch_shape=(size or None, *i.shape[1:]), dtype=i.dtype, name=f"input_{at}")
-        for at, i in enumerate(model.inputs)
-    ]
-    return keras.Model(given, model(given if len(given) > 1 else given[0]))
+        """See :class:`Converter`."""
+        with _without_default_signature():
+            super().convert(model_under_test, target)
 
 
 @contextmanager
-def _without_default_signature(model: Any) -> Iterator[None]:
+def _without_default_signature() -> Iterator[None]:
     """Inside the block, Keras' models have no default signature, which takes a trace to make.
 
     While a SavedModel is written, TensorFlow walks over all that the model holds, in search of
     tables. It makes the default signatures of this model and of the one inside, and drops them.
     A Keras that calls it otherwise goes on to make them.
     """
-    kind = next((k for k in type(model).__mro__ if _SIGNATURE in vars(k)), None)
+    import keras
+
+    kind = next((k for k in keras.Model.__mro__ if _SIGNATURE in vars(k)), None)
     if kind is None:
         yield
         return

@@ -2,44 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from asterism.libraries.adapters.fixed_draws import fixed_draws
-from asterism.libraries.adapters.jax_scripts import plain_script, question_script
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, numpy_list
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.code import SHAPES, Code
+from asterism.libraries.adapters.library import LIBRARIES, Library
 from asterism.libraries.adapters.questions import (
+    BY_LAYERS,
+    COSINES,
+    GRADIENT,
     HESSIAN,
+    LOSS,
+    OPTIMIZERS,
+    TRAINED,
     TRAINING,
+    VARIABLES,
     WEIGHT_GRADIENT,
-    KerasFunction,
-    cotangent,
-    optimizer_of,
-    squared_error,
 )
 
-#: Settings of XLA that leave its optimisations out.
-_UNOPTIMISED = {"xla_backend_optimization_level": 0}
+_IMPORT = ("import jax",)
+#: JAX may work on the memory of a NumPy array, as its alignment has it.
+_COPIED = "inputs = [jax.numpy.array(x) for x in inputs]"
+_CALL = f"{_COPIED}\noutputs = jax.tree.leaves({{}})"
+_MODEL = "lambda x: model(x, training=False)"
+_ITEM = """batch = lambda x: jax.tree.map(lambda a: a[None], x)
+item = jax.jit(lambda x: jax.tree.map(lambda a: a[0], model(batch(x), training=False)))
+function = jax.vmap(item)"""
 
+_CODES = {
+    "jit": Code(_IMPORT, f"function = jax.jit({_MODEL})", _CALL.format("function(GIVEN)")),
+    "eager": Code(_IMPORT, "", _CALL.format("model(GIVEN, training=False)")),
+    "vmap": Code(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
+    "vmap_of_gradient": Code(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
+    "export": Code(
+        (*_IMPORT, "import jax.export"),
+        f"program = jax.export.export(jax.jit({_MODEL}))(GIVEN).serialize()\n"
+        "function = jax.export.deserialize(program).call",
+        _CALL.format("function(GIVEN)"),
+        SHAPES,
+    ),
+    # A reference need not run fast: to optimise it takes longer than to run it.
+    "float64": Code(
+        _IMPORT,
+        'options = {"xla_backend_optimization_level": 0}\n'
+        f"function = jax.jit({_MODEL}, compiler_options=options)",
+        _CALL.format("function(GIVEN)"),
+    ),
+}
 
-@dataclass(frozen=True)
-class JaxFunction(KerasFunction):
-    """A Keras model as functions of JAX.
+#: The model as a function of its trainable weights and of a batch or an item.
+_FUNCTIONS = {
+    "eager": "call",
+    "vmap": "jax.vmap(jax.jit(single), (None, 0))",
+    "vmap_of_gradient": "jax.jit(single)",
+}
 
-    Args:
-        of_weights: of the trainable weights and a batch; None where they are fixed.
-        of_item: of the weights and the inputs of one item, where derivatives are taken by item.
-        jit: whether a step of training is compiled; None where items are computed one by one.
-    """
+_BEGIN = f"""import jax
+{COSINES}
+{_COPIED}
+trainable = [v.value for v in model.trainable_variables]
+fixed = [v.value for v in model.non_trainable_variables]
+call = lambda w, x: model.stateless_call(w, fixed, x, training=False)[0]
+"""
 
-    of_weights: Callable[[Any, Any], Any] | None = None
-    of_item: Callable[[Any, Any], Any] | None = None
-    jit: bool | None = True
+_DERIVATIVES = f"""{_BEGIN}single = lambda w, x: jax.tree.map(
+    lambda a: a[0], call(w, jax.tree.map(lambda a: a[None], x)))
+function = FUNCTION
+factors = [cosines(y) for y in jax.tree.leaves(jax.eval_shape(call, trainable, GIVEN))]
+floating = [x for x in inputs if x.dtype.kind == "f"]
+along = [cosines(x).astype(x.dtype) for x in floating]
+
+def total(weights, floating, inputs, factors):
+    rest = iter(floating)
+    inputs = [next(rest) if x.dtype.kind == "f" else x for x in inputs]
+    outputs = jax.tree.leaves(function(weights, GIVEN))
+    return sum((y.astype("float64") * c).sum() for y, c in zip(outputs, factors))
+
+def derivative(weights, floating, inputs, factors, along):
+    DERIVATIVE
+"""
+
+_DERIVATIVE = {
+    GRADIENT: "return jax.grad(total, 1)(weights, floating, inputs, factors)",
+    WEIGHT_GRADIENT: "return jax.grad(total)(weights, floating, inputs, factors)",
+    HESSIAN: """gradient = lambda f: jax.grad(total, 1)(weights, f, inputs, factors)
+    return jax.jvp(gradient, (floating,), (along,))[1]""",
+}
+
+_STEP = f"""{_BEGIN}{LOSS}
+
+def step(weights, x):
+    outputs, after, losses = model.stateless_call(
+        weights, fixed, x, training=True, return_losses=True)
+    return loss_of(outputs, losses), after
+
+(loss, after), gradients = STEP(trainable, GIVEN)
+if trainable:
+    optimizer = OPTIMIZER
+    optimizer.build(model.trainable_variables)
+    states = [v.value for v in optimizer.variables]
+    trainable, _ = optimizer.stateless_apply(states, gradients, trainable)
+variables = [*model.trainable_variables, *model.non_trainable_variables]
+for variable, value in zip(variables, [*trainable, *after]):
+    variable.assign(value)
+{TRAINED}"""
 
 
 @LIBRARIES.register("jax")
@@ -54,14 +119,7 @@ class Jax(Library):
     packages = ("jax", "jaxlib", "keras")
     keras_backend = "jax"
     forks = True
-    options: ClassVar[tuple[str, ...]] = (
-        "jit",
-        "eager",
-        "vmap",
-        "vmap_of_gradient",
-        "export",
-        "float64",
-    )
+    options: ClassVar[tuple[str, ...]] = tuple(_CODES)
     zero_initializers = True
     differentiates = True
 
@@ -71,153 +129,30 @@ class Jax(Library):
 
         jax.config.update("jax_enable_x64", True)
 
-    def script(self, option: str) -> str:
-        """Source of a function that runs a Keras model or a converted file."""
-        return plain_script(option)
+    def code(self, option: str) -> Code:
+        """See :class:`Library`."""
+        return _CODES[option]
 
-    def question_script(self, option: str, question: str) -> str:
-        """Source of a function that answers a question about a Keras model."""
-        return question_script(option, question)
-
-    def compile(self, model_under_test: ModelUnderTest, option: str) -> JaxFunction:
-        """Functions of the inputs."""
-        import jax
-
-        model = model_under_test.keras(
-            dtype="float64" if option == "float64" else None,
-            zero_initializers=self.zero_initializers,
-        )
-        trainable = [v.value for v in model.trainable_variables]
-        fixed = [v.value for v in model.non_trainable_variables]
-
-        def call(weights: Any, inputs: Any) -> Any:
-            return model.stateless_call(weights, fixed, inputs, training=False)[0]
-
-        def single(weights: Any, item: Any) -> Any:
-            outputs = call(weights, jax.tree.map(lambda a: a[None], item))
-            return jax.tree.map(lambda a: a[0], outputs)
-
-        def batch(inputs: Any, training: bool = False) -> Any:
-            return call(trainable, inputs)
-
-        if option == "export":
-            return JaxFunction(_Exported(jax.jit(lambda inputs: call(trainable, inputs))))
-        layers = KerasFunction.of(batch, model, model_under_test).layers
-        if option == "eager":
-            return JaxFunction(batch, model, layers, call, jit=False)
-        if option.startswith("vmap"):
-            compiled = jax.jit(single)
-            over = jax.vmap(compiled, (None, 0))
-            alone = compiled if option == "vmap_of_gradient" else None
-            return JaxFunction(
-                lambda inputs, training: over(trainable, inputs),
-                *(model, layers, over, alone, None),
-            )
-        # A reference need not run fast: to optimise it takes longer than to run it.
-        settings = {"compiler_options": _UNOPTIMISED} if option == "float64" else {}
-        compiled = jax.jit(lambda inputs: call(trainable, inputs), **settings)
-        return JaxFunction(lambda inputs, training: compiled(inputs), model, layers, jax.jit(call))
-
-    def run(self, compiled: Callable[[Any], Any], inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays.
-
-        Inputs are copied: JAX may work on the memory of a NumPy array, as its alignment has it.
-        """
-        import jax
-
-        given = [jax.numpy.array(i) for i in inputs]
-        return numpy_list(compiled(given if len(given) > 1 else given[0]))
-
-    def answer(
-        self, compiled: JaxFunction, question: str, inputs: Sequence[NDArray[Any]]
-    ) -> Arrays:
+    def question(self, option: str, question: str) -> str:
         """Derivatives in reverse mode, second ones in forward over reverse mode; or a step."""
-        import jax
-
-        compiled.require_model(question)
+        if option == "export":
+            raise NotImplementedError(f"{question} is not supported of an exported model")
         if question in TRAINING:
-            return _trained(compiled, question, inputs)
-        model, function = compiled.model, compiled.of_item or compiled.of_weights
-        assert function is not None, "one that has a model has a function of its weights"
-        weights = [v.value for v in model.trainable_variables]
-        floating = [i for i in inputs if i.dtype.kind == "f"]
-        given = list(inputs) if len(inputs) > 1 else inputs[0]
-        shapes = jax.tree.leaves(jax.eval_shape(compiled.of_weights, weights, given))
-        cosines = [cotangent(o.shape) for o in shapes]
-        along = [cotangent(i.shape).astype(i.dtype) for i in floating]
-
-        def total(weights: Any, floating: Any, inputs: Any, cosines: Any) -> Any:
-            rest = iter(floating)
-            given = [next(rest) if i.dtype.kind == "f" else i for i in inputs]
-            outputs = jax.tree.leaves(function(weights, given if len(given) > 1 else given[0]))
-            return sum(
-                (o.astype("float64") * c).sum() for o, c in zip(outputs, cosines, strict=True)
-            )
-
-        def derivative(weights: Any, floating: Any, inputs: Any, cosines: Any, along: Any) -> Any:
-            if question == WEIGHT_GRADIENT:
-                return jax.grad(total)(weights, floating, inputs, cosines)
-            gradient = jax.grad(total, 1)
-            if question == HESSIAN:
-                return jax.jvp(
-                    lambda f: gradient(weights, f, inputs, cosines), (floating,), (along,)
-                )[1]
-            return gradient(weights, floating, inputs, cosines)
-
-        if not (weights if question == WEIGHT_GRADIENT else floating):
-            found: list[Any] = []
-        elif compiled.of_item is None:
-            found = derivative(weights, floating, list(inputs), cosines, along)
-        else:
-            by_item = jax.vmap(derivative, (None, 0, 0, 0, 0))
-            found = by_item(weights, floating, list(inputs), cosines, along)
-            if question == WEIGHT_GRADIENT:
-                found = [g.sum(0) for g in found]
+            if option.startswith("vmap"):
+                raise NotImplementedError(f"{question} is not supported over single items")
+            step = "jax.value_and_grad(step, has_aux=True)"
+            step = step if option == "eager" else f"jax.jit({step})"
+            return _STEP.replace("STEP", step).replace("OPTIMIZER", OPTIMIZERS[question])
+        by_item = option == "vmap_of_gradient"
+        derivative = "jax.vmap(derivative, (None, 0, 0, 0, 0))" if by_item else "derivative"
+        text = _DERIVATIVES.replace("FUNCTION", _FUNCTIONS.get(option, "jax.jit(call)"))
+        text = text.replace("DERIVATIVE", _DERIVATIVE[question])
+        text += f"\noutputs = {derivative}(trainable, floating, inputs, factors, along)"
         if question != WEIGHT_GRADIENT:
-            return numpy_list(found)
-        of = {id(v): g for v, g in zip(model.trainable_variables, found, strict=True)}
-        return compiled.by_layer(numpy_list([of[id(v)] for v in compiled.trainable]))
-
-
-def _trained(compiled: JaxFunction, question: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
-    """The loss, and the weights of each layer after one step."""
-    import jax
-
-    if compiled.jit is None:
-        raise NotImplementedError(f"{question} is not supported over single items")
-    model = compiled.model
-    kind = model.outputs[0].dtype
-    weights = [v.value for v in model.trainable_variables]
-    fixed = [v.value for v in model.non_trainable_variables]
-
-    def loss_of(weights: Any, inputs: Any) -> Any:
-        outputs, after, losses = model.stateless_call(
-            weights, fixed, inputs, training=True, return_losses=True
-        )
-        return squared_error(outputs, losses, kind), after
-
-    step = jax.value_and_grad(loss_of, has_aux=True)
-    given = list(inputs) if len(inputs) > 1 else inputs[0]
-    with fixed_draws():
-        (loss, after), gradients = (jax.jit(step) if compiled.jit else step)(weights, given)
-    if weights:
-        optimizer = optimizer_of(question)
-        optimizer.build(model.trainable_variables)
-        states = [v.value for v in optimizer.variables]
-        weights, _ = optimizer.stateless_apply(states, gradients, weights)
-    variables = (*model.trainable_variables, *model.non_trainable_variables)
-    values = {id(v): np.asarray(w) for v, w in zip(variables, (*weights, *after), strict=True)}
-    return [np.asarray(loss, kind), *compiled.weights(values)]
-
-
-class _Exported:
-    """A compiled function that goes through JAX's serialised form, for each shape of inputs."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-
-    def __call__(self, inputs: Any, training: bool) -> Any:
-        from jax import export
-
-        program = export.export(self._function)(inputs)
-        return export.deserialize(program.serialize()).call(inputs)
+            return text
+        summed = "[g.sum(0) for g in outputs]" if by_item else "outputs"
+        return f"""{text}
+of = dict(zip(map(id, model.trainable_variables), {summed}))
+{VARIABLES}
+found = [of[id(v)] for v in variables]
+{BY_LAYERS}"""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary, numpy_list
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.code import Code, source_of
+from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 
 
 def find_keras2() -> None:
@@ -23,7 +18,7 @@ def find_keras2() -> None:
 
     warnings.simplefilter("ignore", DeprecationWarning)
     argspec = collections.namedtuple("argspec", "args varargs keywords defaults")
-    moved: dict[Any, dict[str, Any]] = {
+    moved: Any = {
         collections: {"Iterable": Iterable},
         inspect: {"getargspec": lambda f: argspec(*inspect.getfullargspec(f)[:4])},
     }
@@ -32,7 +27,7 @@ def find_keras2() -> None:
     os.environ["KERAS_BACKEND"] = "mxnet"
 
 
-def load_keras2(path: str | Path) -> Any:
+def load_keras2(path: str) -> Any:
     """The model of an archive of Keras 2's configuration and weights."""
     import json
 
@@ -70,26 +65,11 @@ class KerasMxNet(FileLibrary):
         """Let Keras 2 find what it imports, on its MXNet backend."""
         find_keras2()
 
-    def script(self, option: str) -> str:
-        """Source of a function that runs an archive of Keras 2's configuration and weights."""
-        parts = "\n\n".join(inspect.getsource(part) for part in (find_keras2, load_keras2))
-        return f"""
-from pathlib import Path
-from typing import Any
-
-
-{parts}
-
-def run(path, inputs):
-    find_keras2()
-    outputs = load_keras2(path).predict_on_batch(inputs)
-    return outputs if isinstance(outputs, list) else [outputs]
-"""
-
-    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """The model of Keras 2."""
-        return load_keras2(self.path(model_under_test, option))
-
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays."""
-        return numpy_list(compiled.predict_on_batch(list(inputs)))
+    def code(self, option: str) -> Code:
+        """See :class:`Library`; of an archive of Keras 2's configuration and weights."""
+        return Code(
+            (),
+            f"{source_of(find_keras2, load_keras2)}\nfind_keras2()\nmodel = load_keras2(path)",
+            """outputs = model.predict_on_batch(inputs)
+outputs = outputs if isinstance(outputs, list) else [outputs]""",
+        )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
+from asterism.libraries.adapters.code import Code, Prepared
+from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.old_onnx import for_old_readers
 
@@ -20,24 +18,21 @@ class MxNet(FileLibrary):
     packages = ("mxnet",)
     suffix = ".onnx"
 
-    def script(self, option: str) -> str:
-        """Source of a function that runs a file whose operators' version is at most 8."""
-        return """
-def run(path, inputs):
-    import mxnet as mx
-    from mxnet.contrib.onnx.onnx2mx import import_model
-
-    symbol, arguments, states = import_model.import_model(path)
-    names = [name for name, *_ in import_model.get_model_metadata(path)["input_tensor_data"]]
-    block = mx.gluon.SymbolBlock(symbol, [mx.sym.var(name) for name in names])
-    for name, parameter in block.collect_params().items():
-        value = arguments.get(name, states.get(name))
-        parameter.shape = value.shape
-        parameter._load_init(value, ctx=mx.cpu())
-    outputs = block(*(mx.nd.array(i, dtype=i.dtype) for i in inputs))
-    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-    return [o.asnumpy() for o in outputs]
-"""
+    def code(self, option: str) -> Code:
+        """See :class:`Library`; of a file whose operators' version is at most 8."""
+        return Code(
+            ("import mxnet as mx", "from mxnet.contrib.onnx.onnx2mx import import_model"),
+            """symbol, arguments, states = import_model.import_model(path)
+names = [name for name, *_ in import_model.get_model_metadata(path)["input_tensor_data"]]
+block = mx.gluon.SymbolBlock(symbol, [mx.sym.var(name) for name in names])
+for name, parameter in block.collect_params().items():
+    value = arguments.get(name, states.get(name))
+    parameter.shape = value.shape
+    parameter._load_init(value, ctx=mx.cpu())""",
+            """outputs = block(*(mx.nd.array(x, dtype=x.dtype) for x in inputs))
+outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+outputs = [y.asnumpy() for y in outputs]""",
+        )
 
     def readable(self, content: bytes, batch: int | None) -> bytes:
         """The same in the words of operators' version 8.
@@ -50,46 +45,27 @@ def run(path, inputs):
         model = for_old_readers(onnx.load_model_from_string(content), batch)
         return bytes(model.SerializeToString())
 
-    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """A block of the imported symbol.
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Prepared:
+        """See :class:`Library`.
 
         Raises:
             NotImplementedError: the importer does not take the model; the message begins with the
                 operator at which it stopped.
         """
-        import mxnet
-        import onnx
-        from mxnet.contrib.onnx.onnx2mx.import_onnx import GraphProto
-
-        class Importer(GraphProto):  # type: ignore[misc]
-            """The importer, which knows at which operator it is."""
-
-            latest = ""
-
-            def _convert_operator(self, node_name: Any, op_name: str, *rest: Any) -> Any:
-                self.latest = op_name
-                return super()._convert_operator(node_name, op_name, *rest)
-
-        content = self.path(model_under_test, option).read_bytes()
-        model = onnx.load_model_from_string(self.readable(content, model_under_test.batch))
-        constants = {tensor.name for tensor in model.graph.initializer}
-        names = [value.name for value in model.graph.input if value.name not in constants]
-        importer = Importer()
+        path = self.path(model_under_test, option)
+        old = path.with_suffix(".old.onnx")
+        old.write_bytes(self.readable(path.read_bytes(), model_under_test.batch))
         try:
-            symbol, arguments, states = importer.from_onnx(model.graph, opset_version=8)
+            return Prepared(self.code(option), {"path": str(old)}, option)
         except Exception as error:
-            raise NotImplementedError(f"{importer.latest}: {error!r}: not supported") from error
-        block = mxnet.gluon.SymbolBlock(symbol, [mxnet.sym.var(name) for name in names])
-        for name, parameter in block.collect_params().items():
-            value = arguments[name] if name in arguments else states[name]
-            parameter.shape = value.shape
-            parameter._load_init(value, ctx=mxnet.cpu())
-        return block
+            said = f"{_latest_operator(error)}: {error!r}: not supported"
+            raise NotImplementedError(said) from error
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays."""
-        import mxnet
 
-        outputs = compiled(*(mxnet.nd.array(i, dtype=i.dtype) for i in inputs))
-        many = outputs if isinstance(outputs, list | tuple) else [outputs]
-        return [o.asnumpy() for o in many]
+def _latest_operator(error: Exception) -> Any:
+    """The operator at which MXNet's importer was: a variable of one of its frames has the name."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        found = trace.tb_frame.f_locals.get("op_name", found)
+        trace = trace.tb_next
+    return found

@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
+from asterism.libraries.adapters.code import Arrays, Code
+from asterism.libraries.adapters.library import GIVEN, LIBRARIES, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.onnx_float64 import in_float64
 from asterism.libraries.adapters.quantised_operators import operators
@@ -42,15 +43,9 @@ class OnnxReference(FileLibrary):
     def _written(self, option: str) -> str:
         return GIVEN
 
-    def script(self, option: str) -> str:
-        """Source of a function that runs a file."""
-        return """
-def run(path, inputs):
-    from onnx.reference import ReferenceEvaluator
-
-    evaluator = ReferenceEvaluator(path)
-    return evaluator.run(None, dict(zip(evaluator.input_names, inputs)))
-"""
+    def code(self, option: str) -> Code:
+        """None: a reference computes what no library's own words would."""
+        raise NotImplementedError(f"{self.name} is no library under test")
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """The evaluator of the model in float64, its inputs' names, and what changes them.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
+from asterism.libraries.adapters.code import Code, Prepared
+from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 #: ONNX Runtime's names of the levels, by the ending of an option.
@@ -66,30 +64,18 @@ class OnnxRuntime(FileLibrary):
         r"is under development and support for this is limited",  # operators newer than it
     )
 
-    def script(self, option: str) -> str:
-        """Source of a function that runs a Keras model or a converted file."""
-        return self._script(option, "")
+    def start(self) -> None:
+        """Say errors only."""
+        import onnxruntime as ort
 
-    def script_after(self, option: str, first: str) -> str:
-        """The same after other inputs."""
-        return self._script(
-            option, f"    session.run(None, {{n: {first} for n, i in zip(names, inputs)}})\n"
-        )
+        ort.set_default_logger_severity(3)
 
-    def _script(self, option: str, before: str) -> str:
-        return f"""
-def run(path, inputs):
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.{_level(option)}
-    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    names = [i.name for i in session.get_inputs()]
-{before}    return session.run(None, dict(zip(names, inputs)))
-"""
+    def code(self, option: str) -> Code:
+        """See :class:`Library`; converters keep the order of a model's inputs."""
+        return _code(_level(option), ())
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """An inference session of one thread."""
+        """See :class:`Library`."""
         return self._session(model_under_test, option, model_under_test.disabled)
 
     def passes(self, model_under_test: ModelUnderTest, option: str) -> tuple[str, ...]:
@@ -114,12 +100,16 @@ def run(path, inputs):
         self, model_under_test: ModelUnderTest, option: str, disabled: tuple[str, ...]
     ) -> list[str]:
         """Names of the passes that change the graph, in their order."""
+        import onnxruntime as ort
+
         kept = os.dup(2)
         with tempfile.TemporaryFile() as log:
             os.dup2(log.fileno(), 2)  # the log has no other end
+            ort.set_default_logger_severity(0)
             try:
-                self._session(model_under_test, option, disabled, verbose=True)
+                self._session(model_under_test, option, disabled)
             finally:
+                ort.set_default_logger_severity(3)
                 os.dup2(kept, 2)
                 os.close(kept)
             log.seek(0)
@@ -127,27 +117,23 @@ def run(path, inputs):
         return list(dict.fromkeys(_CHANGED.findall(text)))
 
     def _session(
-        self,
-        model_under_test: ModelUnderTest,
-        option: str,
-        disabled: tuple[str, ...],
-        *,
-        verbose: bool = False,
-    ) -> Any:
-        import onnxruntime as ort
-
-        settings = ort.SessionOptions()
-        settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-        settings.log_severity_level = 0 if verbose else 3
-        settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _level(option))
+        self, model_under_test: ModelUnderTest, option: str, disabled: tuple[str, ...]
+    ) -> Prepared:
         path = self.path(model_under_test, option)
-        more = {"disabled_optimizers": list(disabled)} if disabled else {}
-        return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"], **more)
+        return Prepared(_code(_level(option), disabled), {"path": str(path)}, option)
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays. Converters keep the order of a model's inputs; some rename them."""
-        names = [i.name for i in compiled.get_inputs()]
-        return list(compiled.run(None, dict(zip(names, inputs, strict=True))))
+
+def _code(level: str, disabled: tuple[str, ...]) -> Code:
+    """An inference session of one thread."""
+    more = f", disabled_optimizers={list(disabled)}" if disabled else ""
+    return Code(
+        ("import onnxruntime as ort",),
+        f"""options = ort.SessionOptions()
+options.intra_op_num_threads = 1
+options.graph_optimization_level = ort.GraphOptimizationLevel.{level}
+session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"]{more})""",
+        "outputs = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})",
+    )
 
 
 def _level(option: str) -> str:

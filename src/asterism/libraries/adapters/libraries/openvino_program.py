@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from numpy.typing import NDArray
-
-from asterism.libraries.adapters.libraries.openvino import HINTS
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.code import Code
+from asterism.libraries.adapters.libraries.openvino import HINTS, code
+from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 
 
 @LIBRARIES.register("openvino_program")
@@ -32,34 +29,10 @@ class OpenVinoProgram(FileLibrary):
         """BFloat16 for both hints, as for ONNX files."""
         return None if _hint(option) == "f32" else "bfloat16"
 
-    def script(self, option: str) -> str:
-        """Source of a function that runs a program."""
-        return f"""
-def run(path, inputs):
-    import openvino as ov
-    import torch
-
-    model = ov.convert_model(torch.export.load(path))
-    compiled = ov.Core().compile_model(
-        model, "CPU", {{"INFERENCE_PRECISION_HINT": "{_hint(option)}"}}
-    )
-    result = compiled(inputs)
-    return [result[i] for i in range(len(compiled.outputs))]
-"""
-
-    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """A compiled model of one thread."""
-        import openvino as ov
-        import torch
-
-        model = ov.convert_model(torch.export.load(self.path(model_under_test, option)))
-        settings = {"INFERENCE_PRECISION_HINT": _hint(option), "INFERENCE_NUM_THREADS": 1}
-        return ov.Core().compile_model(model, "CPU", settings)
-
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays."""
-        result = compiled(list(inputs))
-        return [result[i].copy() for i in range(len(compiled.outputs))]
+    def code(self, option: str) -> Code:
+        """See :class:`Library`."""
+        model = "ov.convert_model(torch.export.load(path))"
+        return code(model, _hint(option), "import torch")
 
 
 def _hint(option: str) -> str:

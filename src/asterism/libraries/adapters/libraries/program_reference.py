@@ -7,7 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
+from asterism.libraries.adapters.code import Arrays, Code
+from asterism.libraries.adapters.library import GIVEN, LIBRARIES, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
 from asterism.libraries.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
@@ -36,17 +37,9 @@ class ProgramReference(FileLibrary):
         torch.set_num_threads(1)
         torch.set_default_dtype(torch.float64)
 
-    def script(self, option: str) -> str:
-        """Source of a function that runs a program in its own types."""
-        return """
-def run(path, inputs):
-    import torch
-
-    module = torch.export.load(path).module(check_guards=False)
-    with torch.no_grad():
-        outputs = module(*(torch.from_numpy(i) for i in inputs))
-    return [o.numpy() for o in torch.utils._pytree.tree_leaves(outputs)]
-"""
+    def code(self, option: str) -> Code:
+        """None: a reference computes what no library's own words would."""
+        raise NotImplementedError(f"{self.name} is no library under test")
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """The module in float64, and the option, which changes its inputs."""

@@ -1,0 +1,441 @@
+"""Scripts of findings: the text that a worker runs, in few lines, and what it decides."""
+
+import itertools
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from onnx import TensorProto, helper, numpy_helper
+
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import library_of
+from asterism.libraries.adapters.code import Code
+from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Library
+from asterism.libraries.adapters.questions import (
+    BY_LAYER,
+    GRADIENT,
+    HESSIAN,
+    OVERWRITTEN,
+    QUESTIONS,
+    RESIZED,
+    TRAINING,
+    WEIGHT_GRADIENT,
+)
+from asterism.libraries.judging.compare import bounds, first_difference
+from asterism.libraries.judging.finding import (
+    INTERNAL_ERROR,
+    ODD_REFERENCE,
+    SILENT_ACCEPTANCE,
+    Finding,
+)
+from asterism.libraries.reporting import confirming
+from asterism.libraries.reporting.confirming import death_of, exit_status, exit_statuses
+from asterism.libraries.reporting.decisions import Right, comparing, failing
+from asterism.libraries.reporting.numbers import MAKERS, Numbers, literal_numbers
+from asterism.libraries.reporting.onnx_text import onnx_text, recounted
+from asterism.libraries.reporting.program_text import (
+    Program,
+    Runner,
+    keras_program,
+    onnx_program,
+)
+from asterism.libraries.reporting.script_writer import _as_it_is_run, _eager, onnx_reference
+from asterism.libraries.running.inputs import random_training, sample_inputs
+from asterism.libraries.running.tasks import LayerDescription, Task
+from asterism.libraries.running.tolerance import Tolerance
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import INTEGER, Tensor
+from memo.small_graphs import layer
+
+GRAPH = sequential(
+    Tensor((3,)),
+    [
+        layer("Dense", units=2, activation="tanh", kernel_regularizer="l2"),
+        layer("Dense", units=2, activation="sigmoid", bias_constraint="non_neg"),
+    ],
+)
+VARIABLES = (("kernel", (3, 2)), ("bias", (2,))), (("kernel", (2, 2)), ("bias", (2,)))
+LAYERS = {
+    i: LayerDescription({"units": 2}, list(variables)) for i, variables in enumerate(VARIABLES, 1)
+}
+#: No converter, or one of this project's: other tests register more.
+OURS = (None, "keras_onnx", "tf2onnx", "tflite")
+BACKENDS = [
+    f"{name}:{option}"
+    for name in (
+        *("tensorflow", "pytorch", "jax", "numpy", "openvino_keras", "onnxruntime", "openvino"),
+        *("litert", "onnx2torch", "onnx2pytorch"),
+    )
+    for option in LIBRARIES[name].all_options()
+    if not option.startswith(("perturbed", "probe", GIVEN))
+    and LIBRARIES[name]().source(option) in OURS
+]
+#: What is exported has no weights to ask for; of single items, each would be trained alone.
+NOT_ASKED = [
+    *((f"jax:{o}", q) for o in ("vmap", "vmap_of_gradient") for q in TRAINING),
+    *((b, q) for b in ("tensorflow:saved_model", "jax:export", "pytorch:aot_inductor")
+      for q in QUESTIONS),
+    *((f"pytorch:{o}", q) for o in ("compile_graph", "compile_dynamic_graph", "export")
+      for q in BY_LAYER),
+]  # fmt: skip
+
+
+def differentiates(backend):
+    return LIBRARIES[library_of(backend)].differentiates
+
+
+def lines_of(text):
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def script(backend, kind="normal", graph=GRAPH, layers=LAYERS, right=None, numbers=None):
+    """The text of a script, and of a wrong result where nothing else is given."""
+    runner = Runner.of([backend])
+    known = numbers or literal_numbers(graph, {}, layers, sample_inputs(graph, 0, 0, kind))
+    program = keras_program(runner, graph, kind, layers, known)
+    some = right or Right([np.zeros(3)], [np.ones(3, np.float32)], [np.full(3, 1e-6)])
+    return program.script("a | b", "x 1", comparing(program, some))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_layers_take_few_lines_in_every_backend(backend):
+    simple = Numbers(
+        (MAKERS[1]((2, 3), "float32", 0),),
+        {i: tuple(MAKERS[2](s, "float32", 0) for _, s in LAYERS[i].variables) for i in LAYERS},
+    )
+    library, option = backend.split(":")
+    for kind, most in (("normal", 22), (RESIZED, 27), (OVERWRITTEN, 42)):
+        text = script(backend, kind, numbers=simple)
+        compile(text, backend, "exec")
+        assert "asterism" not in text
+        # Beside the model and the library stands a converter where there is a file.
+        more = 13 if LIBRARIES[library]().source(option) else 5 if "pytorch" in library else 0
+        assert len(lines_of(text)) <= most + more, text
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    "backend", [b for b in BACKENDS if LIBRARIES[library_of(b)].differentiates]
+)
+def test_every_answer_is_a_script_or_none(backend, question):
+    if (backend, question) in NOT_ASKED:
+        with pytest.raises(NotImplementedError, match="is not supported"):
+            script(backend, question)
+        return
+    text = script(backend, question)
+    compile(text, backend, "exec")
+    assert len(lines_of(text)) <= 52
+
+
+def test_the_worker_has_the_lines_of_the_script(tmp_path):
+    for backend in BACKENDS:
+        library, option = backend.split(":")
+        code = LIBRARIES[library]().code(option).given(1)
+        text = script(backend)
+        assert code.call in text and code.prepare in text
+        assert all(line in text for line in code.imports)
+
+
+@pytest.fixture(scope="module")
+def worker_pool():
+    with WorkerPool(("pytorch:float64",), Limits(300.0, 3000)) as made:
+        assert made.start() == {}
+        yield made
+
+
+#: Each question in each library, other options that build models otherwise, and other inputs.
+RUN = (
+    *((f"{library}:eager", q) for library in ("tensorflow", "pytorch", "jax") for q in QUESTIONS),
+    *((f"{library}:float64", "training") for library in ("tensorflow", "pytorch", "jax")),
+    ("tensorflow:keras_file", "training_adam"),
+    ("tensorflow:xla", "weight_gradient"),
+    ("jax:jit", "training"),
+    ("pytorch:compile_graph", GRADIENT),
+    *(("jax:vmap_of_gradient", question) for question in (GRADIENT, WEIGHT_GRADIENT, HESSIAN)),
+    *(("jax:jit", kind) for kind in (RESIZED, OVERWRITTEN, "split")),
+    ("tensorflow:saved_model", "normal"),
+    ("pytorch:export", RESIZED),
+    ("openvino:tf2onnx", "split"),
+    ("onnxruntime:keras_onnx_optimised", RESIZED),
+    ("litert:tflite", "normal"),
+)
+#: Where wrong numbers are given too.
+SHOWN = ("jax:jit", "pytorch:eager", "litert:tflite")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "kind"), RUN)
+def test_a_script_decides(worker_pool, backend, kind, tmp_path):
+    inputs = sample_inputs(GRAPH, 0, 0, kind)
+    layers = worker_pool.described(GRAPH)
+    known = literal_numbers(GRAPH, {}, layers, inputs)
+    result = worker_pool.run(Task(0, GRAPH, {kind: inputs}, backends=("pytorch:float64",)))
+    expected = result.outputs["pytorch:float64"][kind]
+    finding = Finding(0, "values differ", "run", library_of(backend), (backend,), (kind,))
+    found = UniqueFinding("a | b", finding, GRAPH, None, {0}, 4)
+    if backend.endswith("float64"):  # as the writer of scripts has it of a reference
+        found = replace(found, finding=replace(finding, symptom=ODD_REFERENCE))
+        found, known = _as_it_is_run(found, known)
+        layers = worker_pool.described(found.graph)
+    for status, off in ((0, 0.0), *(((1, 0.1),) if backend in SHOWN else ())):
+        right = Right(
+            [e + off for e in expected], expected, [np.full(e.shape, 1e-5) for e in expected]
+        )
+        text = script(backend, kind, found.graph, layers, right, known)
+        (tmp_path / "repro.py").write_text(text)
+        assert exit_status(tmp_path / "repro.py") == status, text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow:graph", "pytorch:compile", "jax:jit"])
+def test_a_script_draws_the_numbers_of_workers(worker_pool, backend, tmp_path):
+    graph = sequential(
+        Tensor((4, 3)),
+        [layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)],
+    )
+    assert random_training(graph, ("training",))
+    inputs = sample_inputs(graph, 0, 0, "training")
+    layers = worker_pool.described(graph)
+    task = Task(0, graph, {"training": inputs}, backends=("pytorch:float64",))
+    expected = worker_pool.run(task).outputs["pytorch:float64"]["training"]
+    for status, off in ((0, 0.0), (1, 0.1)):
+        right = Right(
+            [e + off for e in expected], expected, [np.full(e.shape, 1e-5) for e in expected]
+        )
+        text = script(backend, "training", graph, layers, right)
+        (tmp_path / "repro.py").write_text(text)
+        assert exit_status(tmp_path / "repro.py") == status
+
+
+def test_jax_is_told_of_float64_before_a_model_is_built():
+    text = script("jax:float64")
+    assert text.index("JAX_ENABLE_X64='1'") < text.index("import keras")
+
+
+def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
+    graph = sequential(Tensor((3,), INTEGER), [layer("Embedding", input_dim=9, output_dim=2)])
+    known = {1: LayerDescription({"input_dim": 9, "output_dim": 2}, [("embeddings", (9, 2))])}
+    compile(script("pytorch:eager", "weight_gradient", graph, known), "x", "exec")
+
+
+# ---- what a script decides
+
+
+def ran(lines, folder):
+    """How a process of a script ends that does these lines."""
+    (folder / "repro.py").write_text(
+        "\n".join(["import os, sys, time", "import numpy as np", *lines])
+    )
+    return folder / "repro.py"
+
+
+NUMBERS = st.sampled_from([0.0, 1.0, -1.0, 1.000001, 1.1, -3e38, 3e38, np.inf, -np.inf, np.nan])
+
+
+@given(
+    arrays.arrays(np.float64, (2, 2), elements=NUMBERS),
+    arrays.arrays(np.float64, (2, 2), elements=NUMBERS),
+    st.sampled_from([0.0, 1e-3]),
+)
+def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, spread):
+    tolerance = Tolerance(64, 8, 2.0**-23, 2)
+    reference = reference.astype(np.float32).astype(np.float64)
+    output = other.astype(np.float32)
+    found = first_difference([output], [reference], ["float32"], [spread], tolerance)
+    allowed = bounds(0, reference, spread, tolerance, None)
+    right = Right([reference], [output], [allowed], ["float32"])
+    lines = comparing(Program((), (), (), {}), right)
+    with pytest.raises(SystemExit) as ended:
+        exec("\n".join(lines), {"np": np, "sys": sys, "outputs": [output]})
+    judged = np.abs(reference[np.isfinite(reference)]) <= np.finfo(np.float32).max / 4
+    if judged.all():  # what is nearly too large is no library's to decide
+        assert ended.value.code == int(found is not None)
+
+
+@pytest.mark.parametrize(
+    ("actual", "status"),
+    [
+        (np.zeros((4, 5), np.float32), 0),
+        (np.zeros((5, 4), np.float32), 1),
+        (np.zeros((4, 5)), 1),
+        (np.where(np.arange(20).reshape(4, 5) == 13, 7, 0).astype(np.float32), 1),
+    ],
+)
+def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status, capsys):
+    right = Right([np.zeros((4, 5))], [actual], [np.full((4, 5), 1e-6)], ["float32"])
+    lines = comparing(Program((), (), (), {}), right)
+    for given_, ends in ((actual, status), (np.zeros((4, 5), np.float32), 0)):
+        with pytest.raises(SystemExit) as ended:
+            exec("\n".join(lines), {"np": np, "sys": sys, "outputs": [given_]})
+        assert ended.value.code == ends
+    assert "expected" in capsys.readouterr().out
+
+
+def failure(symptom, exception="", message="", backend="jax:jit"):
+    return Finding(0, symptom, "run", "jax", (backend,), exception=exception, message=message)
+
+
+def status_of(finding, step, folder):
+    program = Program((), (), (step,), {})
+    return exit_statuses(
+        ran(failing(finding, program, "it runs"), folder), 1, death=death_of(finding)
+    )[0]
+
+
+@pytest.mark.parametrize(
+    ("finding", "ends"),
+    [
+        (
+            failure("runtime crash", "a.ValueError", "the size must not be 3"),
+            {
+                "raise ValueError('the size must not be 4')": 1,
+                "raise ValueError('another')": 2,
+                "raise TypeError('the size must not be 3')": 2,
+                "import no_such_module": 2,
+            },
+        ),
+        (failure("runtime crash", "SIGABRT"), {"os.abort()": 1, "import no_such_module": 2}),
+        (failure("runtime crash", "exit status 3"), {"os._exit(3)": 1, "os._exit(4)": 4}),
+        (failure("memory"), {"raise MemoryError": 1, "np.ones(2**34)": 1, "os.abort()": 2}),
+        (
+            failure(SILENT_ACCEPTANCE),
+            {"pass": 1, "raise ValueError('no')": 0, "raise ImportError('none')": 2},
+        ),
+        (
+            failure(INTERNAL_ERROR, "IndexError", "out of range"),
+            {
+                "raise IndexError('out of range')": 1,
+                "raise ValueError('the axis must be smaller')": 0,
+                "raise ImportError('none')": 2,
+            },
+        ),
+    ],
+)
+def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp_path):
+    for step, status in ({"pass": 0} | ends).items():
+        assert status_of(finding, step, tmp_path) == status, step
+
+
+@pytest.mark.parametrize(("symptom", "status"), [("hang", 1), ("memory", 124)])
+def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
+    monkeypatch.setattr(confirming, "PATIENCE", 2.0)
+    monkeypatch.setattr(confirming.Death.__dataclass_fields__["seconds"], "default", 2.0)
+    finding = failure(symptom)
+    script_ = ran(failing(finding, Program((), (), ("time.sleep(9)",), {}), "x"), tmp_path)
+    death = replace(death_of(finding), seconds=2.0)
+    assert exit_statuses(script_, 1, death=death) == (status,)
+
+
+def test_what_must_run_before_runs_first_and_may_fail(tmp_path):
+    first = Program((), ("print(1 / 0)",), (), {})
+    program = Program((), (), ("outputs = [np.float32(2)]",), {})
+    right = Right([np.array(1.0)], [np.array(2, np.float32)], [np.array(1e-6)])
+    text = program.script("t", "v", comparing(program, right), [first])
+    (tmp_path / "repro.py").write_text(text)
+    assert exit_status(tmp_path / "repro.py") == 1
+
+
+@LIBRARIES.register("made_up")
+class MadeUp(Library):
+    """A library that does what its option says."""
+
+    name = "made_up"
+    packages = ("numpy",)
+    keras_backend = "numpy"
+    options = ("abort", "none")
+
+    def code(self, option):
+        return Code(("import os",), "", "os.abort()" if option == "abort" else "outputs = inputs")
+
+
+@pytest.mark.slow
+def test_a_script_of_a_crash_is_confirmed_in_three_processes(tmp_path):
+    graph = sequential(Tensor((2,)), [layer("ReLU")])
+    numbers = literal_numbers(graph, {}, {}, [np.zeros((2, 2), np.float32)])
+    for option, status in (("abort", 1), ("none", 0)):
+        finding = failure("runtime crash", "SIGABRT", backend=f"made_up:{option}")
+        program = keras_program(Runner.of(finding.backends), graph, "normal", {}, numbers)
+        text = program.script("t", "v", failing(finding, program, "it runs"))
+        (tmp_path / "repro.py").write_text(text)
+        assert exit_statuses(tmp_path / "repro.py", 3, death=death_of(finding)) == (status,) * 3
+
+
+# ---- what a script computes itself
+
+
+def test_an_eager_run_says_what_is_right_where_it_agrees():
+    finding = Finding(
+        0, "values differ", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",),
+        ("tensorflow:eager",),
+    )  # fmt: skip
+    found = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
+    assert "model(inputs[0], training=False)" in _eager(found, Runner.of(finding.backends))
+    for other in (
+        replace(finding, agreeing=("jax:eager",)),
+        replace(finding, distributions=(GRADIENT,)),
+        replace(finding, symptom="runtime crash"),
+    ):
+        assert not _eager(replace(found, finding=other), Runner.of(other.backends))
+
+
+def exported(*nodes, weights=()):
+    """A small ONNX file."""
+    sides = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ("N", 3)) for n in "xz"]
+    graph = helper.make_graph(nodes, "g", sides[:1], sides[1:], list(weights))
+    opsets = [helper.make_opsetid("", 18)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+
+
+def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(tmp_path):
+    weight = numpy_helper.from_array(np.eye(3, dtype=np.float32) * 2, "w/kernel:0")
+    content = exported(
+        helper.make_node("MatMul", ["x", "w/kernel:0"], ["y"], name="long/name"),
+        helper.make_node("Relu", ["y"], ["z"]),
+        weights=[weight],
+    )
+    text = onnx_text(content)
+    assert text is not None and "long/name" not in text
+    inputs = (MAKERS[1]((2, 3), "float32", 0),)
+    expected = np.full((2, 3), 2.0)
+    right = Right([expected], [expected.astype(np.float32)], [np.full((2, 3), 1e-6)])
+    program = onnx_program(Runner.of(["onnxruntime:tf2onnx"]), text, "normal", inputs)
+    reference = onnx_reference(text, inputs, right)
+    assert "ReferenceEvaluator" in reference
+    written = program.script("s", "v", comparing(program, right, reference))
+    assert "import keras" not in written and len(lines_of(written)) <= 32
+    (tmp_path / "repro.py").write_text(written)
+    done = subprocess.run(
+        [sys.executable, "repro.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("[2. 2. 2.]") == 4
+    wrong = replace(right, expected=[expected + 1])
+    assert onnx_reference(text, inputs, wrong) == onnx_reference(text, inputs, None) == ""
+
+
+@pytest.mark.parametrize("name", ['a"""', "a\\b", "☃"])
+def test_a_name_that_could_end_a_text_gets_no_native_script(name):
+    first = helper.make_node("Relu", ["x"], [name])
+    assert onnx_text(exported(first, helper.make_node("Relu", [name], ["z"]))) is None
+
+
+def test_bytes_that_onnx_cannot_print_get_no_native_script():
+    node = helper.make_node("Relu", ["x"], ["z"], mode=b"\x82")
+    assert onnx_text(exported(node)) is None
+
+
+def test_a_long_model_gets_no_native_script():
+    names = ["x", *(f"n{i}" for i in range(60)), "z"]
+    nodes = [helper.make_node("Relu", [a], [b]) for a, b in itertools.pairwise(names)]
+    assert onnx_text(exported(*nodes)) is None
+
+
+def test_what_a_converter_has_counted_before_is_not_in_the_text():
+    texts = [f"new_shape__{n} = Add (a__{n + 3}, x) b_c__{n}:0" for n in (9, 6083)]
+    assert {recounted(text) for text in texts} == {"new_shape__0 = Add (a__1, x) b_c__0:0"}

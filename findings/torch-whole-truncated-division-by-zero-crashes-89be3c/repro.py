@@ -7,7 +7,7 @@ def f(x, y):
     return torch.div(x, y, rounding_mode="trunc")
 
 
-x = torch.zeros(1, dtype=torch.int64)
+x = torch.zeros(3, 4, dtype=torch.int64)
 try:
     f(x, x)
 except RuntimeError as error:

@@ -94,7 +94,13 @@ WAYS = [
     Way(r"asterism call-functions ", "project", "--most 1"),
     Way(r"asterism findings", "elsewhere", "tests/libraries/test_findings_so_far.py"),
     Way(r"asterism (add-finding|collect-findings)$", "checkout", "--help"),
+    Way(r"python (FOLDER/)?repro.py", "elsewhere", "tests/findings/test_committed_findings.py"),
     Way(r"asterism check-findings --environment", "elsewhere", "tests/findings/test_elsewhere.py"),
+    Way(
+        r"asterism check-findings --(only|write|audit)",
+        "elsewhere",
+        "tests/findings/test_checks.py",
+    ),
     Way(r"asterism add-finding ", "elsewhere", "tests/findings/test_by_hand.py"),
     Way(r"asterism collect-findings .", "elsewhere", "tests/findings/test_collection.py"),
     Way(r"asterism new --update", "elsewhere", "tests/pipeline/test_new_project.py"),

@@ -179,7 +179,7 @@ def _told(output: str) -> list[str]:
 
     What libraries print as they load and convert stands between; it is another in each run.
     """
-    lines = [line.rstrip() for line in output.splitlines()]
+    lines = [line.rstrip() for line in output.rstrip().splitlines()]
     actual = next((at for at, ln in enumerate(lines) if ln.startswith(_ACTUAL)), len(lines))
     return [line for line in lines[:actual] if line.startswith(_EXPECTED)] + lines[actual:]
 

@@ -81,7 +81,9 @@ def _functions(text: str) -> list[str]:
 def _input(text: str) -> Input:
     """An input from its sizes, its dtype and its values: ``3 4 int64 below 5``."""
     if (found := _INPUT.fullmatch(text.strip())) is None:
-        raise UserError(f"{text!r} is no input: write sizes, a dtype and values, as `3 4 int64 below 5`")
+        raise UserError(
+            f"{text!r} is no input: write sizes, a dtype and values, as `3 4 int64 below 5`"
+        )
     sizes, dtype, values = found.groups()
     shape = tuple(map(int, sizes.split())) if sizes != "scalar" else ()
     return Input(shape, dtype or "float32", values or "normal")

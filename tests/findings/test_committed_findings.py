@@ -1,0 +1,67 @@
+"""The committed collection: each folder is what a maintainer needs, and the index says so."""
+
+import subprocess
+import sys
+
+import pytest
+
+from asterism.findings.audit import unlike
+from asterism.findings.diagnosis import TO_MEND
+from asterism.findings.entry import read_entries
+from asterism.findings.index import index_page
+from asterism.findings.report import report_of
+from places import ROOT
+
+COLLECTION = ROOT / "findings"
+ENTRIES = read_entries(COLLECTION)
+
+
+def test_scripts_are_short_and_all_of_them_together_too():
+    lines = {
+        e.name: len((COLLECTION / e.name / "repro.py").read_text().splitlines()) for e in ENTRIES
+    }
+    assert {name for name, count in lines.items() if count > 25} == set()
+    below = sum(len(path.read_text().splitlines()) for path in COLLECTION.rglob("*.py"))
+    assert below == sum(lines.values()) <= 5000
+
+
+def test_each_finding_has_what_its_reader_asks_for():
+    assert {e.name: e.diagnosis.gaps for e in ENTRIES if e.diagnosis.gaps} == {}
+    named = {e.name for e in ENTRIES}
+    originals = {e.diagnosis.duplicate_of for e in ENTRIES} - {""}
+    assert originals <= named
+    assert not any(e.diagnosis.duplicate_of for e in ENTRIES if e.name in originals)
+
+
+def test_the_index_and_the_reports_are_what_the_command_writes():
+    assert (COLLECTION / "README.md").read_text() == index_page(ENTRIES)
+    for entry in ENTRIES:
+        folder = COLLECTION / entry.name
+        assert (folder / "report.md").read_text() == report_of(entry, folder), entry.name
+
+
+def test_the_last_run_of_each_script_is_noted():
+    assert {
+        e.name for e in ENTRIES if e.ran is None or "actual" not in e.ran.output + "actual"
+    } == set()
+    crashing = {e.name for e in ENTRIES if e.symptom == "crashes"}
+    told = {e.name for e in ENTRIES if e.ran and "the process ends by" in e.ran.output}
+    assert told == crashing
+
+
+def test_where_the_index_disagrees_with_the_audit_a_reason_stands():
+    audited = [e for e in ENTRIES if e.diagnosis.audit]
+    assert len(audited) == 149
+    assert {e.name for e in unlike(ENTRIES) if not e.diagnosis.audit_note} == set()
+    assert {e.diagnosis.kind for e in audited if e.diagnosis.audit == "A"} <= {
+        *TO_MEND,
+        "difference",
+    }
+
+
+@pytest.mark.parametrize("name", ["openvino-f-softplus-values-differ-a9e1eb"])
+def test_a_script_runs_by_itself(name, tmp_path):
+    script = COLLECTION / name / "repro.py"
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["expected", "actual"]

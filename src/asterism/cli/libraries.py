@@ -166,7 +166,8 @@ def check_findings(
     if not entries:
         raise UserError(f"{folder} holds no findings")
     if audit:
-        say("\n".join(comparison(entries)))
+        for line in comparison(entries):
+            say(line)
         return
     if only:
         entries = [entry for entry in entries if any(part in entry.name for part in only)]

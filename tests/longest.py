@@ -32,5 +32,5 @@ LONGEST = (
     "pipeline/test_shards.py",
     "pipeline/test_unwritable_folders.py",
     "models/test_isolation.py",
-    "libraries/test_reproducers.py",
+    "libraries/test_scripts.py",
 )

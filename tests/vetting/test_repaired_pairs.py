@@ -345,7 +345,7 @@ def test_a_perfect_repair_leaves_nothing(digits):
     assert found["agreement"]["differ"] == share_of(0, 100, 0.9).to_json()
     assert found["agreement"]["accuracy"] == [share_of(correct, 100, 0.9).to_json()] * 2
     assert not found["agreement_fell"]
-    assert again["after"] == share_of(0, 12, 0.9).to_json()
+    assert again["after"] == share_of(0, 6, 0.9).to_json()
     assert [(f["strength"], f["bound"]) for f in found["flips"]] == [
         (name, "") for name in ("slight", "moderate", "strong")
     ], "within bounds nothing is measured again"

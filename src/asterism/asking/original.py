@@ -83,10 +83,10 @@ class Looker:
         few = max(_FEWEST, min(16, _VALUES // inputs.items[0].size))
         self._path, self._probes = path, inputs.items[:few]
         self._asked = feeding.model_copy(update=plain)
-        self._model = self._opened(feeding)
+        self._model = self._open(feeding)
         self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
 
-    def _opened(self, feeding: FeedingParams) -> IsolatedFileModel:
+    def _open(self, feeding: FeedingParams) -> IsolatedFileModel:
         probes = self._as_taken(self._probes, feeding)
         return IsolatedFileModel(self._path, self._asked, self._pictures, probes)
 
@@ -111,7 +111,7 @@ class Looker:
         except ModelCrashError:
             # Outputs may have other numbers of rows than so preprocessed as it was opened.
             self._model.close()
-            self._model = self._opened(feeding)
+            self._model = self._open(feeding)
             answers = [self._model.predict(self._as_taken(part, feeding)) for part in parts]
         model = self._model
         seconds = (time.perf_counter() - started) / len(items)

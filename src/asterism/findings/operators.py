@@ -22,12 +22,13 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.confirming import death_of, exit_statuses
 from asterism.libraries.reporting.decisions import comparing, failing
+from asterism.libraries.reporting.computed_references import onnx_reference
 from asterism.libraries.reporting.file_scripts import write_file_script
 from asterism.libraries.reporting.markdown import block, code, shown
 from asterism.libraries.reporting.numbers import MAKERS, Array
 from asterism.libraries.reporting.onnx_text import onnx_text
 from asterism.libraries.reporting.program_text import Runner, onnx_program
-from asterism.libraries.reporting.script_writer import REPRO, onnx_reference
+from asterism.libraries.reporting.script_writer import REPRO
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.blaming import Part

@@ -200,5 +200,6 @@ def test_outputs_of_unlike_numbers_of_rows_have_an_error():
     few, many = np.ones((2, 3), np.float32), np.ones((4, 3), np.float32)
     assert squared_error(few, many) == squared_error(many, few) == 6
     assert squared_error(few, few + 2) == 24
+    assert squared_error(np.float32(1), np.float32(3)) == 4, "a number of no axis"
     lost = np.where(np.eye(2, 3, dtype=bool), np.nan, few)
     assert squared_error(many, many) < squared_error(few, lost) < np.inf

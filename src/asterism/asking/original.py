@@ -86,7 +86,14 @@ class Looker:
         self._model = self._open(feeding)
         self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
 
+    def _ask(self, feeding: FeedingParams) -> list[NDArray[np.float32]]:
+        items = self._inputs.items
+        size = max(1, _VALUES // items[0].size)
+        parts = (items[start : start + size] for start in range(0, len(items), size))
+        return [self._model.predict(self._as_taken(part, feeding)) for part in parts]
+
     def _open(self, feeding: FeedingParams) -> IsolatedFileModel:
+        self._tried_with = feeding
         probes = self._as_taken(self._probes, feeding)
         return IsolatedFileModel(self._path, self._asked, self._pictures, probes)
 
@@ -103,18 +110,18 @@ class Looker:
             feeding: another preprocessing and order of channels.
         """
         inputs, feeding = self._inputs, feeding or self._feeding
-        items, size = inputs.items, max(1, _VALUES // inputs.items[0].size)
-        parts = [items[start : start + size] for start in range(0, len(items), size)]
         started = time.perf_counter()
         try:
-            answers = [self._model.predict(self._as_taken(part, feeding)) for part in parts]
+            answers = self._ask(feeding)
         except ModelCrashError:
+            if feeding == self._tried_with:
+                raise
             # Outputs may have other numbers of rows than so preprocessed as it was opened.
             self._model.close()
             self._model = self._open(feeding)
-            answers = [self._model.predict(self._as_taken(part, feeding)) for part in parts]
+            answers = self._ask(feeding)
         model = self._model
-        seconds = (time.perf_counter() - started) / len(items)
+        seconds = (time.perf_counter() - started) / len(inputs.items)
         rows = np.concatenate(answers)
         answered = np.isfinite(rows).all(axis=1)
         if not answered.any():  # masked scores are infinite in every answer

@@ -162,8 +162,8 @@ def squared_error(wanted: Array, given: Array) -> float:
     A row that only one of them has differs by all of its values. A value that is not finite counts
     as 1e30.
     """
-    wanted, given = wanted.astype(np.float64), given.astype(np.float64)
-    rows = min(len(wanted), len(given)) if wanted.shape != given.shape else len(wanted)
+    wanted, given = (np.atleast_1d(output).astype(np.float64) for output in (wanted, given))
+    rows = min(len(wanted), len(given))
     parts = (wanted[:rows] - given[:rows], wanted[rows:], given[rows:])
     squares = (np.square(part) for part in parts)
     return float(sum(np.nan_to_num(part, nan=_LOST, posinf=_LOST).sum() for part in squares))

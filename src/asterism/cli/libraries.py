@@ -76,7 +76,7 @@ def collect_findings(
     ] = None,
     calls: Annotated[
         list[str] | None,
-        typer.Option(help="Of `asterism call-functions`: torch, tensorflow, jax; repeatable."),
+        typer.Option(help="Of `asterism call-functions`: pytorch, tensorflow, jax; repeatable."),
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -104,7 +104,7 @@ def collect_findings(
 def add_finding(
     script: Annotated[Path, typer.Argument(help="It exits with 1 while the bug lives.")],
     library: Annotated[str, typer.Option(help="To blame.")],
-    symptom: Annotated[str, typer.Option(help="As `values differ`, fails or crashes.")],
+    symptom: Annotated[str, typer.Option(help="As `values differ`, error or crash.")],
     layer: Annotated[str, typer.Option(help="Function, layer or operator.")],
     backend: Annotated[str, typer.Option(help="That shows it, as tensorflow:eager.")],
     package: Annotated[list[str], typer.Option(help="Whose version is noted; repeatable.")],
@@ -235,12 +235,12 @@ def campaign(
 
 @app.command("call-functions", rich_help_panel=LIBRARIES)
 def call_functions(
-    framework: Annotated[str, typer.Argument(help="torch, tensorflow, jax.")],
+    framework: Annotated[str, typer.Argument(help="pytorch, tensorflow, jax.")],
     way: Annotated[
-        list[str] | None, typer.Option(help="As torch:inductor; repeatable; default: all.")
+        list[str] | None, typer.Option(help="As pytorch:inductor; repeatable; default: all.")
     ] = None,
     table: Annotated[
-        list[str] | None, typer.Option(help="As torch:casts; repeatable; default: all.")
+        list[str] | None, typer.Option(help="As pytorch:casts; repeatable; default: all.")
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Run at most so many now.")] = 1000,
     experiment: Annotated[
@@ -253,7 +253,7 @@ def call_functions(
     """Call single functions of a framework plainly, and by compiled and converted ways.
 
     What a way gives must be what the plain call gives. Calls that have run are not run again, so
-    the command goes on where it was ended. Then `asterism collect-findings --calls torch` takes
+    the command goes on where it was ended. Then `asterism collect-findings --calls pytorch` takes
     what was found.
     """
     from asterism.core.resuming import saved_folders

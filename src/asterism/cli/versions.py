@@ -186,8 +186,8 @@ def compare_libraries(
         found = compare_libraries(request, say)
     wrong = {name for name, _ in found.faults}
     say(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
-    for name, deed in found.faults:
-        say(f"  {name}, {deed.backend}, {deed.distribution}: {deed.kind}")
+    for name, fault in found.faults:
+        say(f"  {name}, {fault.backends[0]}, {fault.distributions[0]}: {fault.symptom}")
     for one in found.unresolved:
         known = [(["the reference"], one.reference)] if one.reference else []
         groups = [*one.groups, *known]

@@ -19,7 +19,7 @@ from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.campaign import CALLS, Runners, totals
 from asterism.findings.calls.candidates import write_call_candidates
-from asterism.findings.calls.judging import HANGS
+from asterism.libraries.judging.finding import HANG
 from asterism.findings.campaign import (
     TRIAGED,
     Settings,
@@ -154,7 +154,7 @@ def note_phases(collection: Path) -> None:
     unknown = [e for e in read_entries(collection) if e.is_failure and not e.phase]
     for entry in progress(unknown, label="phases", unit="finding"):
         folder = collection / entry.name
-        replace(entry, phase=phase_of(folder, entry.symptom == HANGS)).write(folder)
+        replace(entry, phase=phase_of(folder, entry.symptom == HANG)).write(folder)
 
 
 def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:

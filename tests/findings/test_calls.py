@@ -153,7 +153,7 @@ def test_the_option_that_decides_is_named_and_other_inputs_are_no_second_finding
     sightings = sightings_of(calls, "pytorch:aot", shown)
     assert len(sightings) > 2
     ((first, _),) = distinct(sightings)
-    assert first.signature == "values differ | torch | pool(pad=1)"
+    assert first.signature == "values differ | pytorch | pool(pad=1)"
 
 
 def test_options_that_each_decide_are_two_findings():
@@ -214,7 +214,7 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
     assert totals(state_root / "other", known)["pytorch:aot"]["words"] == {RIGHT: 3}
 
 
-@pytest.mark.parametrize("link", ["calls", "calls/torch-aot.jsonl"])
+@pytest.mark.parametrize("link", ["calls", "calls/pytorch-aot.jsonl"])
 def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path, link):
     (tmp_path / "victim").mkdir()
     victim = tmp_path / "victim" if link == "calls" else tmp_path / "victim/file"
@@ -231,7 +231,7 @@ def test_a_strange_file_of_calls_is_named(state_root, line):
     path = state_root / "calls" / file_of("pytorch:aot")
     path.parent.mkdir(parents=True)
     path.write_text(f"{line}\n")
-    with pytest.raises(UserError, match=r"torch-aot\.jsonl"):
+    with pytest.raises(UserError, match=r"pytorch-aot\.jsonl"):
         read_shown(path.parent, "pytorch:aot")
 
 

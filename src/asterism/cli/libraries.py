@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, app, require_root
+from asterism.cli.program import LIBRARIES, Overrides, app, require_root
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 
@@ -82,16 +82,20 @@ def collect_findings(
         list[str] | None,
         typer.Option(help="Of calls, those with this in their signature; repeatable."),
     ] = None,
+    override: Overrides = None,
 ) -> None:
     """Give each distinct confirmed finding of a campaign a folder, and write the pages.
 
     A finding with the cause of another one is noted there. What a person writes into a folder's
     finding.yaml gets into its report and the pages.
     """
+    from asterism.config import changed_params
+    from asterism.findings.campaign import Settings
     from asterism.findings.gathering import gather
 
     require_root("conf")
-    outcome = gather(folder, pieces, operators or [], calls or [], only or [])
+    settings = changed_params(Settings, override or [])
+    outcome = gather(settings, folder, pieces, operators or [], calls or [], only or [])
     for name in outcome.new:
         say(name)
     say(
@@ -204,6 +208,7 @@ def campaign(
     collection: Annotated[
         Path, typer.Option(help="What it holds is passed over, and what ran for it not run again.")
     ] = Path("findings"),
+    override: Overrides = None,
 ) -> None:
     """Look for findings in models of one layer each, a piece of them at a time.
 
@@ -212,15 +217,16 @@ def campaign(
     Started several times, side by side, it shares the models out.
     Then `asterism collect-findings` takes what was found.
     """
-    from asterism.findings.campaign import folder_of_pieces, run_pieces
+    from asterism.config import changed_params
+    from asterism.findings.campaign import Settings, folder_of_pieces, run_pieces
     from asterism.findings.collecting import collected, unique_of
     from asterism.findings.entry import read_entries
-    from asterism.findings.gathering import facts_of, settings_of
+    from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
 
     require_root("conf")
-    settings = settings_of(experiment)
+    settings = changed_params(Settings, [f"+experiment={experiment}", *(override or [])])
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
@@ -249,6 +255,7 @@ def call_functions(
     collection: Annotated[
         Path, typer.Option(help="What its campaign.json names as run is not run again.")
     ] = Path("findings"),
+    override: Overrides = None,
 ) -> None:
     """Call single functions of a framework plainly, and by compiled and converted ways.
 
@@ -256,16 +263,18 @@ def call_functions(
     the command goes on where it was ended. Then `asterism collect-findings --calls pytorch` takes
     what was found.
     """
+    from asterism.config import changed_params
     from asterism.core.resuming import saved_folders
     from asterism.core.workers.worker import Limits
     from asterism.findings.calls.campaign import CALLS, Runners, run_calls
     from asterism.findings.calls.distinct import FINDINGS
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
-    from asterism.findings.gathering import facts_of, settings_of
+    from asterism.findings.campaign import Settings
+    from asterism.findings.gathering import facts_of
 
     require_root("conf")
-    settings = settings_of(experiment)
+    settings = changed_params(Settings, [f"+experiment={experiment}", *(override or [])])
     names = way or [name for name in WAYS if WAYS[name].framework == framework]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     elsewhere = facts_of(collection).get("calls", {})

@@ -10,7 +10,15 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, ShowPage, app, enter_project, require_root, show_page
+from asterism.cli.program import (
+    LIBRARIES,
+    Overrides,
+    ShowPage,
+    app,
+    enter_project,
+    require_root,
+    show_page,
+)
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
@@ -88,6 +96,7 @@ def compare_versions(
         int, typer.Option(min=0, help="Changes whose nodes are looked for, the worst first.")
     ] = 20,
     steps: Steps = 60,
+    override: Overrides = None,
     target: Annotated[
         Path | None, typer.Option(help="Folder of the page; default: compare-versions/NAME.")
     ] = None,
@@ -117,6 +126,7 @@ def compare_versions(
             distributions=_drawn(distribution),
             explained=explain,
             steps=steps,
+            changes=override or [],
             target=page or Path("compare-versions") / f"{library}-{old}-{new}",
         )
         found = compare_versions(request, say)
@@ -156,6 +166,7 @@ def compare_libraries(
         int, typer.Option(min=0, help="Faults whose nodes are looked for, the worst first.")
     ] = 20,
     steps: Steps = 60,
+    override: Overrides = None,
     target: Annotated[
         Path | None, typer.Option(help="Folder of the page; default: compare-libraries.")
     ] = None,
@@ -181,6 +192,7 @@ def compare_libraries(
             distributions=_drawn(distribution),
             explained=explain,
             steps=steps,
+            changes=override or [],
             target=page or Path("compare-libraries"),
         )
         found = compare_libraries(request, say)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+from asterism.config import changed_params
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection, Seed, read_params
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.parameters.registry import closest
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
@@ -78,6 +79,7 @@ class Request:
         explained: changes whose nodes are looked for.
         steps: parts tried for each of them.
         target: folder of the page; replaced.
+        changes: of parameters, as ``-S`` takes them.
     """
 
     library: str
@@ -93,6 +95,7 @@ class Request:
     explained: int
     steps: int
     target: Path
+    changes: Sequence[str] = ()
 
 
 def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison:
@@ -103,7 +106,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     Raises:
         UserError: the library, a version or a model is not to be had.
     """
-    params = read_params(_Params)
+    params = changed_params(_Params, request.changes)
     if not (request.models or request.generated or request.operators):
         raise UserError("give --model FILE.onnx, a number by --generated, or --operators")
     libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from asterism.config import changed_params
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection, Seed, read_params
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
     plugin_of,
@@ -58,6 +59,7 @@ class Request:
         explained: faults whose nodes are looked for.
         steps: parts tried for each of them.
         target: folder of the page; replaced.
+        changes: of parameters, as ``-S`` takes them.
     """
 
     models: Sequence[Path]
@@ -70,6 +72,7 @@ class Request:
     explained: int
     steps: int
     target: Path
+    changes: Sequence[str] = ()
 
 
 def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
@@ -78,7 +81,7 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = read_params(_Params)
+    params = changed_params(_Params, request.changes)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
     rejected: NotCompared = []

@@ -42,7 +42,7 @@ def rows() -> list[tuple[str, ...]]:
             f"compared by {listed(names_in(COMPARISONS))}",
             "carried states, by name or inside the file",
             "with masks, segments and lengths made of them",
-            "pickled models, GGUF, `.pt2`; a LiteRT file is repaired as its ONNX version",
+            "pickled models, GGUF; a LiteRT file is repaired as its ONNX version",
         ),
         (
             "[compressed](docs/compressed.md)",

@@ -73,12 +73,14 @@ class Settled:
         tries: how many preprocessings were tried.
         large: whether an input or the answers to it take so much memory that stages run one after
             the other.
+        params: what the overrides lead to; None as long as something is open.
     """
 
     overrides: list[str]
     said: list[str]
     tries: int = 1
     large: bool = False
+    params: VetParams | None = None
 
     def take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
@@ -135,6 +137,7 @@ class _Question:
         self._settle_budget(found, params, given, seen, other, changing)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
+        found.params = self._params(found)
         found.overrides += request.overrides
         return found
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.core.randomness.random_streams import stream
@@ -44,8 +45,25 @@ class Given:
     @staticmethod
     def by_files(params: VetParams) -> Given:
         """The files that parameters name."""
-        files = (FileSubject(Path(path)) for path in (params.original, params.compressed))
-        return Given(*files, Path(params.inputs))
+        original, compressed, inputs = map(
+            Path, (params.original, params.compressed, params.inputs)
+        )
+        return Given(FileSubject(original), FileSubject(compressed), inputs)
+
+    def hashes(self, labels: Path | None) -> dict[str, str]:
+        """SHA-256 of all that is known by its content, by names.
+
+        Args:
+            labels: a file of labels; None for none.
+        """
+        inputs = self.inputs
+        found = {
+            "original": self.original.digest(),
+            "compressed": self.compressed.digest(),
+            "inputs": inputs.digest() if isinstance(inputs, Arrays) else digest_of(inputs),
+            "labels": None if labels is None else digest_of(labels),
+        }
+        return {name: digest for name, digest in found.items() if digest is not None}
 
     @property
     def subjects(self) -> tuple[Subject, Subject]:

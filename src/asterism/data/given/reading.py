@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import read_array, read_arrays
 from asterism.core.files.folders import files_in
+from asterism.core.files.hashes import digest_of_arrays
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming, reading
@@ -67,6 +68,10 @@ class Arrays:
     classes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """SHA-256 of the items, and of labels where there are some."""
+        return digest_of_arrays([self.items] if self.labels is None else [self.items, self.labels])
 
     def as_kind(self, kind: str) -> GivenInputs:
         """As inputs of a kind."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -26,7 +28,7 @@ from asterism.deepstellar.parameters.params import (
     SeedParams,
 )
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.dvc_hydra.composition import CompositionError, compose_parameters
+from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
 from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.branch_params import RewardedGenerateParams
@@ -199,6 +201,20 @@ def _with_changes(given: Any, before: Any, after: Any) -> Any:
         return after
     kept = {key: given[key] for key in given if key in after or key not in before}
     return kept | {key: _with_changes(given.get(key), before.get(key), after[key]) for key in after}
+
+
+def vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
+    """The parameters of vetting that overrides lead to.
+
+    Raises:
+        UserError: see :func:`compose`.
+    """
+    if all(re.match(r"[+~]*vet[=.]", text) for text in overrides):
+        with suppress(UserError):  # what all parameters together say of it is plainer
+            return validate(
+                VetParams, compose_group(conf, "vet", overrides), source="conf: vet", names=True
+            )
+    return validate(Params, parse_yaml(compose(conf, list(overrides)), str(conf))).vet
 
 
 def _require_choices(conf: Path, overrides: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,13 @@ from asterism.vetting.verdict import Verdict
 _TRIGGERS, _NODES = 12, 15
 
 
-def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) -> Verdict:
+def write_vet_page(
+    params: VetParams,
+    seed: int,
+    workspace: Path,
+    folder: Path,
+    sha256: Mapping[str, str] | None = None,
+) -> Verdict:
     """Write ``index.html``, ``certificate.json`` and, where there is one, ``repaired.onnx``.
 
     Args:
@@ -43,6 +49,7 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
         seed: the run's seed.
         workspace: the project with the results of the stages before.
         folder: replaced.
+        sha256: of the pair; None for that of the files that the parameters name.
 
     Returns:
         The verdict.
@@ -71,7 +78,7 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            certify(params, seed, measured, searches, repair, params.hashes()).to_json(),
+            certify(params, seed, measured, searches, repair, sha256 or params.hashes()).to_json(),
         )
         repaired = workspace / "artifacts/vet_repair" / REPAIRED
         if repaired.exists():

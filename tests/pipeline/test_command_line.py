@@ -626,14 +626,13 @@ def test_the_shell_completes_commands_options_stages_and_pages(root, monkeypatch
         "asterism repro fu": ["fuzz", "fuzz@state"],
         "asterism sweep -t rep": ["report"],
         "asterism open m": ["manual", "mine"],
-        "asterism diff wo": ["workspace"],
     }.items():
         completed(monkeypatch, words)
         assert capsys.readouterr().out.split() == wanted, words
 
 
 def test_outside_of_a_project_nothing_is_completed(here, monkeypatch, capsys):
-    for words in ("asterism repro ", "asterism diff "):
+    for words in ("asterism repro ", "asterism open mi"):
         completed(monkeypatch, words)
         assert capsys.readouterr().out.split() == []
 

@@ -39,7 +39,7 @@ LAYERS = [
     ["findings"],
     ["sweep"],
     ["judge_tests.py", "pairs", "project.py", "reproduction"],
-    ["doctor", "results"],
+    ["doctor"],
     ["cli"],
 ]
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -16,7 +16,6 @@ PAGES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "sweep": (("sweeps/*/index.html",), "asterism sweep"),
     "sweeps": (("sweeps/index.html",), "asterism sweep"),
-    "diff": (("diffs/*.html",), "asterism diff REV1 REV2"),
     "manual": (("build/manual/index.html",), "make docs"),
 }
 

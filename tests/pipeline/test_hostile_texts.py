@@ -20,7 +20,6 @@ from asterism.findings import checking, entry, gathering
 from asterism.libraries.adapters import environments
 from asterism.memo.graphs import light_keras
 from asterism.models.tensor_models import trial
-from asterism.pairs import app as pairs_app
 from asterism.report.section import Answer, KeyFigure, Level, Step
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
@@ -105,8 +104,6 @@ def fails(error):
             changes=[CHANGE], subjects=[1], old=HOSTILE, new=HOSTILE)))]),
         ("compare-libraries", [(libraries_app, "compare_libraries", puts(Made(
             faults=[(HOSTILE, DEED)], subjects=[1])))]),
-        ("pairs", [(pairs_app, "vet_pairs", says)]),
-        ("pairs --fetch", [(pairs_app, "fetch_pairs", says)]),
         ("reproduce", [(reproduction_app, "reproduce", says)]),
         ("compare", [(reproduction_app, "compare", says)]),
         ("sweep", [(sweep_app, "sweep_command", says)]),

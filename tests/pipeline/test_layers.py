@@ -38,7 +38,7 @@ LAYERS = [
     ["versions"],
     ["findings"],
     ["sweep"],
-    ["judge_tests.py", "pairs", "project.py", "reproduction"],
+    ["judge_tests.py", "project.py", "reproduction"],
     ["doctor"],
     ["cli"],
 ]

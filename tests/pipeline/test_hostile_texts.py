@@ -20,7 +20,7 @@ from asterism.findings import checking, entry, gathering
 from asterism.libraries.adapters import environments
 from asterism.memo.graphs import light_keras
 from asterism.models.tensor_models import trial
-from asterism.report.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.section import Answer, KeyFigure, Level, Step
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep.live_lines import LiveLines, screen_of

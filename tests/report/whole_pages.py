@@ -14,7 +14,7 @@ from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
-from asterism.report.page import write_page
+from asterism.report.whole.page import write_page
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
 from asterism.versions.comparing import Change, Pair

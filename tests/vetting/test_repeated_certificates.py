@@ -15,7 +15,7 @@ from small_vetting import ModelHere, digit_params
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.report.vetted import write_vet_page
+from asterism.report.vetted.page import write_vet_page
 from asterism.vetting import opening, repeating
 from asterism.vetting.certificate import read_certificate
 from asterism.vetting.measurement import measure

@@ -16,11 +16,14 @@ from asterism.core.files.artifacts import read_arrays, read_json, read_table
 from asterism.core.files.user_files import inside
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
-from asterism.report.answers.compressed import PairResults, RepairResults, differ, repair
-from asterism.report.parameters import parameters_of
-from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, Answer, KeyFigure, ReportSection
-from asterism.report.templating import percent, ranged, render, render_body
+from asterism.report.base.parameters import parameters_of
+from asterism.report.base.pictures import png, svg
+from asterism.report.base.section import Answer, KeyFigure, ReportSection
+from asterism.report.base.templating import percent, ranged, render_body, renderer
+from asterism.report.lanes.compressed.answer import PairResults, RepairResults, differ, repair
+from asterism.report.whole.page import SECTIONS
+
+_render = renderer("asterism.report.lanes.compressed")
 
 #: Triggering inputs of each pair in the gallery.
 _SHOWN = 6
@@ -57,7 +60,7 @@ def compressed(workspace: Path) -> ReportSection | None:
     }
     tests = _wilcoxon_tests(folders)
     body, contents = render_body(
-        render,
+        _render,
         "compressed.html.j2",
         "compressed",
         models=models,

@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from asterism.images.bounds import are_images
-from asterism.report.campaigns import CampaignSummary
-from asterism.report.pictures import png
+from asterism.report.base.pictures import png
+from asterism.report.lanes.stateful.campaigns import CampaignSummary
 
 #: Crashes shown of each campaign, each of another group where there are enough; one of each class
 #: where there are more classes.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.counting import counted
-from asterism.report.section import Answer, KeyFigure, Level, Step
-from asterism.report.templating import percent
+from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.templating import percent
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share

@@ -16,9 +16,11 @@ from pathlib import Path
 from markupsafe import Markup
 
 from asterism.core.files.artifacts import replacing
-from asterism.report.components import Components
-from asterism.report.section import ReportSection, Step
-from asterism.report.templating import render
+from asterism.report.base.components import Components
+from asterism.report.base.section import ReportSection, Step
+from asterism.report.base.templating import renderer
+
+_render = renderer("asterism.report.base")
 
 
 def write_document(
@@ -38,7 +40,7 @@ def write_document(
         note: what holds for all answers, above them.
     """
     style, script = _own("page.css"), _own("page.js")
-    page = render(
+    page = _render(
         "page.html.j2",
         title=title,
         note=note,
@@ -55,7 +57,7 @@ def write_document(
 
 
 def _own(name: str) -> str:
-    return files("asterism.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return files("asterism.report.base").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:

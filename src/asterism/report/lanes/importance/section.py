@@ -9,8 +9,11 @@ from typing import Any
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
-from asterism.report.answers.importance import Added, ImportanceResults, answer
-from asterism.report.drawings.importance import (
+from asterism.report.base.parameters import parameters_of
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import render_body, renderer
+from asterism.report.lanes.importance.answer import Added, ImportanceResults, answer
+from asterism.report.lanes.importance.drawings import (
     CONTROLS,
     gains,
     heatmaps,
@@ -18,9 +21,9 @@ from asterism.report.drawings.importance import (
     spoken,
     title,
 )
-from asterism.report.parameters import parameters_of
-from asterism.report.section import SECTIONS, KeyFigure, ReportSection
-from asterism.report.templating import render, render_body
+from asterism.report.whole.page import SECTIONS
+
+_render = renderer("asterism.report.lanes.importance")
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2
@@ -72,7 +75,7 @@ def importance(workspace: Path) -> ReportSection | None:
     steps = {name: 1 / metrics["combinations"][name] for name in idc}
     rnn = workspace / "metrics/attack_rnn.json"
     body, contents = render_body(
-        render,
+        _render,
         "importance.html.j2",
         "importance",
         layer=learnt["layer"],

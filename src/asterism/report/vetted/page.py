@@ -20,16 +20,18 @@ from asterism.core.files.artifacts import (
 )
 from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import reading
-from asterism.report.answers.vetted import answer
-from asterism.report.document import write_document
-from asterism.report.parameters import flat
-from asterism.report.pictures import png, svg
-from asterism.report.section import ReportSection
-from asterism.report.templating import percent, render, render_body
+from asterism.report.base.document import write_document
+from asterism.report.base.parameters import flat
+from asterism.report.base.pictures import png, svg
+from asterism.report.base.section import ReportSection
+from asterism.report.base.templating import percent, render_body, renderer
+from asterism.report.vetted.answer import answer
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import certify, verdict_on
 from asterism.vetting.params import CERTIFICATE, REPAIRED, VetParams
 from asterism.vetting.verdict import Verdict
+
+_render = renderer("asterism.report.vetted")
 
 #: Triggering inputs, nodes and points of the curve that the page shows.
 _TRIGGERS, _NODES = 12, 15
@@ -94,7 +96,7 @@ def _body(
     names = (Path(params.original).name, Path(params.compressed).name)
     bound = params.search.bound
     return render_body(
-        render,
+        _render,
         "vet.html.j2",
         "vet",
         verdict=verdict,

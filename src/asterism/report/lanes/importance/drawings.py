@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from asterism.core.drawing.svg import PALETTE
 from asterism.core.messages.counting import counted
-from asterism.report.pictures import png, svg
+from asterism.report.base.pictures import png, svg
 
 #: Controls beside which an augmentation is seen, and what they are.
 CONTROLS = {"clean": "as many other clean inputs", "noise": "as many inputs changed at random"}

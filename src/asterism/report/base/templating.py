@@ -1,4 +1,4 @@
-"""Filling in templates of HTML: those of the report, and those of another package's pages."""
+"""Filling in templates of HTML: those of any package's pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from asterism.core.messages.counting import counted
 from asterism.core.messages.escaping import printable_lines
-from asterism.report.components import Components
+from asterism.report.base.components import Components
 
 
 def percent(value: float | None) -> str:
@@ -71,7 +71,3 @@ def ranged(texts: Sequence[str]) -> str:
     """``1 to 3`` of texts in ascending order; one where the first and the last read the same."""
     first, last = texts[0], texts[-1]
     return first if first == last else f"{first} to {last}"
-
-
-#: Fills in a template of ``report/templates``.
-render = renderer("asterism.report")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from markupsafe import Markup
-
-from asterism.core.parameters.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -91,11 +87,3 @@ class ReportSection:
     order: int
     contents: tuple[tuple[str, str], ...] = ()
     answers: tuple[Answer, ...] = ()
-
-
-#: Lanes by name. Each renders its section from the results in the workspace that it is given, or
-#: gives None when the lane has not run there. A lane is a module in ``report/sections`` and a
-#: template.
-SECTIONS: Registry[Callable[[Path], ReportSection | None]] = Registry(
-    "report section", "asterism.report.sections"
-)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
-from asterism.report.answers.certainty import INTERVALS, bounds, of_share, points, quoted
-from asterism.report.section import Answer, KeyFigure, Level, Step
-from asterism.report.templating import percent, ranged
+from asterism.report.base.certainty import INTERVALS, bounds, of_share, points, quoted
+from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.templating import percent, ranged
 
 #: Less agreement or more lost accuracy matters: the defaults of ``vet.thresholds``.
 AGREEMENT, ACCURACY_LOST = 0.98, 0.01

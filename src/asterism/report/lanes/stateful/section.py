@@ -16,8 +16,12 @@ from asterism.deepstellar.coverage.criteria import in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.seeding.seeds import SeedInputs
-from asterism.report.answers.stateful import Campaign, RecurrentResults, answer
-from asterism.report.campaigns import (
+from asterism.report.base.parameters import parameters_of
+from asterism.report.base.pictures import svg, svg_file
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import percent, render_body, renderer
+from asterism.report.lanes.stateful.answer import Campaign, RecurrentResults, answer
+from asterism.report.lanes.stateful.campaigns import (
     CampaignSummary,
     distinct_crashes,
     line,
@@ -25,11 +29,10 @@ from asterism.report.campaigns import (
     place,
     spoken,
 )
-from asterism.report.galleries import galleries
-from asterism.report.parameters import parameters_of
-from asterism.report.pictures import svg, svg_file
-from asterism.report.section import SECTIONS, KeyFigure, ReportSection
-from asterism.report.templating import percent, render, render_body
+from asterism.report.lanes.stateful.galleries import galleries
+from asterism.report.whole.page import SECTIONS
+
+_render = renderer("asterism.report.lanes.stateful")
 
 #: What the curves show, and its heading.
 CURVES = {
@@ -55,7 +58,7 @@ def stateful(workspace: Path) -> ReportSection | None:
     guides = [campaign.guide for campaign in campaigns]
     seeds = SeedInputs.load(workspace / "artifacts/select_seeds").images
     body, contents = render_body(
-        render,
+        _render,
         "stateful.html.j2",
         "stateful",
         training=training,

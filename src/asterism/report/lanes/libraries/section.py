@@ -16,11 +16,14 @@ from asterism.core.files.artifacts import read_json, read_table, require_file
 from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.spec import universe
-from asterism.report.answers.libraries import LibraryResults, answer
-from asterism.report.parameters import parameters_of
-from asterism.report.pictures import svg
-from asterism.report.section import SECTIONS, KeyFigure, ReportSection
-from asterism.report.templating import percent, render, render_body
+from asterism.report.base.parameters import parameters_of
+from asterism.report.base.pictures import svg
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import percent, render_body, renderer
+from asterism.report.lanes.libraries.answer import LibraryResults, answer
+from asterism.report.whole.page import SECTIONS
+
+_render = renderer("asterism.report.lanes.libraries")
 
 #: Width of a plot; the page shows all in one width, so a narrower one had larger letters.
 _PLOT_INCHES = 6.0
@@ -63,7 +66,7 @@ def libraries(workspace: Path) -> ReportSection | None:
     outcomes = read_table(artifacts / "execute_models/outcomes.csv").to_dicts()
     left_out = read_json(artifacts / "execute_models/left_out.json")
     body, contents = render_body(
-        render,
+        _render,
         "libraries.html.j2",
         "libraries",
         kinds=KINDS,

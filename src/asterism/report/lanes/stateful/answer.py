@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
-from asterism.report.answers.certainty import INTERVALS, of_share
-from asterism.report.section import Answer, KeyFigure, Level, Step
-from asterism.report.templating import percent
+from asterism.report.base.certainty import INTERVALS, of_share
+from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.templating import percent
 
 #: From these shares on, tests exercise states and transitions well; below the third, badly.
 STATES, TRANSITIONS, FEW_STATES = 0.9, 0.8, 0.5

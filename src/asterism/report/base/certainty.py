@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asterism.core.messages.counting import counted
 from asterism.core.statistics.intervals import exact_interval
-from asterism.report.templating import percent
+from asterism.report.base.templating import percent
 
 #: Of both sides of an interval together.
 CONFIDENCE = 0.95

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
-from asterism.report.answers.certainty import listed
-from asterism.report.section import Answer, KeyFigure, Level, Step
-from asterism.report.templating import percent
+from asterism.report.base.certainty import listed
+from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.templating import percent
 
 #: From this share of the combinations on, tests exercise them well; below the other, badly.
 WELL, BADLY = 0.9, 0.3

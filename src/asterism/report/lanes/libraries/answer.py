@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
-from asterism.report.answers.certainty import INTERVALS, listed, of_share
-from asterism.report.section import Answer, KeyFigure, Level, Step
-from asterism.report.templating import percent
+from asterism.report.base.certainty import INTERVALS, listed, of_share
+from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.templating import percent
 
 #: A larger share of models that Keras rejects says that generation is at fault.
 REJECTED = 0.1

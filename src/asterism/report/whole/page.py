@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.report.document import write_document
-from asterism.report.section import SECTIONS, ReportSection, Step
+from asterism.core.parameters.registry import Registry
+from asterism.report.base.document import write_document
+from asterism.report.base.section import ReportSection, Step
 
 log = get_logger(__name__)
+
+#: Lanes by name. Each renders its section from the results in the workspace that it is given, or
+#: gives None when the lane has not run there. A lane is a package in ``report/lanes``.
+SECTIONS: Registry[Callable[[Path], ReportSection | None]] = Registry(
+    "report section", "asterism.report.lanes"
+)
 
 #: The link to the page of all sweeps. Which sweeps there are is no result of a stage, so their
 #: page is beside the report, and not in it.
@@ -30,7 +37,7 @@ def write_page(workspace: Path, target: Path, lanes: Collection[str] | None = No
     Args:
         workspace: project folder, with ``metrics/``, ``plots/`` and ``artifacts/``.
         target: the page.
-        lanes: names of :data:`~asterism.report.section.SECTIONS`; None for all of them.
+        lanes: names of :data:`SECTIONS`; None for all of them.
 
     Raises:
         UserError: no lane has results.

@@ -2,6 +2,7 @@
 
 import ast
 
+import networkx as nx
 import pytest
 from imports import ASTERISM, imported_by, named_by, packages_of
 
@@ -49,6 +50,8 @@ LAYERS = [
     ["doctor"],
     ["cli"],
 ]
+#: Graphs are checked while they are read: ``Graph.from_json`` leads back.
+KNOWN_CIRCLE = {f"memo/graphs/{name}.py" for name in ("graph", "graph_json", "weights")}
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
@@ -72,6 +75,26 @@ def test_what_belongs_to_no_package_imports_nothing():
     for file in alone:
         source = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         assert not [node for node in source if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def modules_below(file):
+    """Modules that a file imports, at any depth, but for its own package."""
+    return imported_by(file) - {folder / "__init__.py" for folder in file.parents}
+
+
+def circles():
+    """Groups of modules that import each other, directly or through others."""
+    files = list(ASTERISM.rglob("*.py"))
+    graph = nx.DiGraph((file, used) for file in files for used in modules_below(file))
+    return [
+        {str(file.relative_to(ASTERISM)) for file in group}
+        for group in nx.strongly_connected_components(graph)
+        if len(group) > 1
+    ]
+
+
+def test_no_modules_import_each_other():
+    assert [circle for circle in circles() if not circle <= KNOWN_CIRCLE] == []
 
 
 def test_names_in_strings_are_found():

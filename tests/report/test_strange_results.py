@@ -22,6 +22,7 @@ from asterism.report.base.templating import render_body
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
 from asterism.sweep.templating import render
+from places import ROOT
 from report.browser import CHROMIUM, browse
 from terminal_text import HOSTILE, tame
 

@@ -186,7 +186,8 @@ def test_words_are_cut_into_the_longest_pieces(tmp_path):
 def test_sentences_do_not_depend_on_what_else_is_imported():
     assert len(sentences()) > 1000 and len(words()) > 1000
     program = "from real_pairs.inputs.words import sentences; print(hash(sentences()))"
-    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": f"{ROOT}/src:{ROOT}/benchmarks"}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}/src:{ROOT}/benchmarks"}
+    environment["PYTHONHASHSEED"] = "0"
     printed = {
         subprocess.run(
             [sys.executable, "-c", f"{others}{program}"],

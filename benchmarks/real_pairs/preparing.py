@@ -17,14 +17,12 @@ import numpy as np
 
 from asterism.asking.question import vet_overrides
 from asterism.asking.request import VetRequest
-from asterism.config import Params, compose
+from asterism.config import vet_params
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.core.messages.errors import concerning
 from asterism.core.parameters.construction import options_of
-from asterism.core.parameters.params import validate
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming import saved_folders
-from asterism.core.settings.yaml_files import parse_yaml
 from asterism.models.runtimes.runtime import Tensors
 from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.feeding import Feed
@@ -96,11 +94,6 @@ def _made_by(key: str, folder: Path) -> list[Path] | None:
         return saved_folders.read(folder, read)
     except saved_folders.DamagedError:  # it can be made again
         return None
-
-
-def vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
-    """The parameters of vetting that overrides lead to."""
-    return validate(Params, parse_yaml(compose(conf, list(overrides)), str(conf))).vet
 
 
 def _make(name: str, pair: RealPair, conf: Path, folder: Path) -> list[str]:

@@ -12,16 +12,15 @@ from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.report.whole.page import write_page
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
-from asterism.versions.comparing import Change, Pair
 from asterism.versions.page import Comparison, Explained, write_versions_page
 from asterism.versions.subjects import subject_of
 from places import ROOT
 from report.library_results import write_library_results
+from versions.made_up_changes import made_change
 from versions.small_files import chain
 from vetting.digit_pairs import damage, make_pair
 
@@ -133,14 +132,9 @@ def write_sweeps(folder):
 
 def write_versions(folder):
     """The page of an upgrade that changes one model, ends another one, and leaves a third."""
-    pair = Pair("onnxruntime@0.1:file", "onnxruntime:file")
-    wrong = Change(
-        "a model", pair, "wide", "now wrong", new=Difference("values differ", 0, 1234.5), apart=0.5
-    )
-    others = [
-        Change("another", pair, "normal", "no longer runs", said="error: no kernel for Exp"),
-        Change("a third", pair, "normal", "same"),
-    ]
+    wrong = made_change("now wrong", "a model", inputs="wide", excess=1234.5, apart=0.5)
+    failed = made_change("no longer runs", "another", message="no kernel for Exp")
+    others = [failed, made_change("same", "a third")]
     part = SimpleNamespace(layers=["Exp e"], nodes=9, finished=True)
     found = Comparison(
         "onnxruntime 0.1",

@@ -12,6 +12,7 @@ import typer
 from asterism.cli.program import (
     MODELS,
     AsJson,
+    Overrides,
     ShowPage,
     app,
     enter_project,
@@ -100,9 +101,7 @@ def vet(
         float | None,
         typer.Option(min=0.5, help="Time that the answer may take; 5 where nothing is said."),
     ] = None,
-    override: Annotated[
-        list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
-    ] = None,
+    override: Overrides = None,
     name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
     demo: Annotated[
         bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,13 @@ _render = renderer("asterism.report.vetted")
 _TRIGGERS, _NODES = 12, 15
 
 
-def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) -> Verdict:
+def write_vet_page(
+    params: VetParams,
+    seed: int,
+    workspace: Path,
+    folder: Path,
+    sha256: Mapping[str, str] | None = None,
+) -> Verdict:
     """Write ``index.html``, ``certificate.json`` and, where there is one, ``repaired.onnx``.
 
     Args:
@@ -45,6 +51,7 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
         seed: the run's seed.
         workspace: the project with the results of the stages before.
         folder: replaced.
+        sha256: of the pair; None for that of the files that the parameters name.
 
     Returns:
         The verdict.
@@ -73,7 +80,7 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            certify(params, seed, measured, searches, repair, params.hashes()).to_json(),
+            certify(params, seed, measured, searches, repair, sha256 or params.hashes()).to_json(),
         )
         repaired = workspace / "artifacts/vet_repair" / REPAIRED
         if repaired.exists():

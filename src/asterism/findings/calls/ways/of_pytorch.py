@@ -37,57 +37,57 @@ _OPENVINO_UNSUPPORTED = (
 )
 
 way(
-    "torch:aot",
+    "pytorch:aot",
     Way(
-        "torch",
-        "torch",
+        "pytorch",
+        "pytorch",
         'actual = torch.compile(f, backend="aot_eager_decomp_partition")(*inputs)',
         checks=True,
     ),
 )
-way("torch:inductor", Way("torch", "torch", "actual = torch.compile(f)(*inputs)", checks=True))
+way("pytorch:inductor", Way("pytorch", "pytorch", "actual = torch.compile(f)(*inputs)", checks=True))
 way(
-    "torch:dynamic",
+    "pytorch:dynamic",
     Way(
-        "torch",
-        "torch",
+        "pytorch",
+        "pytorch",
         "actual = torch.compile(f, dynamic=True)(*inputs)",
     ),
 )
 way(
-    "torch:scalars",
+    "pytorch:scalars",
     Way(
-        "torch",
-        "torch",
+        "pytorch",
+        "pytorch",
         "with torch._dynamo.config.patch(capture_scalar_outputs=True):\n"
         "    actual = torch.compile(f, dynamic=True)(*inputs)",
         unsupported=_OF_VALUES,
     ),
 )
 way(
-    "torch:gradient",
+    "pytorch:gradient",
     Way(
-        "torch",
-        "torch",
+        "pytorch",
+        "pytorch",
         "actual = gradients(torch.compile(f))",
         expected=f"{_GRADIENTS}expected = gradients(f)",
     ),
 )
 way(
-    "torch:export",
+    "pytorch:export",
     Way(
-        "torch",
-        "torch",
+        "pytorch",
+        "pytorch",
         f"{_MODULE}program = torch.export.export(Model(), tuple(inputs)).run_decompositions()\n"
         "actual = program.module()(*inputs)",
         unsupported=_OF_VALUES,
     ),
 )
 way(
-    "torch:vmap",
+    "pytorch:vmap",
     Way(
-        "torch",
-        "torch",
+        "pytorch",
+        "pytorch",
         "actual = torch.vmap(f)(*[torch.stack([x, x]) for x in inputs])",
         expected="first = f(*inputs)\n"
         "expected = torch.utils._pytree.tree_map(lambda y: torch.stack([y, y]), first)",
@@ -95,9 +95,9 @@ way(
     ),
 )
 way(
-    "openvino:torch",
+    "openvino:pytorch",
     Way(
-        "torch",
+        "pytorch",
         "openvino",
         f"{_MODULE}model = ov.convert_model(Model(), example_input=tuple(inputs))\n"
         + _OPENVINO_RUN,
@@ -110,7 +110,7 @@ way(
 way(
     "openvino:export",
     Way(
-        "torch",
+        "pytorch",
         "openvino",
         f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"
         "model = ov.convert_model(program)\n" + _OPENVINO_RUN,

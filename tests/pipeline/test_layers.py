@@ -38,7 +38,7 @@ LAYERS = [
     ["sweep"],
     ["judge_tests.py", "pairs", "project.py", "reproduction"],
     ["api", "doctor", "results"],
-    ["cli"],
+    ["cli", "pytest.py"],
 ]
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -1,6 +1,5 @@
 """Whole pages to look at, one of each kind that the project makes."""
 
-import json
 import shutil
 from types import SimpleNamespace
 
@@ -14,15 +13,11 @@ from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.libraries.judging.params import JudgeParams
-from asterism.report.page import write_page
-from asterism.results.difference_page import write_differences
-from asterism.results.differences import find_differences
-from asterism.results.revision import open_revision
+from asterism.report.whole.page import write_page
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
 from asterism.versions.page import Comparison, Explained, write_versions_page
 from asterism.versions.subjects import subject_of
-from pipeline.committed_results import Recorded
 from places import ROOT
 from report.library_results import write_library_results
 from versions.made_up_changes import made_change
@@ -133,27 +128,6 @@ def write_sweeps(folder):
     write_outcome(folder / "k", records, "k")
     write_overview(folder)
     return folder / "k/index.html", folder / "index.html"
-
-
-def _results(scale, signature):
-    history = "".join(f"{n},{n * scale},{n**2}\n" for n in range(9))
-    found = {"signature": signature, "finding": {"library": "litert", "symptom": "crash"}}
-    metrics = {f"metric_{n}": n * scale for n in range(30)}
-    return {
-        "metrics/a.json": metrics,
-        "plots/fuzz/history.csv": f"mutants,crashes,queue\n{history}".encode(),
-        "artifacts/triage_findings": {"unique.json": json.dumps([found]).encode()},
-    }
-
-
-def write_difference(folder):
-    """The page of what changed between a commit and an experiment."""
-    made = Recorded(folder / "own")
-    made.commit({"seed": 0}, _results(1, "old"))
-    made.experiment("one", {"seed": 1}, _results(2, "new"))
-    both = [open_revision(made.root, name, made.cache) for name in ("HEAD", "one")]
-    write_differences(folder / "diff.html", find_differences(*both))
-    return folder / "diff.html"
 
 
 def write_versions(folder):

@@ -17,7 +17,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.models.tensor_models import subjects
 from asterism.models.tensor_models.model import FileModel
-from asterism.report.vetted import write_vet_page
+from asterism.report.vetted.page import write_vet_page
 from asterism.vetting import repeating
 from asterism.vetting.certificate import read_certificate
 from asterism.vetting.measurement import measure

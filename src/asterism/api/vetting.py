@@ -21,7 +21,7 @@ from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import ChosenComparison
 from asterism.project import packaged_conf
-from asterism.report.vetted import write_vet_page
+from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import about_repair, certify, verdict_on
 from asterism.vetting.changes import Flips

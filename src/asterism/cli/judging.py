@@ -26,7 +26,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from asterism.report.section import Answer
+    from asterism.report.base.section import Answer
 
 
 @app.command("judge-tests", rich_help_panel=JUDGE)

@@ -9,9 +9,9 @@ from typing import Any
 
 from asterism.libraries.judging.finding import BEYOND_TYPE, INVALID_INPUTS, STATUSES, Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.report.document import write_document
-from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import render_body, renderer
+from asterism.report.base.document import write_document
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import render_body, renderer
 from asterism.versions.blaming import Part
 from asterism.versions.going_on import NotCompared
 from asterism.versions.judging import Unresolved, Verdict

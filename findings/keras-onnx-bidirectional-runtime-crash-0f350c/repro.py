@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import onnxruntime as ort
 
+keras.utils.set_random_seed(0)
 layer = keras.layers.Bidirectional(keras.layers.SimpleRNN(1))
 model = keras.Sequential([keras.Input((3, 1)), layer])
 x = np.ones((1, 3, 1), "float32")

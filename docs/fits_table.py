@@ -59,7 +59,7 @@ def lanes() -> list[Lane]:
             "vetting",
             suffixes(MODEL_SUFFIXES),
             listed(names_in(INPUT_KINDS)),
-            "pickled models, GGUF, `.pt2`",
+            "pickled models, GGUF",
             {
                 "layouts": "named inputs of any rank and type; channels first or last; a fixed "
                 "batch size too",

@@ -294,9 +294,9 @@ def _read_drawing(path: Path) -> object:
     """A drawing of the cache in the report: the page holds an image, and nothing that runs."""
     from html.parser import HTMLParser
 
-    from asterism.report.document import write_document
-    from asterism.report.pictures import svg_file
-    from asterism.report.section import ReportSection
+    from asterism.report.base.document import write_document
+    from asterism.report.base.pictures import svg_file
+    from asterism.report.base.section import ReportSection
 
     target = path.parent / "index.html"
     body = svg_file(path, "a drawing", "drawing")

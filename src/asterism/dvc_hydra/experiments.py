@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from asterism.dvc_hydra.private_notes import private_notes
-
-#: Experiments among the references of git; DVC keeps others of its own beside them.
-_REFERENCE = re.compile(r"refs/exps/([0-9a-f]{2})/([0-9a-f]{38})/(.+)")
 
 
 def experiment_reference(baseline: str, name: str) -> str:
@@ -22,12 +18,6 @@ def experiment_reference(baseline: str, name: str) -> str:
     from dvc.repo.experiments.refs import ExpRefInfo
 
     return str(ExpRefInfo(baseline, name))
-
-
-def experiment_of(reference: str) -> tuple[str, str] | None:
-    """The commit that an experiment started from, and its name; None for another reference."""
-    found = _REFERENCE.fullmatch(reference)
-    return None if found is None else (found[1] + found[2], found[3])
 
 
 def push_by_dvc(origin: str | None) -> int:

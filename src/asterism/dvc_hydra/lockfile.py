@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.settings.yaml_files import parse_yaml
 
 LOCK_FILE = "dvc.lock"
 
@@ -40,30 +38,6 @@ def read_entry(root: Path, name: str) -> dict[str, Any] | None:
         return None
     with reading(str(root / LOCK_FILE)):
         return dict(parse_yaml(block, root / LOCK_FILE)[name])
-
-
-def outputs_in(text: str, source: str) -> dict[str, str]:
-    """Path and hash of every output that the text of a ``dvc.lock`` names.
-
-    Args:
-        text: anybody's; paths are as they stand there, and hashes are not checked.
-        source: where it is from, for messages.
-
-    Raises:
-        UserError: it is no ``dvc.lock``.
-    """
-    found: dict[str, str] = {}
-    for _, block in _blocks(text):
-        found |= _outputs_of(block, source)
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _outputs_of(block: str, source: str) -> dict[str, str]:
-    """Those of one stage. Commits have most of their stages in common."""
-    with reading(source):
-        (entry,) = parse_yaml(block, source).values()
-        return {str(out["path"]): str(out["md5"]) for out in entry.get("outs", [])}
 
 
 def set_stages(root: Path, stages: Iterable[Any], **options: Any) -> None:

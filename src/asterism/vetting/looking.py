@@ -1,4 +1,4 @@
-"""What a model file is and what given inputs are, said in a few lines; models are opened."""
+"""A short description of a model file and of the user's inputs, for which models are opened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from asterism.models.signatures.whole_files import whole_file
 from asterism.models.tensor_models.trial import require_runs
 from asterism.vetting.lanes import Use, uses
 
-_FORMATS = {"onnx": "ONNX", "tflite": "LiteRT (TensorFlow Lite)", "keras": "Keras"}
+_FORMATS = {
+    "onnx": "ONNX",
+    "tflite": "LiteRT (TensorFlow Lite)",
+    "keras": "Keras",
+    "torch": "PyTorch",
+}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from asterism.core.resuming import tidying
 from asterism.core.resuming.state import Run
 from asterism.core.running import stage
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.triage.shrink import unfinished
+from asterism.libraries.triage.reducer import unfinished
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.graphs.store import read_models, write_models

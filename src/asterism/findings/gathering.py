@@ -14,7 +14,8 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.core.workers.worker import Limits
-from asterism.findings.calls.campaign import CALLS, Runners, totals
+from asterism.findings.calls.campaign import CALLS, totals
+from asterism.findings.calls.running import Runners
 from asterism.findings.calls.candidates import write_call_candidates
 from asterism.libraries.judging.finding import HANG
 from asterism.findings.campaign import (

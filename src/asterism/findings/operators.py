@@ -15,7 +15,7 @@ import numpy as np
 
 from asterism.core.files.artifacts import read_json
 from asterism.findings.causes import Candidate
-from asterism.findings.collecting import REPORT, name_of, versions_of_library
+from asterism.findings.collecting import name_of, versions_of_library
 from asterism.findings.entry import Entry, place_of
 from asterism.libraries.adapters.backends import OF_ONNX, product_of
 from asterism.libraries.judging.compare import DIFFERENCES
@@ -25,7 +25,6 @@ from asterism.libraries.reporting.confirming import death_of, exit_statuses
 from asterism.libraries.reporting.decisions import comparing, failing
 from asterism.libraries.reporting.computed_references import onnx_reference
 from asterism.libraries.reporting.file_scripts import write_file_script
-from asterism.libraries.reporting.markdown import block, code, shown
 from asterism.libraries.reporting.numbers import MAKERS, Array
 from asterism.libraries.reporting.onnx_text import onnx_text
 from asterism.libraries.reporting.program_text import Runner, onnx_program
@@ -213,7 +212,6 @@ def write_candidates(
             models=1,
             lines=(place / REPRO).read_text(encoding="utf-8").count("\n"),
         )
-        (place / REPORT).write_text(_report(entry, place), encoding="utf-8")
         yield Candidate(entry, place)
 
 
@@ -298,41 +296,6 @@ def _write_script(
         lines = comparing(program, right, onnx_reference(text, inputs, right))
     script = program.script(signature, runner.versions, lines)
     (place / REPRO).write_text(script, encoding="utf-8")
-
-
-def _report(entry: Entry, place: Path) -> str:
-    """In the shape that the libraries' bug templates ask for."""
-    versions = "\n".join(f"- {name} {version}" for name, version in entry.versions.items())
-    actual = "It fails." if not entry.by_values else f"{entry.symptom}."
-    return f"""# {shown(entry.library)}: {shown(entry.symptom)} ({shown(entry.where)})
-
-## Description
-
-{code(entry.signature)}
-
-The model has one node. It was seen with inputs of the kind {entry.inputs}, in {entry.backends[0]}.
-
-## Steps to reproduce
-
-`python repro.py` prints what is expected and what comes, and exits with 1 while the bug lives
-(exit statuses in three fresh processes: {", ".join(map(str, entry.statuses))}).
-The model is also `model.onnx`.
-
-{block((place / REPRO).read_text(encoding="utf-8"), "python")}
-
-## Expected behaviour
-
-The output of ONNX's reference evaluator in float64, within float32's rounding; {entry.right[0]} \
-gives it.
-
-## Actual behaviour
-
-{actual}
-
-## Versions
-
-{versions}
-"""
 
 
 def _plain(value: Any) -> Any:

@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from asterism.reproduction.claims import Claim, PaperTable, judge
+from asterism.reproduction.claims import RELEASED_TOOLS, Claim, PaperTable, judge
 from asterism.reproduction.plots import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
-from asterism.reproduction.records import RecordedRun, largest
-from asterism.reproduction.rules import NOT_REPRODUCED, PARTLY, VERDICTS, ClaimVerdict, number
+from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED, VERDICTS, ClaimVerdict, number
 from asterism.reproduction.tables import Cell, FilledRow
 
 #: Where the page lies in the project.
@@ -20,8 +20,9 @@ PAGE = Path("docs/reproduction.md")
 _HEAD = """\
 # The papers' experiments, run here
 
-This page sets figures of four papers beside runs of this project. `asterism compare` writes it from
-`results/` alone. `asterism compare --check` says whether it is current. So do not edit it.
+This page compares the figures of four papers with runs of this project. `asterism compare` writes
+it from `results/` and the entry conditions of `conf/experiment/`, and `asterism compare --check`
+tells whether it is current, so do not edit it.
 
 ```sh
 make reproduce SCALE=smoke                 # minutes, on digits: shows that all of it runs
@@ -36,29 +37,39 @@ asterism compare
 | `small` | the paper's data and models as far as minutes allow, with fewer seeds, images and runs |
 | `full` | the paper's sizes, as far as two cores go |
 
-Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). Its stages come
-from the cache where they can, a run that was killed goes on, and no stage runs twice.
-`asterism reproduce` records each point's numbers in `results/reproduction/`.
+Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). If possible,
+its stages come from the cache. A run that was killed resumes, and no stage runs twice. `asterism
+reproduce` records the numbers of each point in `results/reproduction/`.
 
 ## How to read it
 
-A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs. Behind it stands
-half of the 95% interval (Student's t over the runs). A dash stands where the paper has no value.
-Where there is only one value, it is the paper's: nothing has run. The last column names the
-experiment, its scale, its runs and the seeds of each run. A run is a point of the sweep. A reason
-such as *57.1 (51.5 to 62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a
-claim is the mean of several networks, each counts as one run, with the mean of its own. A verdict
-follows from a rule, which stands in words under each list of claims:
+A cell such as *100 / 99.8 ± 0.1* gives the paper's value, then the mean of the runs, then half of
+the 95% interval (Student's t over the runs). A dash means that the paper has no value. A single
+value is the paper's: nothing has been run. The last column names the experiment, its scale, its
+runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to 62.8;
+5 runs)* gives the mean, its 95% interval and the number of runs. If a claim is about the mean of
+several networks, each network counts as one run, with a mean of its own. A verdict follows from a
+rule, which is described under each list of claims:
 
-* **reproduced**, **partly** and **not reproduced** are what the rule says;
-* **not comparable** means that there is no run yet, or that nothing here measures the same thing.
+* **reproduced**, **partly** and **not reproduced** are verdicts of the rule;
+* **not decided** means that the runs are too few or scatter too much for a verdict, or that their
+  interval still holds "no effect" where the statement is an effect;
+* **not comparable** means that there is no run yet, that its network misses the experiment's entry
+  condition (an accuracy near the paper's), or that nothing here measures the same thing.
 
-A verdict from a `small` run rests on fewer seeds than the paper's, and often on fewer images. What
-differs is at the head of each experiment's file in `conf/experiment/`.
+There is one claim for each statement of a paper. A number of a table is compared with the number of
+the same pair, and not with the range over all pairs. Where a claim is not reproduced, the page
+gives the cause: *ours* (a method of this project), *scale* (the size of the run), *the paper's*, or
+*unknown*. [How the rules came about](decisions/rules-of-claims.md) says which verdicts they moved.
+Known answers of a released tool are in a list of their own, and are not counted with the claims.
 
-The papers' numbers lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
-`results/claims/`, and a rule a class in `src/asterism/reproduction/rules/`. A table is a file in
-`results/tables/`, and a figure one in `results/figures/`.
+A verdict from a `small` run is based on fewer seeds than the paper's, and often on fewer images.
+The differences are listed at the head of each experiment's file in `conf/experiment/`, which also
+has the entry condition.
+
+The papers' numbers are in [`results/papers`](../results/papers/README.md). A claim is an entry in
+`results/claims/`, and a rule is a class in `src/asterism/reproduction/rules/`. A table is a file in
+`results/tables/`, and a figure is a file in `results/figures/`.
 """
 
 
@@ -69,6 +80,7 @@ _MAY_TAKE = {"smoke": 10, "small": 180}
 def page(
     claims: Mapping[str, Sequence[Claim]],
     tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]],
+    runs: Mapping[str, RecordedRun],
     recorded: Sequence[RecordedRun],
     plots: Sequence[Plot],
 ) -> str:
@@ -77,13 +89,13 @@ def page(
     Args:
         claims: of each paper.
         tables: the papers' tables, filled.
-        recorded: the recorded runs; of an experiment, the one of the largest scale is compared.
+        runs: by experiment, what is compared: of each the run of the largest scale.
+        recorded: all recorded runs.
         plots: the pictures that belong to it.
     """
-    runs = largest(recorded)
     parts = [_HEAD.rstrip(), "## Verdicts", _counts(claims, runs)]
     for paper, own in claims.items():
-        parts += [f"## {paper}", _claims(own, runs), "Rules:", _rules(own)]
+        parts += [f"## {paper[:1].upper()}{paper[1:]}", _claims(own, runs), "Rules:", _rules(own)]
         for table, rows in tables:
             if table.paper == paper:
                 parts += [f"### {table.title}", *_filled(table, rows)]
@@ -96,15 +108,15 @@ def page(
 
 
 def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRun]) -> str:
-    rows = []
-    totals = dict.fromkeys(VERDICTS, 0)
-    for paper, own in claims.items():
-        words = [judge(claim, runs).word for claim in own]
-        for word in words:
-            totals[word] += 1
-        rows.append([paper, str(len(own)), *(str(words.count(word)) for word in VERDICTS)])
-    every = sum(totals.values())
-    rows.append(["all", str(every), *(str(totals[word]) for word in VERDICTS)])
+    words = {paper: [judge(claim, runs).word for claim in own] for paper, own in claims.items()}
+    tools = words.pop(RELEASED_TOOLS, [])
+    words["all"] = [word for own in words.values() for word in own]
+    if tools:
+        words[RELEASED_TOOLS] = tools
+    rows = [
+        [paper, str(len(own)), *(str(own.count(word)) for word in VERDICTS)]
+        for paper, own in words.items()
+    ]
     return _table(["paper", "claims", *VERDICTS], rows)
 
 
@@ -120,18 +132,23 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
                 claim.quantity,
                 "" if claim.paper is None else number(claim.paper),
                 f"**{verdict.word}**",
-                _reason(claim, verdict),
+                verdict.reason,
+                _cause(claim, verdict),
                 ", ".join(scales),
                 str(rules[claim.words()]) if claim.words() else "",
             ]
         )
-    return _table(["claim", "quantity", "the paper", "verdict", "reason", "scale", "rule"], rows)
+    return _table(
+        ["claim", "quantity", "the paper", "verdict", "reason", "cause", "scale", "rule"], rows
+    )
 
 
-def _reason(claim: Claim, verdict: ClaimVerdict) -> str:
-    """Why a verdict is what it is: the numbers, and what is known of their cause."""
-    told = claim.why and verdict.word in (PARTLY, NOT_REPRODUCED)
-    return f"{verdict.reason}. {claim.why}" if told else verdict.reason
+def _cause(claim: Claim, verdict: ClaimVerdict) -> str:
+    """The cause why a claim is not reproduced; empty where it is, or where nothing compares."""
+    if claim.cause is None or verdict.word in (REPRODUCED, NOT_COMPARABLE):
+        return ""
+    whose = "the paper's" if claim.cause == "paper" else claim.cause
+    return f"{whose}: {claim.why}"
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A repaired file judged on inputs that its repair has not seen, and by a new search."""
+"""Judging a repaired file on inputs that its repair has not seen, and by a new search."""
 
 from __future__ import annotations
 

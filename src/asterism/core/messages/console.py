@@ -1,4 +1,4 @@
-"""What a person sees while a stage runs, and the structured log that stays behind."""
+"""The progress that a person sees while a stage runs, and the structured log that remains."""
 
 from __future__ import annotations
 

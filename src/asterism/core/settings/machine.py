@@ -1,4 +1,4 @@
-"""Facts of this machine, which results must not depend on: folders, and limits of memory.
+"""Settings of this machine, which results must not depend on: folders, and limits of memory.
 
 They come from ``machine.yaml`` in the project's root (untracked) or from environment variables
 (``ASTERISM_DATA_ROOT``, ``ASTERISM_LIMITS_ARRAY_MB``), never from ``params.yaml``: there they would

@@ -7,22 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
-from asterism.findings.calls.campaign import Runners, read_shown
+from asterism.findings.calls.campaign import read_shown
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
 from asterism.findings.calls.judging import judge, standards_of
 from asterism.findings.calls.program import FILLS, Program
-from asterism.findings.calls.running import Ran
+from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.scripts import DEATHS, script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS
 from asterism.findings.causes import Candidate
-from asterism.findings.collecting import REPORT, name_of, versions_of_library
+from asterism.findings.collecting import name_of, versions_of_library
 from asterism.findings.entry import Entry
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.confirming import Death, exit_statuses
-from asterism.libraries.reporting.markdown import block, code, shown
 from asterism.libraries.reporting.script_writer import REPRO
 
 def all_sightings(folder: Path, frameworks: Collection[str]) -> list[CallSighting]:
@@ -112,7 +111,6 @@ def _candidate(
             "place": list(sighting.place),
         },
     )
-    (place / REPORT).write_text(_report(entry, place, sighting), encoding="utf-8")
     return Candidate(entry, place)
 
 
@@ -124,7 +122,7 @@ def _simplest(
     for fill in FILLS:
         program = Program(sighting.call, way, fill)
         plains = runners.plain(program)
-        indirect = runners.run(way, program.indirect, "actual")
+        indirect = runners.indirect(program)
         if (
             judge(way, *plains, indirect, runners.params, sighting.call.narrow)[0]
             == sighting.shown.word
@@ -139,38 +137,3 @@ def _versions(sighting: CallSighting) -> dict[str, str]:
     own.pop("keras", None)
     more = WAYS[sighting.way].packages
     return own | {package: installed[package] for package in more if package in installed}
-
-
-def _report(entry: Entry, place: Path, sighting: CallSighting) -> str:
-    """In the shape that the libraries' bug templates ask for."""
-    versions = "\n".join(f"- {name} {version}" for name, version in entry.versions.items())
-    plain = f"What {sighting.call.framework} gives when it calls the function plainly."
-    if "except Exception" in (place / REPRO).read_text(encoding="utf-8"):
-        plain = "An exception, as of the plain call."
-    return f"""# {shown(entry.library)}: {shown(entry.symptom)} ({shown(entry.where)})
-
-## Description
-
-{code(entry.signature)}
-
-{code(entry.finding["call"])} run as {code(sighting.way)}.
-
-## Steps to reproduce
-
-`python repro.py` prints what is expected and what comes, and exits with 1 while the bug lives
-(exit statuses in three fresh processes: {", ".join(map(str, entry.statuses))}).
-
-{block((place / REPRO).read_text(encoding="utf-8"), "python")}
-
-## Expected behaviour
-
-{plain}
-
-## Actual behaviour
-
-{block(f"{entry.symptom}: {entry.finding['said']}", "text")}
-
-## Versions
-
-{versions}
-"""

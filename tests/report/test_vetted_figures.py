@@ -6,7 +6,7 @@ import pytest
 
 from asterism.core.files.artifacts import write_arrays, write_table
 from asterism.report.base.pictures import png
-from asterism.report.vetted.page import page as vetted
+from asterism.report.vetted import page as vetted
 from report.page_parts import plain, rows
 from report.vetted_results import FACTS, IMAGES, Results, share
 

@@ -3,7 +3,6 @@
 import json
 import sys
 import webbrowser
-from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
@@ -451,11 +450,7 @@ def test_a_sweep_is_asked_for_as_it_is_written(root, note):
 def pipeline_of(root, note, monkeypatch):
     """The project's pipeline, of which certain stages run; or running it fails."""
 
-    @contextmanager
-    def opened(folder):
-        yield f"repository of {folder}"
-
-    monkeypatch.setattr(repository, "open_checked_repository", opened)
+    monkeypatch.setattr(repository, "open_checked_repository", "repository of {}".format)
     monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
     note(run_table, "run_table", ["a table"])
     note(config, "check_params")

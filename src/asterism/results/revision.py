@@ -225,8 +225,7 @@ def cache_of(root: Path) -> Path:
     Raises:
         UserError: see :func:`~asterism.dvc_hydra.repository.open_repository`.
     """
-    with open_repository(root) as repository:
-        return repository.cache
+    return open_repository(root).cache
 
 
 def changed_parameters(root: Path) -> list[str]:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import ClassVar
 
 import psutil
 import pytest
@@ -16,7 +18,6 @@ from imports import ROOT
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra import lockfile
 from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep import pipeline, point, shards
 from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
@@ -342,9 +343,14 @@ class TestSideBySide:
         begun, running, most = [], set(), []
         lock, together = threading.Lock(), threading.Barrier(2)
         monkeypatch.setattr(pipeline, "ProcessPoolExecutor", Pool)
-        monkeypatch.setattr(lockfile, "stage_names", lambda root: ["old"])
         orders = []
-        monkeypatch.setattr(lockfile, "set_order", lambda *given: orders.append(given))
+        repository = SimpleNamespace(
+            root=tmp_path,
+            order=lambda: ["old"],
+            set_order=orders.append,
+            take=lambda found: None,
+        )
+        monkeypatch.setattr(pipeline, "find_cached", lambda _, stale: ({}, list(stale)))
 
         def run(plan, stale, jobs, outcomes):
             def stage_run(root, stage, locks, helpers, _lines):
@@ -363,9 +369,9 @@ class TestSideBySide:
 
             monkeypatch.setattr(pipeline, "run_stage", stage_run)
             try:
-                return run_stages(tmp_path, plan, stale, jobs, tmp_path / "locks", Shards(5))
+                return run_stages(repository, plan, stale, jobs, tmp_path / "locks", Shards(5))
             finally:
-                assert orders.pop() == (tmp_path, ["old", *(stage.name for stage in plan)])
+                assert orders == [["old", *(stage.name for stage in plan)]] and not orders.clear()
 
         run.begun, run.most = begun, most
         return run

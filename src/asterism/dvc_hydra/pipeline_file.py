@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ def read_stages(root: Path) -> dict[str, Stage]:
     """
     from dvc.repo import Repo
 
-    with private_notes(root), errors_of_dvc(PIPELINE), Repo(str(root)) as opened:
+    # DVC names stages by where they are from here.
+    with private_notes(root), errors_of_dvc(PIPELINE), chdir(root), Repo(str(root)) as opened:
         found = [one for one in opened.index.stages if not one.cmd or one.path_in_repo == PIPELINE]
         stages = [_stage(root, one) for one in found]
     return {stage.name: stage for stage in stages}

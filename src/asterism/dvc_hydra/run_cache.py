@@ -72,14 +72,17 @@ def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
 
 
 def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
-    """Whether the cache has all files of the outputs that an entry names, and may be used."""
+    """Whether the cache has all files of the outputs that an entry names, and may be used.
+
+    What they hold is looked at by :class:`~asterism.dvc_hydra.cache_objects.Objects`.
+    """
     for digest in (str(out["md5"]) for out in entry.get("outs", [])):
-        if not object_path(folder, digest).is_file():
-            return False
-        if digest.endswith(".dir") and (reason := _fault_in_list(object_path(folder, digest))):
+        path = object_path(folder, digest)
+        if path.is_file() and digest.endswith(".dir") and (reason := _fault_in_list(path)):
             _warn(f"a list of a folder's files is not used: {reason}")
             return False
-        if not all(object_path(folder, d).is_file() for d in members_of(folder, digest).values()):
+        files = [path, *(object_path(folder, d) for d in members_of(folder, digest).values())]
+        if not all(map(os.path.lexists, files)):
             return False
     return True
 

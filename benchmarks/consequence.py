@@ -5,8 +5,9 @@
 A deviation matters where the original is sure and right and the compressed model sure and wrong, as
 ``conf/trigger/consequence.yaml`` says. ``fitness: consequence`` looks for such inputs and ends a
 seed at the first; the paper's fitness goes on after a deviation, so that both have the same
-queries. The operators are natural changes. A PAIR is one that ``asterism pairs --list`` names;
-``lenet1`` and ``resnet20`` are the published models, which lie as in ``compressed.py``.
+queries. The operators are natural changes. A PAIR is one that ``python benchmarks/real_pairs
+--list`` names; ``lenet1`` and ``resnet20`` are the published models, which lie as in
+``compressed.py``.
 """
 
 import argparse

@@ -19,7 +19,7 @@ are used. Deviations are other labels (``--compare label``), other decisions at 
 (``--compare decisions``), other decoded sequences (``--compare ctc``), or a cosine below 0.99
 (``--compare cosine``).
 
-``real`` takes pairs of ``asterism pairs`` whose wheels are there, with their own inputs and
+``real`` takes pairs of ``real_pairs`` whose wheels are there, with their own inputs and
 comparison. It prints how many nodes have to be in float, by both orders, until so much of the
 deviations on held-out inputs is gone. Both orders are made from the same inputs. Localisation may
 spend ``--evaluations`` on single nodes and on growing sets; the other order needs two runs, and
@@ -43,6 +43,8 @@ from figures import write_figures  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 from onnxruntime import quantization  # noqa: E402
 from onnxruntime.quantization import qdq_loss_debug  # noqa: E402
+from real_pairs.entry import read_pair  # noqa: E402
+from real_pairs.preparing import prepare  # noqa: E402
 
 from asterism.localisation.localising import localise  # noqa: E402
 from asterism.localisation.quantised_nodes import match  # noqa: E402
@@ -50,8 +52,6 @@ from asterism.localisation.reading import open_pair, pair_of  # noqa: E402
 from asterism.localisation.repair import judged, latency, repair_curve  # noqa: E402
 from asterism.localisation.running import Session, batches  # noqa: E402
 from asterism.localisation.trials import TrialRunner  # noqa: E402
-from asterism.pairs.entry import read_pair  # noqa: E402
-from asterism.pairs.preparing import prepare  # noqa: E402
 from asterism.vetting.onnx_pairs import opened_as_onnx  # noqa: E402
 from asterism.vetting.opening import open_vetted  # noqa: E402
 

@@ -58,8 +58,8 @@ SOUND = {
 #: Defects that the libraries really have, on these models: symptom, whom the oracle blames, and
 #: what was seen when the case was looked at by hand.
 DEFECTS = {
-    ("converter crash", "keras_onnx"): "the exporter fails on Keras' layer normalisation",
-    ("runtime crash", "onnxruntime:keras_onnx"): "the exporter's file of a bidirectional layer has "
+    ("error", "keras_onnx"): "the exporter fails on Keras' layer normalisation",
+    ("error", "onnxruntime:keras_onnx"): "the exporter's file of a bidirectional layer has "
     "a node that ONNX Runtime rejects; PyTorch, JAX and TensorFlow run the model",
     ("NaN/Inf mask differs", "onnxruntime:keras_onnx"): "max pooling leaves out NaN, which NumPy, "
     "PyTorch and JAX hand on",

@@ -2,7 +2,7 @@
 
     python benchmarks/vetted.py [PAIR|CERTIFICATE ...] [--seeds 24]
 
-A pair is one that ``asterism pairs --list`` names (``asterism pairs --fetch`` gets the wheels). A
+A pair is one that ``python benchmarks/real_pairs --list`` names (``--fetch`` gets the wheels). A
 certificate is what ``asterism vet`` leaves; its parameters say which files, inputs and settings to
 take. Overhead is measured as in ``compressed.py``: the same batches are asked again by themselves.
 Both models run in processes of their own, as in use. Where other work shares the machine, compare
@@ -14,6 +14,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from real_pairs.entry import read_pair
+from real_pairs.preparing import prepare
 from recorded import RecordedPair, measured
 
 from asterism.core.files.artifacts import read_json
@@ -21,8 +23,6 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.dflare.outcome import Findings
 from asterism.models.tensor_models.isolated import IsolatedFileModel
-from asterism.pairs.entry import read_pair
-from asterism.pairs.preparing import prepare
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import VetParams
 from asterism.vetting.searching import search_rows

@@ -1,8 +1,12 @@
-"""What fits into each lane, and what does not: a table for README.md and the manual.
+"""What fits into each lane, and what does not: a short table in README.md and a page of the manual.
 
-Formats, kinds of inputs and comparisons come from the program's registries; the rest is said here.
+Formats, kinds of inputs, comparisons and libraries come from the program's registries; the rest is
+said here.
 """
 
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.core.parameters.registry import Registry
@@ -14,8 +18,6 @@ from asterism.models.signatures.reading import MODEL_SUFFIXES
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BEGIN, END = "<!-- fits: `make reference` writes this table -->\n", "<!-- end of fits -->\n"
-
-HEADER = ("lane", "formats", "inputs", "layouts", "outputs", "state", "tokens", "does not fit")
 
 #: Registries whose plug-ins are named.
 INPUT_KINDS = "asterism.data.given.kind:INPUT_KINDS"
@@ -30,61 +32,89 @@ RECURRENT = (*KERAS_SUFFIXES, ".onnx")
 ARCHITECTURE = ".json"
 
 
-def rows() -> list[tuple[str, ...]]:
-    """A row for each lane."""
+@dataclass(frozen=True)
+class Lane:
+    """What a lane takes, in Markdown.
+
+    Attributes:
+        name: also of its page in ``docs``.
+        formats: suffixes of model files.
+        inputs: kinds of inputs.
+        unfit: what does not fit.
+        details: further facts, by what they are about.
+    """
+
+    name: str
+    formats: str
+    inputs: str
+    unfit: str
+    details: dict[str, str]
+
+
+def lanes() -> list[Lane]:
+    """Every lane."""
     keras = suffixes([*KERAS_SUFFIXES, ARCHITECTURE])
     return [
-        (
-            "[vetting](docs/vetting.md)",
+        Lane(
+            "vetting",
             suffixes(MODEL_SUFFIXES),
             listed(names_in(INPUT_KINDS)),
-            "named inputs of any rank and type; channels first or last; a fixed batch too",
-            f"compared by {listed(names_in(COMPARISONS))}",
-            "carried states, by name or inside the file",
-            "with masks, segments and lengths made of them",
-            "pickled models, GGUF, `.pt2`; a LiteRT file is repaired as its ONNX version",
+            "pickled models, GGUF",
+            {
+                "layouts": "named inputs of any rank and type; channels first or last; a fixed "
+                "batch size too",
+                "outputs": f"compared by one of {listed(names_in(COMPARISONS))}",
+                "state": "carried between calls, by name or inside the file",
+                "tokens": "with masks, segments and lengths derived from them",
+                "note": "a LiteRT file is repaired as its ONNX version",
+            },
         ),
-        (
-            "[compressed](docs/compressed.md)",
+        Lane(
+            "compressed",
             suffixes(of_registry(FORMATS)),
-            f"images; by parameters {listed(n for n in names_in(DOMAINS) if n != 'images')}",
-            "`(N, H, W, C)` and `(N, C, H, W)`, 1 or 3 channels",
-            "probabilities or logits of at least two classes",
-            "no",
-            "by `trigger.domain`",
-            "images of free sizes; files with one output",
+            f"images; {listed(n for n in names_in(DOMAINS) if n != 'images')} by parameters",
+            "images of varying sizes; a single score in place of one for each class",
+            {
+                "layouts": "`(N, H, W, C)` and `(N, C, H, W)` with 1 or 3 channels",
+                "outputs": "probabilities or logits of at least two classes",
+                "tokens": "by `trigger.domain`",
+            },
         ),
-        (
-            "[importance](docs/importance.md)",
+        Lane(
+            "importance",
             keras,
             "images",
-            "`(N, H, W, C)`",
-            "classes; an angle ([driving](docs/importance.md#driving-data))",
-            "no",
-            "no",
-            "ONNX and LiteRT: relevance needs layers",
+            "ONNX and LiteRT files: relevance is propagated through layers",
+            {
+                "layouts": "`(N, H, W, C)`",
+                "outputs": "classes, or an angle ([driving](docs/importance.md#driving-data))",
+            },
         ),
-        (
-            "[stateful](docs/stateful.md)",
+        Lane(
+            "stateful",
             suffixes(RECURRENT),
             "images row by row, sequences, sound in frames, token ids",
-            "`(N, T, F)`, `(N, T)`",
-            "probabilities or logits of at least two classes",
-            "hidden states of one recurrent layer",
-            "padded with 0",
             "networks without a recurrent layer",
+            {
+                "layouts": "`(N, T, F)`, `(N, T)`",
+                "outputs": "probabilities or logits of at least two classes",
+                "state": "hidden states of one recurrent layer",
+                "tokens": "padded with 0",
+            },
         ),
-        (
-            "[libraries](docs/libraries.md)",
-            f"{keras}; given `.onnx` and `.pt2` files by "
-            "[`compare-libraries`](docs/libraries.md#your-own-files-as-they-are), `.onnx` by "
-            "[`compare-versions`](docs/versions.md)",
-            "made by the stages; for given files your own batch too",
-            "any that the layers take",
-            f"of {listed(names_in(LIBRARIES))}, compared element by element",
-            "no",
-            "no",
-            "`Lambda` and layers of your own",
+        Lane(
+            "libraries",
+            f"{keras}; as they are also `.onnx` and `.pt2`",
+            "generated; for files as they are, your own batch too",
+            "`Lambda` and custom layers",
+            {
+                "files as they are": "`.onnx` and `.pt2` by [`compare-libraries`]"
+                "(docs/libraries.md#your-own-files-as-they-are), `.onnx` by [`compare-versions`]"
+                "(docs/versions.md)",
+                "layouts": "any that the layers take",
+                "outputs": "compared element by element",
+                "libraries and references": listed(names_in(LIBRARIES)),
+            },
         ),
     ]
 
@@ -94,45 +124,62 @@ def of_registry(registry: Registry) -> list[str]:
     return [suffix for name in registry for suffix in registry[name].suffixes]
 
 
-def suffixes(known: object) -> str:
+def suffixes(known: Iterable[str]) -> str:
     """File name suffixes, each once."""
     return ", ".join(f"`{suffix}`" for suffix in dict.fromkeys(known))
 
 
-def listed(names: object) -> str:
+def listed(names: Iterable[str]) -> str:
     """Names with commas."""
     return ", ".join(name.replace("_", " ") for name in names)
 
 
-def table(folder: str) -> str:
-    """The table in Markdown.
+def table() -> str:
+    """The short table."""
+    rows = [
+        ("lane", "model files", "inputs", "does not fit"),
+        ("---",) * 4,
+        *((link(lane), lane.formats, lane.inputs, lane.unfit) for lane in lanes()),
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
-    Args:
-        folder: what leads from the page to the project's root, such as ``../../``.
-    """
-    lines = [HEADER, ["---"] * len(HEADER), *rows()]
-    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return text.replace("](docs/", f"]({folder}docs/") if folder else text
+
+def link(lane: Lane) -> str:
+    """A lane's name, which leads to its page."""
+    return f"[{lane.name}](docs/{lane.name}.md)"
 
 
 def with_table(text: str) -> str:
-    """README's text with the table between its marks."""
+    """README's text with the short table between its marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return before + BEGIN + table("") + END + after
+    return before + BEGIN + table() + END + after
 
 
 def page() -> str:
-    """The manual's page."""
-    body = table("../../").replace("../../docs/", "../")
-    return f"""\
+    """The manual's page: the short table, and what else is to know of each lane."""
+    parts = [
+        f"""\
 # What fits, and what does not
 
-What each lane takes. A *lane* is a part of the pipeline that answers one question by one method.
-`asterism check model.onnx` opens a file of yours, and says it of that.
+A *lane* is a part of the pipeline that answers one question by one method. This page lists what
+each lane takes; `asterism check model.onnx` tells what can be done with a file of yours.
 
-{body}
-- **Formats** are file name suffixes. Nothing is unpickled: no `.pt` or `.joblib` file is read.
-- **State** is what a streaming model carries from one call to the next.
-- [Kinds of inputs and comparisons](../inputs.md) have a page of their own.
+{table()}
+- **Model files** are named by their suffixes. Nothing is unpickled, so no `.pt` or `.joblib` file
+  is read.
+- **State** is what a streaming model carries from one call to the next. A lane without a line about
+  state takes no such model.
+- [Kinds of inputs and comparisons](docs/inputs.md) have a page of their own.
 """
+    ]
+    for lane in lanes():
+        facts = "".join(fact(about, told) for about, told in lane.details.items())
+        parts.append(f"## {lane.name.capitalize()}\n\n{facts}")
+    return "\n".join(parts).replace("](docs/", "](../")
+
+
+def fact(about: str, told: str) -> str:
+    """An item of a list, in lines that are not too long."""
+    text = f"- **{about.capitalize()}:** {told}."
+    return textwrap.fill(text, 119, subsequent_indent="  ", break_on_hyphens=False) + "\n"

@@ -20,6 +20,6 @@ def run(params: Params) -> None:
     if params.vet.source == "none":
         FOLDER.mkdir(parents=True)
         return
-    from asterism.report.vetted import write_vet_page
+    from asterism.report.vetted.page import write_vet_page
 
     write_vet_page(params.vet, params.seed, Path(), FOLDER)

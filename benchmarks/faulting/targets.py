@@ -216,7 +216,6 @@ _COMMANDS = (
     ),
     _models("vet --demo", "vet", "--demo", "--dry-run", varies="^project/", prepare=_empty),
     _models("vet --check", "vet", "--check", projects.VETTED),
-    _models("pairs", "pairs", "--list"),
     _models("pack", "pack", "demo/digits.onnx", "packed.onnx"),
     _models(
         "judge-tests", "judge-tests", "small.keras", "--data", "digits", *projects.SMALL_JUDGE,

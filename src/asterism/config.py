@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -13,7 +16,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection, Seed, read_params, validate
 from asterism.core.parameters.registry import closest, unknown
-from asterism.core.settings.yaml_files import parse_yaml
+from asterism.core.settings.yaml_files import parse_yaml, read_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
 from asterism.data.driving import DrivingParams
@@ -25,7 +28,7 @@ from asterism.deepstellar.parameters.params import (
     SeedParams,
 )
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.dvc_hydra.composition import CompositionError, compose_parameters
+from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
 from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.branch_params import RewardedGenerateParams
@@ -35,6 +38,8 @@ from asterism.memo.reducing.params import ReduceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.vetting.params import VetParams
+
+S = TypeVar("S", bound=ParameterSection)
 
 
 class SeriesParams(ParameterSection):
@@ -162,6 +167,54 @@ def compose(conf: Path, overrides: list[str]) -> str:
     _require_choices(conf, overrides)
     validate(Params, parse_yaml(text, "conf"), source="conf", names=True)
     return text
+
+
+def changed_params(schema: type[S], changes: Sequence[str], root: Path = Path()) -> S:
+    """The part of ``params.yaml`` that a schema declares, with what Hydra overrides change.
+
+    Edits of the file stay, where the overrides do not change the same values.
+
+    Args:
+        schema: see :func:`~asterism.core.parameters.params.read_params`.
+        changes: overrides, as ``-S`` takes them: ``["+experiment=library_campaign"]``.
+        root: the workspace with the file, and with ``conf/`` where there are changes.
+
+    Raises:
+        UserError: a parameter or an override is impossible.
+    """
+    path = root / "params.yaml"
+    if not changes:
+        return read_params(schema, path)
+    read_params(schema, path)  # what is wrong with the file itself is said of it
+    before, after = (
+        parse_yaml(compose(root / "conf", overrides), "conf") for overrides in ([], list(changes))
+    )
+    whole = _with_changes(read_yaml(path), before, after)
+    return validate(schema, {key: whole[key] for key in schema.model_fields if key in whole})
+
+
+def _with_changes(given: Any, before: Any, after: Any) -> Any:
+    """A document with what differs between two others."""
+    if before == after:
+        return given
+    if not all(isinstance(one, dict) for one in (given, before, after)):
+        return after
+    kept = {key: given[key] for key in given if key in after or key not in before}
+    return kept | {key: _with_changes(given.get(key), before.get(key), after[key]) for key in after}
+
+
+def vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
+    """The parameters of vetting that overrides lead to.
+
+    Raises:
+        UserError: see :func:`compose`.
+    """
+    if all(re.match(r"[+~]*vet[=.]", text) for text in overrides):
+        with suppress(UserError):  # what all parameters together say of it is plainer
+            return validate(
+                VetParams, compose_group(conf, "vet", overrides), source="conf: vet", names=True
+            )
+    return validate(Params, parse_yaml(compose(conf, list(overrides)), str(conf))).vet
 
 
 def _require_choices(conf: Path, overrides: list[str]) -> None:

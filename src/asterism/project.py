@@ -67,7 +67,12 @@ def place_of_project(folder: Path) -> Path:
 
 def conf_of(place: Path) -> Path:
     """The tree of configuration of a project, or of one that is still to be made."""
-    return (place if is_project(place) else _files()) / "conf"
+    return place / "conf" if is_project(place) else packaged_conf()
+
+
+def packaged_conf() -> Path:
+    """The tree of configuration that comes with the package."""
+    return _files() / "conf"
 
 
 def make_project(place: Path) -> list[str]:

@@ -30,7 +30,7 @@ from asterism.dflare.searches.dflare import Dflare
 from asterism.dflare.trigger import SearchSeeds
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.report.sections.compressed import compressed as section
+from asterism.report.lanes.compressed.section import compressed as section
 from places import ROOT
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])

@@ -12,17 +12,18 @@ from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import Shown, file_of, read_shown, run_calls, totals
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
-from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPPORTED, judge
+from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, TextRunner
 from asterism.findings.calls.scripts import DEATHS, script_text, words_of
 from asterism.findings.calls.table import FRAMEWORKS, calls_of
 from asterism.findings.calls.way import WAYS, Way
+from asterism.libraries.judging.finding import CRASH, ERROR, INVALID_INPUTS, RIGHT, SILENT_ACCEPTANCE, UNSUPPORTED
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import Death, exit_statuses
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
-PLAIN = Way("torch", "torch", "actual = f(*inputs)", checks=True)
+PLAIN = Way("pytorch", "pytorch", "actual = f(*inputs)", checks=True)
 FAMILY = Family(
     "pool",
     "pool(x, {size}, pad={pad})",
@@ -42,7 +43,7 @@ def failed(message="wrong size", exception="ValueError"):
 
 
 def test_the_usual_call_comes_first_then_each_change_alone():
-    calls = list(FAMILY.calls("torch"))
+    calls = list(FAMILY.calls("pytorch"))
     assert [c.expression for c in calls[:4]] == [
         "pool(x, 1, pad=0)",
         "pool(x, 1, pad=1)",
@@ -90,20 +91,20 @@ def test_a_worker_gives_results_failures_and_its_end():
 @pytest.mark.parametrize(
     ("plain", "indirect", "word"),
     [
-        (ok([1.0, 2.0]), ok([1.0, 2.0]), AGREES),
+        (ok([1.0, 2.0]), ok([1.0, 2.0]), RIGHT),
         (ok([1.0, 2.0]), ok([1.0, 2.001]), "values differ"),
         (ok([1.0, np.nan]), ok([1.0, 2.0]), "NaN/Inf mask differs"),
         (ok([1, 2]), ok([1, 3]), "values differ"),
         (ok([1.0]), ok([1.0, 1.0]), "wrong shape"),
         (ok([1.0]), ok([1.0], [1.0]), "wrong shape"),
         (ok([1.0]), ok(np.float32([1.0])), "wrong dtype"),
-        (ok([1.0]), failed(), FAILS),
+        (ok([1.0]), failed(), ERROR),
         (ok([1.0]), failed("this is not supported"), UNSUPPORTED),
-        (ok([1.0]), Ran("crash", exception="SIGSEGV"), DIES),
-        (failed(), ok([1.0]), ACCEPTS),
-        (failed("not implemented for 'Half'"), ok([1.0]), "invalid"),
-        (failed(), failed(), "invalid"),
-        (failed(), Ran("crash", exception="SIGFPE"), DIES),
+        (ok([1.0]), Ran("crash", exception="SIGSEGV"), CRASH),
+        (failed(), ok([1.0]), SILENT_ACCEPTANCE),
+        (failed("not implemented for 'Half'"), ok([1.0]), INVALID_INPUTS),
+        (failed(), failed(), INVALID_INPUTS),
+        (failed(), Ran("crash", exception="SIGFPE"), CRASH),
     ],
 )
 def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
@@ -114,23 +115,23 @@ def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
 def test_what_float64_excuses_is_no_finding():
     plain, indirect = ok(np.float32([1.01])), ok(np.float32([1.0]))
     exact = ok([1.0])
-    assert judge(PLAIN, plain, exact, exact, indirect, PARAMS)[0] == "eager is off"
+    assert judge(PLAIN, plain, exact, exact, indirect, PARAMS)[0] == RIGHT
     moved = ok([1.005])
-    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS)[0] == AGREES
+    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS)[0] == RIGHT
 
 
 def test_a_narrow_dtype_in_between_rounds_more():
     plain, off = ok([1.0]), ok([1.001])
     nothing = Ran("error")
     assert judge(PLAIN, plain, nothing, nothing, off, PARAMS)[0] == "values differ"
-    narrow = Call("torch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
+    narrow = Call("pytorch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
     assert narrow == ("bfloat16", "float16")
-    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS, narrow)[0] == AGREES
-    assert Call("torch", "sum", "x.sum()", (Input((2,)),)).narrow == ()
+    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS, narrow)[0] == RIGHT
+    assert Call("pytorch", "sum", "x.sum()", (Input((2,)),)).narrow == ()
 
 
 def test_tables_are_chosen_by_name():
-    chosen = calls_of("torch", ["torch:casts"])
+    chosen = calls_of("pytorch", ["pytorch:casts"])
     assert {call.family.split()[0] for call in chosen.values()} == {
         "accumulated",
         "bits",
@@ -138,56 +139,56 @@ def test_tables_are_chosen_by_name():
         "mixed",
         "unsigned",
     }
-    with pytest.raises(UserError, match="no table 'torch:nothing'"):
-        calls_of("torch", ["torch:nothing"])
+    with pytest.raises(UserError, match="no table 'pytorch:nothing'"):
+        calls_of("pytorch", ["pytorch:nothing"])
 
 
 def shown_by(calls, wrong, word="values differ", **facts):
-    return [Shown(n, word if wrong(c) else AGREES, **facts) for n, c in calls.items()]
+    return [Shown(n, word if wrong(c) else RIGHT, **facts) for n, c in calls.items()]
 
 
 def test_the_option_that_decides_is_named_and_other_inputs_are_no_second_finding():
-    calls = {call.name: call for call in FAMILY.calls("torch")}
+    calls = {call.name: call for call in FAMILY.calls("pytorch")}
     shown = shown_by(calls, lambda call: call.options["pad"] == 1)
-    sightings = sightings_of(calls, "torch:aot", shown)
+    sightings = sightings_of(calls, "pytorch:aot", shown)
     assert len(sightings) > 2
     ((first, _),) = distinct(sightings)
-    assert first.signature == "values differ | torch | pool(pad=1)"
+    assert first.signature == "values differ | pytorch | pool(pad=1)"
 
 
 def test_options_that_each_decide_are_two_findings():
-    calls = {call.name: call for call in FAMILY.calls("torch")}
+    calls = {call.name: call for call in FAMILY.calls("pytorch")}
     shown = shown_by(calls, lambda c: (c.options["pad"] == 1) != (c.options["size"] == 2))
-    found = distinct(sightings_of(calls, "torch:aot", shown))
+    found = distinct(sightings_of(calls, "pytorch:aot", shown))
     assert sorted(s.needed["pad"] for s, _ in found if "pad" in s.needed) == ["1"]
 
 
 def test_failures_that_say_the_same_are_one_finding_in_all_functions():
     found = []
     for name, details in (("one", "got 3 of 'a'"), ("two", "got 7 of 'b'"), ("three", "no way")):
-        call = Call("torch", name, f"{name}(x)", (Input((2,)),))
-        shown = Shown(call.name, FAILS, details, "ValueError", "torch/x.py:f")
-        found.append(CallSighting(call, "torch:aot", shown, {}))
+        call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
+        shown = Shown(call.name, ERROR, details, "ValueError", "torch/x.py:f")
+        found.append(CallSighting(call, "pytorch:aot", shown, {}))
     assert [first.call.family for first, _ in distinct(found)] == ["one", "three"]
 
 
 def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
     found = []
     for name, word, details in (
-        ("sum", FAILS, "ReduceSum node has no axes"),
-        ("mean", FAILS, "ReduceMean node has no axes"),
-        ("pool1d", DIES, "SIGFPE: words of a log"),
-        ("pool2d", DIES, "SIGFPE: other words"),
-        ("fold", DIES, "SIGFPE: words of a log"),
+        ("sum", ERROR, "ReduceSum node has no axes"),
+        ("mean", ERROR, "ReduceMean node has no axes"),
+        ("pool1d", CRASH, "SIGFPE: words of a log"),
+        ("pool2d", CRASH, "SIGFPE: other words"),
+        ("fold", CRASH, "SIGFPE: words of a log"),
     ):
-        call = Call("torch", name, f"{name}(x)", (Input((2,)),))
+        call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
         shown = Shown(call.name, word, details, "Error")
-        found.append(CallSighting(call, "torch:aot", shown, {}))
+        found.append(CallSighting(call, "pytorch:aot", shown, {}))
     assert [first.call.family for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
 
 
 def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
-    calls = {c.name: c for c in (Call("torch", n, f"{n}(x)", (Input((2,)),)) for n in "abc")}
+    calls = {c.name: c for c in (Call("pytorch", n, f"{n}(x)", (Input((2,)),)) for n in "abc")}
 
     class Runners:
         params = PARAMS
@@ -199,39 +200,39 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
             return ok([1.0])
 
     def run(elsewhere, folder):
-        return [s.call for _, s in run_calls(calls, ["torch:aot"], Runners(), folder, elsewhere)]
+        return [s.call for _, s in run_calls(calls, ["pytorch:aot"], Runners(), folder, elsewhere)]
 
     names = list(calls)
     first = state_root / "first"
     assert run({}, first) == names
     assert run({}, first) == []
-    path = first / file_of("torch:aot")
+    path = first / file_of("pytorch:aot")
     path.write_text("\n".join(path.read_text().split("\n")[:2]) + '\n{"call": "cut sho')
     known = totals(first, {})
-    assert known["torch:aot"]["words"] == {AGREES: 2}
+    assert known["pytorch:aot"]["words"] == {RIGHT: 2}
     assert run(known, state_root / "other") == names[2:]
-    assert totals(state_root / "other", known)["torch:aot"]["words"] == {AGREES: 3}
+    assert totals(state_root / "other", known)["pytorch:aot"]["words"] == {RIGHT: 3}
 
 
-@pytest.mark.parametrize("link", ["calls", "calls/torch-aot.jsonl"])
+@pytest.mark.parametrize("link", ["calls", "calls/pytorch-aot.jsonl"])
 def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path, link):
     (tmp_path / "victim").mkdir()
     victim = tmp_path / "victim" if link == "calls" else tmp_path / "victim/file"
     (state_root / link).parent.mkdir(parents=True)
     (state_root / link).symlink_to(victim)
-    calls = {"a": Call("torch", "a", "a(x)", (Input((2,)),))}
+    calls = {"a": Call("pytorch", "a", "a(x)", (Input((2,)),))}
     with pytest.raises(UserError, match="is a symbolic link"):
-        list(run_calls(calls, ["torch:aot"], None, state_root / "calls", {}))
+        list(run_calls(calls, ["pytorch:aot"], None, state_root / "calls", {}))
     assert list((tmp_path / "victim").iterdir()) == []
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, "{}", "x", '{"call": 1}'])
 def test_a_strange_file_of_calls_is_named(state_root, line):
-    path = state_root / "calls" / file_of("torch:aot")
+    path = state_root / "calls" / file_of("pytorch:aot")
     path.parent.mkdir(parents=True)
     path.write_text(f"{line}\n")
-    with pytest.raises(UserError, match=r"torch-aot\.jsonl"):
-        read_shown(path.parent, "torch:aot")
+    with pytest.raises(UserError, match=r"pytorch-aot\.jsonl"):
+        read_shown(path.parent, "pytorch:aot")
 
 
 @pytest.mark.parametrize(
@@ -241,22 +242,22 @@ def test_a_strange_file_of_calls_is_named(state_root, line):
         ("values differ", "actual = list(inputs)", 0),
         ("wrong dtype", "actual = [inputs[0], inputs[1].double()]", 1),
         ("wrong shape", "actual = list(inputs)[:1]", 1),
-        (FAILS, "raise ValueError('no such size here')", 1),
-        (FAILS, "raise ValueError('quite another')", 2),
-        (FAILS, "actual = 1", 0),
-        (ACCEPTS, "actual = 1", 1),
-        (ACCEPTS, "raise ValueError('no')", 0),
-        (DIES, "import os; os.abort()", 1),
-        (DIES, "actual = 1", 0),
+        (ERROR, "raise ValueError('no such size here')", 1),
+        (ERROR, "raise ValueError('quite another')", 2),
+        (ERROR, "actual = 1", 0),
+        (SILENT_ACCEPTANCE, "actual = 1", 1),
+        (SILENT_ACCEPTANCE, "raise ValueError('no')", 0),
+        (CRASH, "import os; os.abort()", 1),
+        (CRASH, "actual = 1", 0),
     ],
 )
 def test_a_script_decides(tmp_path, word, lines, status):
     given = (Input((2, 3)), Input((2,), "int64"))
     way = replace(PLAIN, lines=lines, expected="expected = f(*inputs)")
-    text = "[x, y]" if word != ACCEPTS else "1 / 0"
-    program = Program(Call("torch", "pair", text, given), way, "ramp")
-    indirect = failed("no such size here") if word == FAILS else Ran("crash", exception="SIGABRT")
-    plain = failed() if word == ACCEPTS else ok([1.0], [2.0])
+    text = "[x, y]" if word != SILENT_ACCEPTANCE else "1 / 0"
+    program = Program(Call("pytorch", "pair", text, given), way, "ramp")
+    indirect = failed("no such size here") if word == ERROR else Ran("crash", exception="SIGABRT")
+    plain = failed() if word == SILENT_ACCEPTANCE else ok([1.0], [2.0])
     made = script_text(program, word, "a | b | c", "v 1", indirect, plain, [0.1, 0.0])
     assert len(made.splitlines()) <= 32
     (tmp_path / "repro.py").write_text(made)
@@ -279,7 +280,7 @@ def test_the_innermost_condition_of_openvino_tells_failures_apart():
 def test_a_script_holds_the_call_and_what_is_expected(framework):
     ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
     call = next(iter(calls_of(framework).values()))
-    for word, way in itertools.product(("values differ", FAILS, DIES, ACCEPTS), ways):
+    for word, way in itertools.product(("values differ", ERROR, CRASH, SILENT_ACCEPTANCE), ways):
         program = Program(call, way, "ramp")
         text = script_text(program, word, "s", "v 1", failed(), ok([1.0]), [0.1])
         compile(text, "repro.py", "exec")
@@ -297,4 +298,4 @@ def test_some_calls_of_each_framework_run(framework, state_root):
         shown = [one for _, one in run_calls(calls, [first, last], runners, state_root, {})]
     assert len(shown) == 6
     assert json.dumps([asdict(one) for one in shown])
-    assert any(one.word == AGREES for one in shown)
+    assert any(one.word == RIGHT for one in shown)

@@ -47,10 +47,10 @@ def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", {}, OTHER),
         (
             "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n",
-            {"symptom": "crashes"},
+            {"symptom": "crash"},
             LIVES,
         ),
-        (SCRIPT, {"symptom": "crashes"}, OTHER),
+        (SCRIPT, {"symptom": "crash"}, OTHER),
         (SCRIPT, {"told": Diagnosis("a", "difference", shows=("actual   2",))}, LIVES),
         (SCRIPT, {"told": Diagnosis("a", "difference", shows=("another error",))}, OTHER),
     ],
@@ -81,7 +81,7 @@ def test_what_a_script_printed_is_noted_with_the_machine_and_without_its_folders
 
 def test_a_crash_is_named_in_what_is_noted(tmp_path):
     text = "import os, signal\nprint('expected 1')\nos.kill(os.getpid(), signal.SIGFPE)\n"
-    made = candidate(tmp_path, "a", text=text, symptom="crashes")
+    made = candidate(tmp_path, "a", text=text, symptom="crash")
     made.entry.write(made.folder)
     (checked,) = check_all(tmp_path, [made.entry])
     assert "SIGFPE" in note_run(tmp_path, checked).ran.output

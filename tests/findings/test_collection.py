@@ -56,7 +56,7 @@ def test_two_findings_in_one_place_are_kept_where_neither_shows_the_other(tmp_pa
 
 def test_triage_knows_what_is_collected_but_no_bare_exceptions(tmp_path):
     one = candidate(tmp_path, signature="values differ | jax | ReLU()", also=("a | b at c | d",))
-    bare = candidate(tmp_path, "bare", signature="runtime crash | jax | TypeError")
+    bare = candidate(tmp_path, "bare", signature="error | jax | TypeError")
     by_hand = replace(candidate(tmp_path, "hand"), graph=None)
     found = unique_of([one, bare, by_hand])
     assert [u.signature for u in found] == ["values differ | jax | ReLU()", "a | b at c | d"]
@@ -153,7 +153,7 @@ def test_an_operator_lies_in_the_place_of_a_layer_whose_text_has_it(tmp_path):
 
 
 def test_failures_with_other_exceptions_are_other_causes(tmp_path):
-    failed = {"symptom": "runtime crash", "library": "jax"}
+    failed = {"symptom": "error", "library": "jax"}
     one, two, three = (
         candidate(tmp_path, n, finding={"exception": e, "frame": "a.py:f"}, **failed)
         for n, e in (("one", "ValueError"), ("two", "TypeError"), ("three", "ValueError"))
@@ -198,7 +198,7 @@ def test_the_index_has_a_table_for_each_kind_and_counts_wrong_results_first():
 
 def test_a_report_is_in_the_template_of_the_library_that_has_to_be_changed(tmp_path):
     found = candidate(tmp_path, told=told(WRONG, because="it is <so>"), library="tensorflow")
-    for library, heading in (("openvino", "OpenVINO Version"), ("torch", "🐛 Describe the bug")):
+    for library, heading in (("openvino", "OpenVINO Version"), ("pytorch", "🐛 Describe the bug")):
         one = replace(found.entry, told=replace(found.entry.told, mended_by=library))
         text = report_of(one, found.folder)
         assert f"### {heading}" in text
@@ -250,5 +250,5 @@ def test_what_a_person_told_gets_into_the_report_and_stays(tmp_path):
 
 def test_an_entry_is_by_values_or_a_failure():
     assert entry().by_values
-    assert not entry(symptom="runtime crash").by_values
+    assert not entry(symptom="error").by_values
     assert isinstance(entry(), Entry)

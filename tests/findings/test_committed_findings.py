@@ -44,7 +44,7 @@ def test_the_last_run_of_each_script_is_noted():
     assert {
         e.name for e in ENTRIES if e.ran is None or "actual" not in e.ran.output + "actual"
     } == set()
-    crashing = {e.name for e in ENTRIES if e.symptom == "crashes"}
+    crashing = {e.name for e in ENTRIES if e.symptom == "crash"}
     told = {e.name for e in ENTRIES if e.ran and "the process ends by" in e.ran.output}
     assert told == crashing
 

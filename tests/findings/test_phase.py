@@ -89,7 +89,7 @@ def test_a_script_that_hangs_is_ended_and_has_a_phase(tmp_path):
 
 def test_what_a_converter_breaks_is_no_failure_of_compiled_code():
     assert is_of_compiled_code("openvino", COMPILING)
-    assert is_of_compiled_code("torch", RUNNING)
+    assert is_of_compiled_code("pytorch", RUNNING)
     assert not is_of_compiled_code("openvino", CONVERTING)
     assert not is_of_compiled_code("tensorflow", PLAIN)
     assert not is_of_compiled_code("tf2onnx", COMPILING)

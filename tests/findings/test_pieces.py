@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from asterism.config import changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
@@ -148,7 +149,8 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
     write_json(piece / TRIAGED / "unique.json", [])
     took = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
     write_json(piece / FACTS, {"models": 2, "backends": ["jax:jit"], **took})
-    gathering.gather(tmp_path / "findings", tmp_path / "pieces", [])
+    settings = changed_params(Settings, [])
+    gathering.gather(settings, tmp_path / "findings", tmp_path / "pieces", [])
     units = {"reading": "piece", "collecting": "finding", "other versions": "finding"}
     assert dict(shown) == {**units, "phases": "finding"}
     assert [p["piece"] for p in gathering.facts_of(tmp_path / "findings")["pieces"]] == [piece.name]

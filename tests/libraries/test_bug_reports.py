@@ -28,7 +28,7 @@ REPORT = Report("folder", "signature", (1, 1, 1), "")
 def written(tmp_path):
     """Writes the report of a finding on a script of a length; its text."""
 
-    def write(symptom="runtime crash", script="pass\n", unfinished="", **more):
+    def write(symptom="error", script="pass\n", unfinished="", **more):
         (tmp_path / "repro.py").write_text(script)
         finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **more)
         found = UniqueFinding(
@@ -108,7 +108,7 @@ class WritesAFile(CONVERTERS["tf2onnx"]):
 @pytest.mark.slow
 def test_a_script_of_a_failure_leaves_the_converted_file_alone(tmp_path):
     backends = ("reads_a_file:bytes",)
-    finding = Finding(0, "runtime crash", "run", "x", backends, exception="ValueError", message="3")
+    finding = Finding(0, "error", "run", "x", backends, exception="ValueError", message="3")
     unique = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
     writer = ScriptWriter(Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
     writer.write(unique, tmp_path, ("whole",))

@@ -24,10 +24,10 @@ from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 SYMPTOM = {
-    "crash": "runtime crash",
+    "crash": "crash",
     "hang": "hang",
     "memory": "memory",
-    "exception": "runtime crash",
+    "exception": "error",
     "nan": "NaN/Inf mask differs",
     "transpose": "values differ",
     "shape": "wrong shape",

@@ -232,7 +232,7 @@ def test_a_converter_is_blamed_for_a_file_that_a_library_rejects():
         0, "onnxruntime:tf2onnx", "compile", "error", "ort.InvalidGraph", "bad", "f"
     )
     (found,) = findings(failed={"onnxruntime:tf2onnx": rejected})
-    assert (found.library, found.symptom) == ("tf2onnx", "runtime crash")
+    assert (found.library, found.symptom) == ("tf2onnx", "error")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_symptoms(output, symptom):
 def test_failures_and_what_is_unsupported():
     crash = ExecutionOutcome(0, "jax:jit", "run", "crash", "SIGSEGV", "last lines")
     (found,) = findings(failed={"jax:jit": crash})
-    assert (found.symptom, found.exception) == ("runtime crash", "SIGSEGV")
+    assert (found.symptom, found.exception) == ("crash", "SIGSEGV")
     unsupported = ExecutionOutcome(0, "jax:jit", "run", "unsupported", "NotImplementedError")
     assert findings(failed={"jax:jit": unsupported}) == ()
     rejected = {
@@ -271,7 +271,7 @@ def test_a_death_needs_no_agreeing_backend(status):
     assert findings(failed=others) == ()
     death = ExecutionOutcome(0, "jax:jit", "run", status, "SIGSEGV" if status == "crash" else "")
     (found,) = findings(failed={**others, "jax:jit": death})
-    assert found.symptom == ("runtime crash" if status == "crash" else status)
+    assert found.symptom == status
     assert (found.library, found.backends, found.agreeing) == ("jax", ("jax:jit",), ())
 
 
@@ -279,7 +279,7 @@ def test_a_reference_that_runs_is_an_agreeing_backend_of_failures():
     error = ExecutionOutcome(0, "jax:jit", "run", "error", "ValueError", "no", "keras/a.py:f")
     others = {r: replace(UNSUPPORTED, backend=r) for r in BACKENDS}
     (found,) = findings(failed={**others, "jax:jit": error})
-    assert (found.symptom, found.agreeing) == ("runtime crash", REFERENCES)
+    assert (found.symptom, found.agreeing) == ("error", REFERENCES)
     nobody = {r: replace(UNSUPPORTED, backend=r) for r in FLOAT64}
     assert findings(failed={**others, **nobody, "jax:jit": error}) == ()
 
@@ -394,7 +394,7 @@ def test_what_is_too_large_for_the_dtype_is_not_judged():
 def test_signatures_are_stable():
     base = {
         "model": 0,
-        "symptom": "runtime crash",
+        "symptom": "error",
         "stage": "run",
         "library": "jax",
         "backends": ("jax:jit",),

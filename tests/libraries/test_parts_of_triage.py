@@ -176,13 +176,13 @@ class Usable:
     ("found", "usable", "expected"),
     [
         (
-            finding("converter crash", "tf2onnx", backends=("tf2onnx",)),
+            finding("error", "tf2onnx", backends=("tf2onnx",)),
             ("jax:jit", "openvino:keras_onnx", "openvino:tf2onnx", "onnxruntime:tf2onnx"),
             ("openvino:tf2onnx",),
         ),
         (
             finding(
-                "runtime crash",
+                "error",
                 "jax",
                 agreeing=(
                     "tensorflow:xla",
@@ -196,7 +196,7 @@ class Usable:
         ),
         (
             finding(
-                "runtime crash",
+                "error",
                 "tf2onnx",
                 backends=("openvino:tf2onnx",),
                 agreeing=("openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
@@ -264,7 +264,7 @@ def test_a_failure_is_told_with_what_the_backend_said():
         ("pytorch", ("pytorch:eager",), "lib/b.py:g"),
     ]
     first = found[0]
-    assert (first.model, first.symptom, first.stage) == (2, "runtime crash", "compile")
+    assert (first.model, first.symptom, first.stage) == (2, "error", "compile")
     assert (first.exception, first.message) == ("odd.Error", "it broke")
     assert first.distributions == ("normal",)
     assert set(first.agreeing) >= {"tensorflow:eager"}

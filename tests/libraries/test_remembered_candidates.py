@@ -21,7 +21,7 @@ from libraries.test_shrinking import KINDS, straight, types
 from libraries.test_triage import PARAMS, Everything
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
-FINDING = Finding(0, "runtime crash", "run", "jax", ("jax:jit",), ("normal",))
+FINDING = Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",))
 
 
 class Killed(BaseException):
@@ -220,9 +220,7 @@ def test_time_leaves_groups_and_names_them(monkeypatch):
     triage = Triage(workers, JUDGE, PARAMS, 0, None, Ceiling(2, clock.__next__))
     monkeypatch.setattr(triage, "_show", workers)
     monkeypatch.setattr("asterism.libraries.triage.triage.ablate", lambda *_: {})
-    deadly = Finding(
-        1, "runtime crash", "run", "jax", ("jax:jit",), ("normal",), exception="SIGABRT"
-    )
+    deadly = Finding(1, "error", "run", "jax", ("jax:jit",), ("normal",), exception="SIGABRT")
     graphs = [straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])] * 2
     (found,), left = triage.run([FINDING, deadly], graphs, ["normal"])
     assert found.finding.exception == "SIGABRT" and found.out_of_time

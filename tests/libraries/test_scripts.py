@@ -294,7 +294,7 @@ def status_of(finding, step, folder):
     ("finding", "ends"),
     [
         (
-            failure("runtime crash", "a.ValueError", "the size must not be 3"),
+            failure("error", "a.ValueError", "the size must not be 3"),
             {
                 "raise ValueError('the size must not be 4')": 1,
                 "raise ValueError('another')": 2,
@@ -302,8 +302,8 @@ def status_of(finding, step, folder):
                 "import no_such_module": 2,
             },
         ),
-        (failure("runtime crash", "SIGABRT"), {"os.abort()": 1, "import no_such_module": 2}),
-        (failure("runtime crash", "exit status 3"), {"os._exit(3)": 1, "os._exit(4)": 4}),
+        (failure("crash", "SIGABRT"), {"os.abort()": 1, "import no_such_module": 2}),
+        (failure("crash", "exit status 3"), {"os._exit(3)": 1, "os._exit(4)": 4}),
         (failure("memory"), {"raise MemoryError": 1, "np.ones(2**34)": 1, "os.abort()": 2}),
         (
             failure(SILENT_ACCEPTANCE),
@@ -361,7 +361,7 @@ def test_a_script_of_a_crash_is_confirmed_in_three_processes(tmp_path):
     graph = sequential(Tensor((2,)), [layer("ReLU")])
     numbers = literal_numbers(graph, {}, {}, [np.zeros((2, 2), np.float32)])
     for option, status in (("abort", 1), ("none", 0)):
-        finding = failure("runtime crash", "SIGABRT", backend=f"made_up:{option}")
+        finding = failure("error", "SIGABRT", backend=f"made_up:{option}")
         program = keras_program(Runner.of(finding.backends), graph, "normal", {}, numbers)
         text = program.script("t", "v", failing(finding, program, "it runs"))
         (tmp_path / "repro.py").write_text(text)
@@ -381,7 +381,7 @@ def test_an_eager_run_says_what_is_right_where_it_agrees():
     for other in (
         replace(finding, agreeing=("jax:eager",)),
         replace(finding, distributions=(GRADIENT,)),
-        replace(finding, symptom="runtime crash"),
+        replace(finding, symptom="error"),
     ):
         assert not eager_reference(replace(found, finding=other), Runner.of(other.backends))
 

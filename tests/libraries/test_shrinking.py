@@ -152,13 +152,13 @@ def finding(model, symptom, library, **more):
 def test_the_most_telling_groups_come_first_and_go_round():
     exception = {"exception": "ValueError", "frame": "a:b", "message": "no"}
     found = [
-        finding(0, "runtime crash", "jax", **exception),
-        finding(1, "runtime crash", "jax", **exception),
+        finding(0, "error", "jax", **exception),
+        finding(1, "error", "jax", **exception),
         finding(2, "values differ", "litert", severity="special", excess=1e9),
         finding(3, "values differ", "openvino", excess=5.0),
         finding(4, "values differ", "openvino", excess=50.0),
         finding(5, "wrong dtype", "litert"),
-        finding(6, "runtime crash", "pytorch", exception="SIGSEGV"),
+        finding(6, "crash", "pytorch", exception="SIGSEGV"),
         finding(7, "hang", "jax"),
     ]
     order = [[f.model for f in group] for group in in_order(found)]

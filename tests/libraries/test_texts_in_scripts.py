@@ -61,7 +61,7 @@ def structure(script):
 
 def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     """The script of a finding with these facts."""
-    symptom = facts.pop("symptom", "values differ" if values else "runtime crash")
+    symptom = facts.pop("symptom", "values differ" if values else "error")
     known = {"exception": "ValueError", "message": "some words", "frame": "a.py:f"}
     finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **known | facts)
     name = f"{versions} {signature(finding, versions)}"
@@ -145,7 +145,7 @@ def test_a_script_that_is_no_python_is_no_bug(tmp_path):
 
 FINDING = Finding(
     0,
-    "runtime crash",
+    "error",
     "run",
     "jax",
     ("jax:jit",),

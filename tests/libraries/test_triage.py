@@ -88,7 +88,7 @@ def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
 ):
     triage = Triage(Everything(), JUDGE, PARAMS.model_copy(update={"max_steps": steps}), 0)
     monkeypatch.setattr(triage, "_show", Anywhere(layers, in_all_backends))
-    finding = Finding(0, "runtime crash", "run", "jax", ("jax:jit",), ("normal",))
+    finding = Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",))
     found = triage._shrunk(finding, GRAPH, None)
     assert found.minimality.startswith(said)
 
@@ -185,7 +185,7 @@ def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
     )
     assert len(found.graph.layers) == 1 and told == [found]
     assert found.finding.library == "keras_onnx"
-    assert found.signature == "runtime crash | keras_onnx | Rejected"
+    assert found.signature == "error | keras_onnx | Rejected"
     assert "onnxruntime:tf2onnx" in found.finding.agreeing
     assert found.ablation["onnxruntime:keras_onnx"] == "shows"
     assert found.ablation["onnxruntime:tf2onnx"] == "ok"

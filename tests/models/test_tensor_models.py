@@ -44,7 +44,7 @@ def test_rows_are_the_models_outputs_in_any_batch(tmp_path, batch):
     rows = model.predict(ROWS)
     assert rows == pytest.approx(ROWS @ WEIGHTS, abs=1e-5)
     assert np.array_equal(rows, alone(model, ROWS))
-    assert (model.shapes, model.width) == ({"y": (2,)}, 2)
+    assert (model.shapes, model.classes) == ({"y": (2,)}, 2)
     assert model.predict(ROWS[:0]).shape == (0, 2)
 
 

@@ -109,5 +109,5 @@ def _discovered(file: Path) -> frozenset[Path]:
         is_registry = isinstance(node, ast.Call) and "Registry" in ast.unparse(node.func)
         if is_registry and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant):
             package = SOURCE.joinpath(*str(node.args[1].value).split("."))
-            found |= set(package.glob("*.py"))
+            found |= {*package.glob("*.py"), *package.glob("*/__init__.py")}
     return frozenset(found)

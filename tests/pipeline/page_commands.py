@@ -78,8 +78,6 @@ WAYS = [
     Way(r"python artifacts/triage_findings/", "elsewhere", "docs/tutorials/fuzz-a-library.md"),
     Way(r"asterism compare$", "elsewhere", "tests/reproduction/test_compare.py"),
     Way(r"asterism compare ", "checkout"),
-    Way(r"asterism pairs --list", "checkout"),
-    Way(r"asterism pairs", "elsewhere", "tests/pairs/test_end_to_end.py"),
     Way(r"asterism environments$", "checkout"),
     Way(r"asterism environments ", "elsewhere", "tests/versions/test_real_versions.py"),
     Way(

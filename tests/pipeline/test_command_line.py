@@ -25,8 +25,6 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.dvc_hydra import repository
 from asterism.models.tensor_models import trial
-from asterism.pairs import app as pairs_app
-from asterism.pairs.entry import pair_names
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, run_table, sharing
@@ -76,16 +74,13 @@ def run(*words):
     return CliRunner().invoke(commands.app, [str(word) for word in words])
 
 
-@pytest.mark.parametrize(
-    "name", ["check", "params", "sweep", "repro", "push", "pull", "budget", "pairs"]
-)
+@pytest.mark.parametrize("name", ["check", "params", "sweep", "repro", "push", "pull", "budget"])
 def test_a_command_on_a_project_needs_its_root(name, here, note):
     for owner, called in (
         (config, "check_params"),
         (config, "compose"),
         (budgets, "stages"),
         (sweep_app, "sweep_command"),
-        (pairs_app, "vet_pairs"),
         (sharing, "push"),
     ):
         note(owner, called)
@@ -360,36 +355,7 @@ def test_a_certificate_is_asked_nothing_else(here, note, more):
     assert note.calls == []
 
 
-# pairs, pack, new
-
-
-def test_pairs_are_listed_or_fetched_anywhere_and_vetted_in_a_project(here, note):
-    note(pairs_app, "list_pairs")
-    note(pairs_app, "fetch_pairs")
-    note(pairs_app, "vet_pairs", 3)
-    assert run("pairs", "--list").exit_code == 0
-    assert run("pairs", "--fetch").exit_code == 0
-    assert run("pairs", "--fetch", "one").exit_code == 0
-    (here / "dvc.yaml").touch()
-    assert run("pairs", "one", "two", "--write").exit_code == 3
-    assert run("pairs", "--dry-run").exit_code == 3
-    assert [call[:-1] for call in note.calls] == [
-        ("list_pairs",),
-        ("fetch_pairs", []),
-        ("fetch_pairs", ["one"]),
-        ("vet_pairs", ["one", "two"], False, True),
-        ("vet_pairs", [], True, False),
-    ]
-
-
-def test_pairs_are_listed_as_json(here):
-    listed = json.loads(run("pairs", "--json").output)
-    assert [one["name"] for one in listed] == pair_names()
-    (magika,) = json.loads(run("pairs", "magika", "--json").output)
-    assert magika["packages"] == ["magika"] and magika["title"] and magika["compression"]
-    assert magika["state"].startswith("without the wheel of magika")
-    for more in ("--fetch", "--write", "--dry-run"):
-        assert isinstance(run("pairs", "--json", more).exception, UserError)
+# pack, new
 
 
 def test_a_model_and_the_files_of_its_data_become_one_file(here):
@@ -621,14 +587,13 @@ def test_the_shell_completes_commands_options_stages_and_pages(root, monkeypatch
         "asterism repro fu": ["fuzz", "fuzz@state"],
         "asterism sweep -t rep": ["report"],
         "asterism open m": ["manual", "mine"],
-        "asterism diff wo": ["workspace"],
     }.items():
         completed(monkeypatch, words)
         assert capsys.readouterr().out.split() == wanted, words
 
 
 def test_outside_of_a_project_nothing_is_completed(here, monkeypatch, capsys):
-    for words in ("asterism repro ", "asterism diff "):
+    for words in ("asterism repro ", "asterism open mi"):
         completed(monkeypatch, words)
         assert capsys.readouterr().out.split() == []
 

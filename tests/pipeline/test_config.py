@@ -15,10 +15,12 @@ from pydantic import AfterValidator
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
-from asterism.config import Params, compose
+from asterism.config import Params, changed_params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.params import ExecuteParams
 from thinning import every
 
 CONF = ROOT / "conf"
@@ -62,6 +64,28 @@ def needed(file):
 def test_params_yaml_is_the_composition_of_the_defaults():
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     assert text == compose(CONF, []), "run `asterism params`"
+
+
+class OfJudging(ParameterSection):
+    seed: int
+    judge: JudgeParams
+    execute: ExecuteParams
+
+
+def test_an_edit_of_the_file_stays_beside_what_overrides_change(tmp_path):
+    (tmp_path / "conf").symlink_to(CONF)
+    document = yaml.safe_load((ROOT / "params.yaml").read_text())
+    document["judge"]["ulps"] = 111
+    document["seed"] = 7
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
+    plain = changed_params(OfJudging, [], tmp_path)
+    assert (plain.seed, plain.judge.ulps) == (7, 111)
+    chosen = changed_params(OfJudging, ["+experiment=library_campaign", "seed=9"], tmp_path)
+    campaign = yaml.safe_load(compose(CONF, ["+experiment=library_campaign"]))
+    assert (chosen.seed, chosen.judge.ulps) == (9, 111)
+    assert chosen.execute.backends == campaign["execute"]["backends"] != plain.execute.backends
+    with pytest.raises(UserError, match="seed"):
+        changed_params(OfJudging, ["sead=9"], tmp_path)
 
 
 def chosen_together():

@@ -150,7 +150,7 @@ def test_the_files_that_outputs_are_kept_in_are_ignored_by_git():
 
 def test_the_folders_that_commands_write_pages_to_are_ignored_by_git():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
-    for folder in ("sweeps", "diffs", "demo", "compare-libraries", "compare-versions"):
+    for folder in ("sweeps", "demo", "compare-libraries", "compare-versions"):
         assert f"/{folder}/" in ignored
 
 

@@ -70,20 +70,3 @@ def test_what_is_imported_of_dvc_is_its_commands_and_its_repository():
         for alias in node.names
     }
     assert found == {"dvc.cli.main", "dvc.repo.Repo"}
-
-
-def test_there_is_no_circle_among_the_modules_that_run_a_pipeline():
-    """Between ``cached`` and ``pipeline`` there was one, hidden by an import for types only."""
-    below: dict[str, set[str]] = {}
-    for file in (*DOOR.glob("*.py"), *(ASTERISM / "sweep").glob("*.py")):
-        name = ".".join(file.relative_to(ASTERISM.parent).with_suffix("").parts)
-        text = file.read_text(encoding="utf-8")
-        used = set(imported(text))
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                used |= {f"{node.module}.{alias.name}" for alias in node.names}
-        below[name] = used
-    below = {name: used & below.keys() for name, used in below.items()}
-    while leaves := [name for name, used in below.items() if not used]:
-        below = {n: used - set(leaves) for n, used in below.items() if n not in leaves}
-    assert not below

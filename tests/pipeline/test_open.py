@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from asterism.cli import commands
+from asterism.cli.pages import PAGES, find_page
 from asterism.core.messages.errors import UserError
-from asterism.results.pages import PAGES, find_page
 
 
 @pytest.fixture
@@ -33,11 +33,10 @@ def test_each_page_is_the_latest_of_its_kind(project):
     newer = put(project, "sweeps/b/points/0000/vet/index.html")
     sweep = put(project, "sweeps/c/index.html")
     put(project, "sweeps/b/index.html", age=5)
-    diff = put(project, "diffs/HEAD..one.html")
     overview = put(project, "sweeps/index.html")
     manual = put(project, "build/manual/index.html")
     pages = {"report": report, "vet": newer, "sweep": sweep, "sweeps": overview}
-    pages |= {"diff": diff, "manual": manual}
+    pages |= {"manual": manual}
     assert pages.keys() == PAGES.keys()
     for name, page in pages.items():
         assert find_page(project, name) == page

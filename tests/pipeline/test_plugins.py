@@ -20,7 +20,6 @@ PACKAGES = (
     "memo/reducing/seed_models",
     "memo/universe/layers",
     "models/architectures",
-    "report/sections",
     "reproduction/rules",
 )
 

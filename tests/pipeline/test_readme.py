@@ -3,7 +3,7 @@
 import re
 import sys
 
-from imports import ROOT
+from imports import ASTERISM, ROOT
 
 sys.path.append(str(ROOT / "docs"))
 
@@ -19,6 +19,16 @@ def test_every_file_that_the_docs_link_to_exists():
     for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_map_of_the_source_names_every_package():
+    page = (ROOT / "docs/pipeline.md").read_text(encoding="utf-8")
+    shown = page.partition("src/asterism/ ")[2].partition("\n\n")[0]
+    for path in ASTERISM.iterdir():
+        if path.is_dir() and (path / "__init__.py").is_file():
+            assert re.search(rf"\b{path.name}/", shown), path.name
+        elif path.suffix == ".py" and path.stem != "__init__":
+            assert path.name in shown, path.name
 
 
 def test_the_index_of_decisions_lists_every_page_and_each_fits_on_a_screen():

@@ -74,7 +74,7 @@ def _findings_seeds(folder: Path) -> None:
     from asterism.libraries.judging.finding import Finding
 
     found = [
-        Finding(0, "runtime crash", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",)),
+        Finding(0, "error", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",)),
         Finding(
             1, "values differ", "run", "openvino", ("openvino:tf2onnx",), excess=3.0, d_mad=0.5
         ),
@@ -92,7 +92,7 @@ def _read_known(path: Path) -> object:
 
 
 def _known_seeds(folder: Path) -> None:
-    text = "onnxruntime runtime crash: https://example.org/1\nLSTM: https://example.org/2\n"
+    text = "onnxruntime error: https://example.org/1\nLSTM: https://example.org/2\n"
     (place(folder, 0) / "known.yaml").write_text(text)
 
 

@@ -119,20 +119,6 @@ def conversion_in_a_process(path, folder):
     as_onnx(path, folder)
 
 
-def floats_of_litert(path, folder):
-    from asterism.pairs.making import MAKERS
-
-    MAKERS["litert_floats"].make(path, folder / "floats.tflite", None, None)
-
-
-def litert_pair(path, folder):
-    from asterism.pairs.making import MAKERS
-
-    maker = MAKERS["litert"]
-    options = maker.Options(weights="int8", sizes=[8, 8, 1])
-    maker.make(path, folder / "made.tflite", options, None)
-
-
 def compression(name):
     def compress(path, folder):
         from asterism.compression.compressor import compress
@@ -214,7 +200,6 @@ OF_KERAS = (
     *OF_IMAGES,
     first_reading,
     classifier_in_keras,
-    litert_pair,
     gradients,
     adequacy,
     obtained,
@@ -226,7 +211,7 @@ FORMATS = {
     ".h5": OF_KERAS,
     "recurrent .keras": (states,),
     "recurrent .h5": (states,),
-    ".tflite": (*OF_ALL, *OF_IMAGES, floats_of_litert),
+    ".tflite": (*OF_ALL, *OF_IMAGES),
     "variable .tflite": OF_ALL,
 }
 ROWS = [(use, kind) for kind, uses in FORMATS.items() for use in uses]

@@ -11,7 +11,6 @@ from report.browser import CHROMIUM
 from report.checked_pages import VIEWS, axe_core, checked, opened
 from report.devtools import Browser
 from report.whole_pages import (
-    write_difference,
     write_report,
     write_sweeps,
     write_versions,
@@ -29,7 +28,6 @@ WRITERS = {
     "vet": write_vetted,
     "sweep": lambda folder: write_sweeps(folder)[0],
     "sweeps": lambda folder: write_sweeps(folder)[1],
-    "difference": write_difference,
     "versions": write_versions,
 }
 PAGES = tuple(WRITERS)

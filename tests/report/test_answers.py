@@ -6,9 +6,12 @@ from dataclasses import replace
 import pytest
 from scipy.stats import beta
 
-from asterism.report.answers import compressed, importance, libraries, stateful
-from asterism.report.answers.certainty import bounds, listed, of_share, points, quoted
-from asterism.report.section import Level
+from asterism.report.base.certainty import bounds, listed, of_share, points, quoted
+from asterism.report.base.section import Level
+from asterism.report.lanes.compressed import answer as compressed
+from asterism.report.lanes.importance import answer as importance
+from asterism.report.lanes.libraries import answer as libraries
+from asterism.report.lanes.stateful import answer as stateful
 from places import ROOT
 
 RECURRENT = stateful.RecurrentResults(

@@ -8,7 +8,7 @@ from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING
-from asterism.report.campaigns import (
+from asterism.report.lanes.stateful.campaigns import (
     CampaignSummary,
     distinct_crashes,
     line,

@@ -8,8 +8,8 @@ import yaml
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.messages.errors import UserError
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.report.sections import compressed as module
-from asterism.report.sections.compressed import compressed
+from asterism.report.lanes.compressed import section as module
+from asterism.report.lanes.compressed.section import compressed
 from report.page_parts import headline, plain, rows
 
 MINE, MADE = "own", "pruned"

@@ -7,8 +7,9 @@ from scipy.stats import wilcoxon
 from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.core.messages.counting import counted
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.report.pictures import png
-from asterism.report.sections.compressed import (
+from asterism.report.base.pictures import png
+from asterism.report.base.templating import fixed
+from asterism.report.lanes.compressed.section import (
     _first_queries,
     _first_search,
     _gallery,
@@ -18,7 +19,6 @@ from asterism.report.sections.compressed import (
     _ratios,
     _wilcoxon_tests,
 )
-from asterism.report.templating import fixed
 
 IMAGE, OUTPUTS = np.zeros((2, 2, 1), np.uint8), np.array([0.4, 0.6], np.float32)
 

@@ -8,9 +8,10 @@ from matplotlib.patches import StepPatch
 
 from asterism.core.drawing.svg import PALETTE
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
-from asterism.report.drawings import importance as drawings
-from asterism.report.pictures import png
-from asterism.report.sections import importance, libraries
+from asterism.report.base.pictures import png
+from asterism.report.lanes.importance import drawings
+from asterism.report.lanes.importance import section as importance
+from asterism.report.lanes.libraries import section as libraries
 
 NEURONS = [
     {

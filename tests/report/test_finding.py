@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from asterism.deepstellar.campaigns.results import Corpus
-from asterism.report.campaigns import CampaignSummary
-from asterism.report.sections.stateful import finding
+from asterism.report.lanes.stateful.campaigns import CampaignSummary
+from asterism.report.lanes.stateful.section import finding
 
 
 def campaign(guide, groups=3, grey=(1, 2), states=(0.5, 0.6), queue=(2, 2)):

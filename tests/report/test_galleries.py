@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from asterism.deepstellar.campaigns.results import Corpus
-from asterism.report import galleries as module
-from asterism.report.campaigns import CampaignSummary
-from asterism.report.galleries import galleries
-from asterism.report.pictures import png
+from asterism.report.base.pictures import png
+from asterism.report.lanes.stateful import galleries as module
+from asterism.report.lanes.stateful.campaigns import CampaignSummary
+from asterism.report.lanes.stateful.galleries import galleries
 
 SEEDS = np.arange(40, dtype=np.uint8).repeat(4).reshape(40, 2, 2, 1)
 

@@ -10,8 +10,8 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.report.drawings.importance import diverging
-from asterism.report.sections.importance import (
+from asterism.report.lanes.importance.drawings import diverging
+from asterism.report.lanes.importance.section import (
     _control,
     _finding,
     _idc,

@@ -9,7 +9,7 @@ from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.messages.errors import UserError
 from asterism.libraries.judging.unsupported import unsupported_table
 from asterism.memo.generating.tables import universe_facts
-from asterism.report.sections.libraries import libraries
+from asterism.report.lanes.libraries.section import libraries
 from report.drawings import unfolded
 from report.library_results import SCRIPT, write_library_results
 

@@ -9,18 +9,19 @@ from markupsafe import Markup
 
 import asterism
 from asterism.core.messages.errors import UserError
-from asterism.report import page
-from asterism.report.pictures import png
-from asterism.report.section import SECTIONS, KeyFigure, ReportSection
-from asterism.report.templating import percent
+from asterism.report.base.pictures import png
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import percent
+from asterism.report.whole import page
 
 ASTERISM = Path(asterism.__file__).parent
+FOLDERS = sorted(folder.parent.relative_to(ASTERISM) for folder in ASTERISM.rglob("templates"))
 
 
 def test_every_registered_section_leaves_itself_out_without_results(tmp_path):
-    assert SECTIONS.names()
-    for name in SECTIONS:
-        assert SECTIONS[name](tmp_path) is None
+    assert page.SECTIONS.names() == ["compressed", "importance", "libraries", "stateful"]
+    for name in page.SECTIONS:
+        assert page.SECTIONS[name](tmp_path) is None
     with pytest.raises(UserError, match="dvc repro"):
         page.write_page(tmp_path, tmp_path / "index.html")
 
@@ -54,9 +55,8 @@ def test_percent():
     assert percent(None) == "–"
 
 
-@pytest.mark.parametrize("package", ["report", "sweep"])
-def test_a_package_holds_the_templates_that_its_own_pages_use(package):
-    folder = ASTERISM / package
-    sources = [file.read_text(encoding="utf-8") for file in folder.rglob("*.py")]
+@pytest.mark.parametrize("folder", FOLDERS, ids=str)
+def test_a_package_holds_the_templates_that_its_own_pages_use(folder):
+    sources = [file.read_text(encoding="utf-8") for file in (ASTERISM / folder).glob("*.py")]
     used = {name for text in sources for name in re.findall(r'"(\w+\.html\.j2)"', text)}
-    assert used == {file.name for file in (folder / "templates").glob("*.html.j2")}
+    assert used == {file.name for file in (ASTERISM / folder / "templates").glob("*.html.j2")}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from asterism.report.pictures import png
+from asterism.report.base.pictures import png
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from matplotlib.colors import to_hex
 from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.deepstellar.seeding.seeds import SeedInputs
-from asterism.report.campaigns import place
-from asterism.report.pictures import png
-from asterism.report.sections import stateful as module
-from asterism.report.sections.stateful import stateful
+from asterism.report.base.pictures import png
+from asterism.report.lanes.stateful import section as module
+from asterism.report.lanes.stateful.campaigns import place
+from asterism.report.lanes.stateful.section import stateful
 from report.page_parts import headline, plain, rows
 
 CRITERIA = ("basic_state", "weighted_state", "n_step_state_boundary", "basic_transition")

@@ -16,9 +16,9 @@ from asterism.core.files.artifacts import (
 )
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.report.galleries import SHOWN
-from asterism.report.page import SWEEPS, write_page
-from asterism.report.sections.stateful import stateful
+from asterism.report.lanes.stateful.galleries import SHOWN
+from asterism.report.lanes.stateful.section import stateful
+from asterism.report.whole.page import SWEEPS, write_page
 from places import ROOT
 from report.drawings import unfolded
 

@@ -15,13 +15,14 @@ from matplotlib.figure import Figure
 
 from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.messages.errors import UserError
-from asterism.report.document import write_document
-from asterism.report.pictures import svg, svg_file
-from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import render_body
+from asterism.report.base.document import write_document
+from asterism.report.base.pictures import svg, svg_file
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import render_body
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
 from asterism.sweep.templating import render
+from places import ROOT
 from report.browser import CHROMIUM, browse
 from terminal_text import HOSTILE, tame
 
@@ -172,13 +173,7 @@ def test_the_policy_allows_the_pages_own_style_script_and_pictures_and_nothing_e
 
 
 def test_no_template_has_a_script_or_a_style_of_its_own():
-    from importlib.resources import files
-
-    templates = [
-        template
-        for package in ("asterism.report", "asterism.sweep")
-        for template in files(package).joinpath("templates").iterdir()
-    ]
+    templates = list((ROOT / "src/asterism").rglob("templates/*"))
     assert {"page.html.j2", "sweep.html.j2"} <= {template.name for template in templates}
     for template in templates:
         if template.suffix in (".css", ".js"):

@@ -6,8 +6,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from asterism.core.files.artifacts import write_arrays, write_table
-from asterism.report import vetted
-from asterism.report.pictures import png
+from asterism.report.base.pictures import png
+from asterism.report.vetted.page import page as vetted
 from report.page_parts import plain, rows
 from report.vetted_results import FACTS, IMAGES, Results, share
 

@@ -9,7 +9,7 @@ import yaml
 
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import validate
-from asterism.report.vetted import write_vet_page
+from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.params import VetParams
 from places import ROOT
 

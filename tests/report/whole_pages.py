@@ -1,6 +1,5 @@
 """Whole pages to look at, one of each kind that the project makes."""
 
-import json
 import shutil
 from types import SimpleNamespace
 
@@ -13,20 +12,15 @@ from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
-from asterism.report.page import write_page
-from asterism.results.difference_page import write_differences
-from asterism.results.differences import find_differences
-from asterism.results.revision import open_revision
+from asterism.report.whole.page import write_page
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
-from asterism.versions.comparing import Change, Pair
 from asterism.versions.page import Comparison, Explained, write_versions_page
 from asterism.versions.subjects import subject_of
-from pipeline.committed_results import Recorded
 from places import ROOT
 from report.library_results import write_library_results
+from versions.made_up_changes import made_change
 from versions.small_files import chain
 from vetting.digit_pairs import damage, make_pair
 
@@ -136,37 +130,11 @@ def write_sweeps(folder):
     return folder / "k/index.html", folder / "index.html"
 
 
-def _results(scale, signature):
-    history = "".join(f"{n},{n * scale},{n**2}\n" for n in range(9))
-    found = {"signature": signature, "finding": {"library": "litert", "symptom": "crash"}}
-    metrics = {f"metric_{n}": n * scale for n in range(30)}
-    return {
-        "metrics/a.json": metrics,
-        "plots/fuzz/history.csv": f"mutants,crashes,queue\n{history}".encode(),
-        "artifacts/triage_findings": {"unique.json": json.dumps([found]).encode()},
-    }
-
-
-def write_difference(folder):
-    """The page of what changed between a commit and an experiment."""
-    made = Recorded(folder / "own")
-    made.commit({"seed": 0}, _results(1, "old"))
-    made.experiment("one", {"seed": 1}, _results(2, "new"))
-    both = [open_revision(made.root, name, made.cache) for name in ("HEAD", "one")]
-    write_differences(folder / "diff.html", find_differences(*both))
-    return folder / "diff.html"
-
-
 def write_versions(folder):
     """The page of an upgrade that changes one model, ends another one, and leaves a third."""
-    pair = Pair("onnxruntime@0.1:file", "onnxruntime:file")
-    wrong = Change(
-        "a model", pair, "wide", "now wrong", new=Difference("values differ", 0, 1234.5), apart=0.5
-    )
-    others = [
-        Change("another", pair, "normal", "no longer runs", said="error: no kernel for Exp"),
-        Change("a third", pair, "normal", "same"),
-    ]
+    wrong = made_change("now wrong", "a model", inputs="wide", excess=1234.5, apart=0.5)
+    failed = made_change("no longer runs", "another", message="no kernel for Exp")
+    others = [failed, made_change("same", "a third")]
     part = SimpleNamespace(layers=["Exp e"], nodes=9, finished=True)
     found = Comparison(
         "onnxruntime 0.1",

@@ -3,15 +3,16 @@
 import numpy as np
 import onnx
 import pytest
+from made_up_changes import made_change
 from made_up_pool import PAIR, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.versions.blaming import Blame, _is_alike, _Search
-from asterism.versions.comparing import Change, change_of, run_subject
+from asterism.versions.comparing import change_of
+from asterism.versions.judging import run_subject
 from asterism.versions.node_order import reads_of
 from asterism.versions.subjects import subject_of
 
@@ -54,7 +55,7 @@ def test_a_wrong_node_is_found_at_once_with_what_reaches_it():
     (spec,) = part.subject.inputs
     assert (spec.name, spec.shape, spec.dtype) == ("v1", (2, 4), "float32")
     assert part.subject.outputs == ["v2"]
-    assert part.change.kind == "now right" and part.change.old.kind == "values differ"
+    assert part.change.kind == "now right" and part.change.old.symptom == "values differ"
     assert set(part.result.outputs) >= {PAIR.old, PAIR.new, OF_ONNX.right}
     assert len(workers.done) == 2  # every tensor, and the part
 
@@ -254,20 +255,17 @@ def test_graphs_inside_of_nodes_read_too():
 @pytest.mark.parametrize(
     ("found", "wanted", "alike"),
     [
-        (("now runs", {"said": "error: A one"}), ("now runs", {"said": "error: A two"}), True),
-        (("now runs", {"said": "error: B one"}), ("now runs", {"said": "error: A one"}), False),
-        (("now runs", {"said": "hang: A one"}), ("now runs", {"said": "error: A one"}), False),
-        (("neither runs", {"said": "error: A"}), ("now runs", {"said": "error: A"}), False),
-        (("now wrong", {"new": "x"}), ("now wrong", {"new": "x"}), True),
-        (("now wrong", {"new": "z"}), ("now wrong", {"new": "x"}), False),
-        (("now right", {"old": "x"}), ("now wrong", {"new": "x"}), False),
-        (("both wrong", {"old": "x", "new": "z"}), ("both wrong", {"old": "x", "new": "x"}), False),
-        (("both wrong", {"old": "z", "new": "x"}), ("both wrong", {"old": "x", "new": "x"}), False),
+        (("now runs", {"message": "one"}), ("now runs", {"message": "two"}), True),
+        (("now runs", {"exception": "B"}), ("now runs", {"exception": "A"}), False),
+        (("now runs", {"old": "hang"}), ("now runs", {}), False),
+        (("neither runs", {}), ("now runs", {}), False),
+        (("now wrong", {}), ("now wrong", {"excess": 9.0}), True),
+        (("now wrong", {"new": "wrong shape"}), ("now wrong", {}), False),
+        (("now right", {}), ("now wrong", {}), False),
+        (("both wrong", {"new": "wrong shape"}), ("both wrong", {}), False),
+        (("both wrong", {"old": "wrong shape"}), ("both wrong", {}), False),
     ],
 )
 def test_changes_alike(found, wanted, alike):
-    def made(kind, said="", **differences):
-        off = {n: Difference(k, 0, 1.0) for n, k in differences.items()}
-        return Change("m", PAIR, "normal", kind, said=said, **off)
-
-    assert _is_alike(made(found[0], **found[1]), made(wanted[0], **wanted[1])) == alike
+    one, other = (made_change(kind, **facts) for kind, facts in (found, wanted))
+    assert _is_alike(one, other) == alike

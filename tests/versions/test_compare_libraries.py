@@ -46,14 +46,18 @@ def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
     folder = project / "compare-libraries"
     found = json.loads((folder / "findings.json").read_text())
     (fault,) = found["faults"]
-    assert (fault["model"], fault["library"], fault["kind"]) == ("faulty", "openvino", "wrong")
+    assert (fault["model"], fault["library"], fault["kind"]) == (
+        "faulty",
+        "openvino",
+        "wrong shape",
+    )
     assert fault["backends"] == ["openvino:file", "openvino:file_f16", "openvino:file_bf16"]
     (part,) = fault["parts"]
     assert part["layers"] == ["ReduceLogSumExp node1"] and part["of"] == 3 and part["status"] == 1
     script = folder / part["script"]
     done = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
     assert done.returncode == 1
-    faulty, sound = (model["deeds"] for model in found["models"])
+    faulty, sound = (model["statuses"] for model in found["models"])
     assert set(sound.values()) == {"right"}
     for backend in ("onnxruntime:file", "onnxruntime:file_optimised", "onnx2torch:file"):
         assert faulty[backend] == "right"
@@ -69,16 +73,16 @@ def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
     folder = project / "compare-libraries"
     found = json.loads((folder / "findings.json").read_text())
     (model,) = found["models"]
-    assert found["left_out"] == {} and set(model["deeds"]) == {
+    assert found["left_out"] == {} and set(model["statuses"]) == {
         *(f"pytorch_program:file{e}" for e in ("", "_aot", "_compile", "_compile_dynamic")),
         *(f"openvino_program:file{e}" for e in ("", "_f16", "_bf16")),
         *(f"onnx_program:file{e}" for e in ("", "_optimised")),
     }
-    wrong = {backend for backend, kind in model["deeds"].items() if kind != "right"}
+    wrong = {backend for backend, kind in model["statuses"].items() if kind != "right"}
     assert wrong == {"openvino_program:file"}  # the other two round so that it does not show
     (fault,) = found["faults"]
     (part,) = fault["parts"]
-    assert fault["library"] == "openvino_program" and fault["kind"] == "wrong"
+    assert fault["library"] == "openvino_program" and fault["kind"] == "values differ"
     assert part["layers"] == ["aten.avg_pool2d avg_pool2d"]
     assert (part["of"], part["status"]) == (6, 1)
     assert (folder / part["script"]).with_name("model.pt2").exists()
@@ -113,7 +117,7 @@ def test_what_is_found_is_on_the_page_and_in_the_facts(workers, project):
     onnx.save(chain("Abs", "Softplus", "Neg"), project / "off.onnx")
     done = compare("--model", "off.onnx", "--distribution", "normal", "--target", "page")
     assert done.exit_code == 1
-    assert f"off, {PAIR.old}, normal: wrong" in done.output
+    assert f"off, {PAIR.old}, normal: values differ" in done.output
     found = json.loads((project / "page/findings.json").read_text())
     assert found["left_out"] == {"openvino:file": "no such library"}
     (fault,) = found["faults"]
@@ -176,7 +180,7 @@ def test_a_node_of_which_a_library_drops_an_output_is_blamed(workers, project):
     done = compare("--model", "pool.onnx", "--distribution", "normal")
     assert done.exit_code == 1, done.output
     (fault,) = json.loads((project / "compare-libraries/findings.json").read_text())["faults"]
-    assert (fault["kind"], fault["parts"][0]["layers"]) == ("wrong", ["MaxPool node1"])
+    assert (fault["kind"], fault["parts"][0]["layers"]) == ("wrong shape", ["MaxPool node1"])
 
 
 def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
@@ -204,7 +208,7 @@ def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
     (first, gave), (second, other) = one["groups"]
     assert {*first, *second} == {PAIR.old, PAIR.new} and gave != other
     assert gave.startswith("output 0 at [") and found["faults"] == []
-    assert set(found["models"][1]["deeds"].values()) == {"unchecked"}
+    assert set(found["models"][1]["statuses"].values()) == {"unchecked"}
     assert gave in (project / "compare-libraries/index.html").read_text()
 
 

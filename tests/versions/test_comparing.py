@@ -7,19 +7,13 @@ from small_files import chain
 
 from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.standard import Standard
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.versions.answers import answers_in_words
 from asterism.versions.app import pairs_of
-from asterism.versions.comparing import (
-    CHANGES,
-    UNCHANGED,
-    Pair,
-    change_of,
-    depth_of,
-    off,
-    tolerance_of,
-)
+from asterism.versions.comparing import CHANGES, UNCHANGED, Pair, change_of
+from asterism.versions.judging import depth_of, tolerance_of
 from asterism.versions.operators import operator_subjects
 from asterism.versions.subjects import subject_of
 
@@ -69,7 +63,7 @@ def test_kinds_of_change(old, new, reference, kind):
     change = change_of(subject, result(old, new, reference), PAIR, "normal", PARAMS)
     assert change.kind == kind
     assert change.is_change == (kind not in UNCHANGED)
-    assert bool(change.said or change.beside) == (isinstance(old, str) or isinstance(new, str))
+    assert bool(change.said) == (isinstance(old, str) or isinstance(new, str))
     worse = kind in ("no longer runs", "now wrong") or (
         kind == "silently wrong" and isinstance(old, str)
     )
@@ -115,7 +109,7 @@ def test_every_kind_is_explained():
 def test_a_shape_is_infinitely_far():
     subject = subject_of("m", chain("Relu"), 4, {})
     change = change_of(subject, result(RIGHT[:1], RIGHT), PAIR, "normal", PARAMS)
-    assert change.apart == float("inf") and change.old.kind == "wrong shape"
+    assert change.apart == float("inf") and change.old.symptom == "wrong shape"
 
 
 def test_the_longest_path_counts():
@@ -143,11 +137,10 @@ def test_truth_values_are_compared():
     """Also with what rounding moves, which is subtracted."""
     right = [RIGHT > 0]
     bounds = tolerance_of(subject_of("m", chain("Relu"), 4, {}), PARAMS)
-    moved = {"float32": [right]}
-    assert off(right, right, moved, ["bool"], bounds) is None
-    found = off([RIGHT > 0.5], right, moved, ["bool"], bounds)
-    assert found is not None and found.kind == "values differ"
-    assert off([RIGHT.astype(np.float32)], right, moved, ["bool"], bounds).kind == "wrong dtype"
+    standard = Standard({"right": right}, ["bool"], bounds, right, {"float32": [right]})
+    assert standard.off(right) is None
+    assert standard.off([RIGHT > 0.5]).kind == "values differ"
+    assert standard.off([RIGHT.astype(np.float32)]).kind == "wrong dtype"
 
 
 @pytest.mark.parametrize(

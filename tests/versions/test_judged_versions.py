@@ -2,27 +2,17 @@
 
 import numpy as np
 import pytest
+from made_up_changes import made_change
 from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.versions.comparing import (
-    Change,
-    Pair,
-    _apart,
-    _same,
-    changes_of,
-    depth_of,
-    dtypes_of,
-    off,
-    run_subject,
-    said_by,
-    spreads_of,
-    tolerance_of,
-)
+from asterism.libraries.judging.standard import Standard
+from asterism.libraries.running.tasks import Result
+from asterism.versions.comparing import Pair, _apart, _same, changes_of
+from asterism.versions.judging import FileJudge, depth_of, run_subject, tolerance_of
 from asterism.versions.operators import Operator
 from asterism.versions.subjects import InputSpec, Subject, subject_of
 
@@ -59,17 +49,11 @@ def test_the_same_is_every_bit():
     assert not _same([zero], [zero.reshape(1, 1)]) and not _same([zero], [zero.view(np.int32)])
 
 
-def test_what_a_failure_said():
-    outcome = ExecutionOutcome(0, PAIR.old, "run", "error", "a.B", "why")
-    assert said_by(outcome) == "error: a.B why"
-    assert said_by(ExecutionOutcome(0, PAIR.old, "run", "hang")) == "hang:"
-
-
 def test_a_pair_names_its_way():
     assert PAIR.option == "file"
     other = Pair("onnxruntime:file_optimised", "openvino:file")
     assert other.option == "file_optimised and file"
-    assert Change("m", PAIR, "normal", "both wrong").culprit == PAIR.old
+    assert made_change("both wrong").culprit == PAIR.old
 
 
 def test_workers_that_are_left_are_asked_with_the_references():
@@ -99,17 +83,19 @@ def test_each_way_and_each_kind_of_inputs_is_judged():
 
 
 def test_what_rounding_moves_is_allowed():
-    right, bounds = (
-        [np.float64([1.0, 2.0])],
-        tolerance_of(subject_of("m", chain("Neg"), 4, {}), PARAMS),
-    )
+    right = [np.float64([1.0, 2.0])]
+    bounds = tolerance_of(subject_of("m", chain("Neg"), 4, {}), PARAMS)
     wrong, moved = [np.float32([1.0, 2.1])], [np.float64([1.0, 2.05])]
-    assert off(wrong, right, {}, ["float32"], bounds).kind == "values differ"
-    assert off(wrong, right, {"float32": [moved]}, ["float32"], bounds) is None
-    assert spreads_of(right, {"float32": [moved]}, bounds) == [pytest.approx(0.05)]
+
+    def standard(expected, *runs):
+        return Standard({"right": expected}, (), bounds, expected, {"float32": list(runs)})
+
+    assert standard(right).off(wrong).kind == "values differ"
+    assert standard(right, moved).off(wrong) is None
+    assert standard(right, moved).spreads(bounds) == [pytest.approx(0.05)]
     shorter = [moved[0], moved[0][:1]]
-    assert spreads_of(right * 2, {"float32": [shorter]}, bounds) == [0.0, 0.0]
-    assert spreads_of(right, {}, bounds) == [0.0]
+    assert standard(right * 2, shorter).spreads(bounds) == [0.0, 0.0]
+    assert standard(right).spreads(bounds) == [0.0]
 
 
 @pytest.mark.parametrize("where", ["input", "output", "constant"])
@@ -140,9 +126,11 @@ def test_depths():
 
 def test_declared_types_go_before_those_that_came():
     subject = subject_of("m", chain("Neg"), 4, {})
-    assert dtypes_of(subject, [X.astype(np.float64)]) == ["float32"]
+    result = Result(0, outputs={OF_ONNX.right: {"normal": [X.astype(np.float64)]}})
+    judge = FileJudge(subject, result, "normal", PARAMS)
+    assert judge.standard().off([X.astype(np.float64)]).kind == "wrong dtype"
     subject.model.graph.output[0].type.tensor_type.elem_type = 0
-    assert dtypes_of(subject, [X.astype(np.float64)]) == ["float64"]
+    assert judge.standard().off([X.astype(np.float64)]) is None
 
 
 def test_drawn_values_have_the_inputs_types():

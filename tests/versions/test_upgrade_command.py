@@ -9,20 +9,18 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import pytest
+from made_up_changes import made_change
 from made_up_pool import PAIR, pool
 from old_runtime import write_definition
 from small_files import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.environments import environment
-from asterism.libraries.judging.compare import Difference
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.versions import app, making
-from asterism.versions.comparing import Change, Pair
+from asterism.versions.comparing import Pair
 from asterism.versions.page import Comparison, Explained
 from asterism.versions.subjects import subject_of
-
-OFF = Difference("values differ", 0, float("inf"))
 
 
 def request(project, **more):
@@ -136,8 +134,8 @@ def test_own_inputs_are_for_own_models(project):
 
 
 def test_facts():
-    one = Change("m", PAIR, "normal", "now wrong", new=OFF)
-    other = Change("f", PAIR, "wide", "now runs", said="error: A")
+    one = made_change("now wrong", excess=float("inf"))
+    other = made_change("now runs", "f", inputs="wide", exception="A")
     subject = subject_of("m", chain("Neg"), 4, {})
     part = SimpleNamespace(layers=["Neg n"])
     explained = [Explained(one, part, "place", (0, 1))]
@@ -158,16 +156,16 @@ def test_facts():
 @pytest.mark.parametrize(
     ("kind", "facts", "said"),
     [
-        ("now wrong", {"new": OFF}, "new: values differ in A, B, C (old is right)"),
-        ("now right", {"old": OFF}, "old: values differ in A, B, C (new is right)"),
-        ("both wrong", {"old": OFF, "new": OFF}, "old: values differ in A, B, C (new)"),
-        ("differs", {}, "old: differs in A, B, C (new)"),
-        ("no longer runs", {"said": "x"}, "new: fails in A, B, C (old is right)"),
+        ("now wrong", {}, "new: values differ in A, B, C (old is right)"),
+        ("now right", {}, "old: values differ in A, B, C (new is right)"),
+        ("both wrong", {"new": "wrong shape"}, "old: values differ in A, B, C (new)"),
+        ("differs", {"old": "wrong shape"}, "old: wrong shape in A, B, C (new)"),
+        ("no longer runs", {"new": "hang"}, "new: hang in A, B, C (old is right)"),
     ],
 )
 def test_headlines(monkeypatch, kind, facts, said):
     monkeypatch.setattr(app, "title_of", lambda library: "old" if "@" in library else "new")
-    part = SimpleNamespace(change=Change("m", PAIR, "normal", kind, **facts), layers=list("ABCD"))
+    part = SimpleNamespace(change=made_change(kind, **facts), layers=list("ABCD"))
     assert app._headline(part) == said
 
 

@@ -3,13 +3,13 @@
 from types import SimpleNamespace
 
 import pytest
+from made_up_changes import made_change
 from made_up_pool import PAIR
 from small_files import chain
 
 from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
-from asterism.versions.comparing import Change, Pair
+from asterism.versions.comparing import Pair
 from asterism.versions.page import (
     Comparison,
     Explained,
@@ -23,11 +23,11 @@ from asterism.versions.page import (
 from asterism.versions.subjects import subject_of
 
 FASTER = Pair("onnxruntime@0.1:file_optimised", "onnxruntime:file_optimised")
-OFF = Difference("values differ", 0, 1234.5)
+OFF = {"excess": 1234.5}
 
 
 def change(subject="m", kind="now wrong", pair=PAIR, inputs="normal", **more):
-    return Change(subject, pair, inputs, kind, **more)
+    return made_change(kind, subject, pair, inputs, **more)
 
 
 def explained(of, layers=("Exp a",), statuses=(0, 1), *, finished=True):
@@ -43,21 +43,21 @@ def comparison(*changes, explained=()):
 
 
 @pytest.mark.parametrize(
-    ("difference", "facts", "said"),
+    ("facts", "old", "new"),
     [
-        (OFF, {}, "1.23e+03"),
-        (Difference("wrong shape", 0, 0.0), {}, "wrong shape"),
-        (None, {}, "within"),
-        (None, {"referee": PAIR.new}, "no reference"),
-        (OFF, {"said": "error: A"}, "–"),
+        (OFF, "within", "1.23e+03"),
+        ({"new": "wrong shape"}, "within", "wrong shape"),
+        ({"kind": "differs", **OFF}, "1.23e+03", "no reference"),
+        ({"kind": "no longer runs", "exception": "A"}, "within", "does not run"),
     ],
 )
-def test_how_far_off_a_version_is(difference, facts, said):
-    assert _times(difference, change(**facts)) == said
+def test_how_far_off_a_version_is(facts, old, new):
+    one = change(**facts)
+    assert (_times(one.old, one), _times(one.new, one)) == (old, new)
 
 
 def test_a_row_without_a_script():
-    row = _row(change(new=OFF, apart=0.12345), [])
+    row = _row(change(**OFF, apart=0.12345), [])
     assert row == {
         "model": "m",
         "option": "file",
@@ -71,17 +71,17 @@ def test_a_row_without_a_script():
         "script": "",
         "said": "",
     }
-    failed = _row(change(kind="no longer runs", said="error: A"), [])
-    assert (failed["old"], failed["apart"], failed["said"]) == ("–", "–", "error: A")
+    failed = _row(change(kind="no longer runs", exception="A"), [])
+    assert (failed["old"], failed["apart"], failed["said"]) == ("within", "–", "error: A")
 
 
 @pytest.mark.parametrize(
     ("size", "layers"), [(1, "Op 0"), (3, "Op 0, Op 1, Op 2"), (5, "Op 0, Op 1, Op 2 and 2 more")]
 )
 def test_a_row_with_a_script(size, layers):
-    one = change(new=OFF)
+    one = change()
     others = [
-        explained(change(new=OFF), ["Other"]),
+        explained(change(), ["Other"]),
         explained(one, [f"Op {i}" for i in range(size)]),
     ]
     row = _row(one, others)
@@ -113,7 +113,7 @@ def test_changes_are_ordered_by_kind_then_by_model_and_way():
         change("b", "now wrong"),
         change("a", "now wrong"),
         change("c", "same"),
-        change("c", "no longer runs", said="error: A"),
+        change("c", "no longer runs", exception="A"),
     ]
     found = comparison(*given).changes
     assert [given.index(c) for c in found] == [5, 3, 2, 1, 0]
@@ -136,9 +136,8 @@ def test_the_worst_of_a_model_in_one_way():
 
 
 def test_changes_of_one_kind_share_a_row():
-    first, second = change(new=OFF), change(pair=FASTER, inputs="wide", new=OFF)
-    other = change("other", new=OFF)
-    again = change(inputs="wide", new=OFF)
+    first, second = change(), change(pair=FASTER, inputs="wide")
+    other, again = change("other"), change(inputs="wide")
     found = comparison(first, second, other, again, explained=[explained(second, ["Exp e"])])
     rows = _rows(found)
     assert [(r["model"], r["option"], r["inputs"]) for r in rows] == [
@@ -157,7 +156,8 @@ def test_packages_of_both():
 
 
 def test_the_page(tmp_path):
-    one, failed = change(new=OFF, apart=0.5), change("f", "no longer runs", said="error: A <b>")
+    one = change(**OFF, apart=0.5)
+    failed = change("f", "no longer runs", exception="A", message="<b>")
     found = comparison(
         one, failed, change("s", "same"), explained=[explained(one, ["Exp e"], (0, 2))]
     )

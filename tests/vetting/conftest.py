@@ -2,15 +2,15 @@
 
 import pytest
 from digit_pairs import damage, make_pair
-from small_vetting import ModelHere
 
-from asterism.vetting import opening
+from asterism.models.tensor_models import subjects
+from asterism.models.tensor_models.model import FileModel
 
 
 @pytest.fixture
 def models_here(monkeypatch):
     """Vetted models run in the test's own process."""
-    monkeypatch.setattr(opening, "IsolatedFileModel", ModelHere)
+    monkeypatch.setattr(subjects, "IsolatedFileModel", FileModel)
 
 
 @pytest.fixture(scope="package")

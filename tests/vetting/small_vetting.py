@@ -11,8 +11,7 @@ from asterism.core.parameters.params import validate
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.pair import Pair
-from asterism.models.tensor_models.model import FileModel
-from asterism.vetting.opening import Vetted
+from asterism.vetting.opening import Given, Vetted
 from asterism.vetting.params import VetParams
 from places import ROOT
 
@@ -36,20 +35,6 @@ def vet_params(kind="tensors", **changes):
     return validate(VetParams, values)
 
 
-class ModelHere(FileModel):
-    """A model file in the test's own process; the program gives each file a process of its own."""
-
-    @property
-    def classes(self):
-        return self.width
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
 class Rule:
     """A model that is a function of items; it keeps all that it was asked about."""
 
@@ -69,6 +54,7 @@ def vetted_rules(params, items, f, g, labels=None):
     inputs = GivenInputs("tensors", items, labels, (), tuple(map(str, range(len(items)))), ())
     return Vetted(
         params=params,
+        given=Given.by_files(params),
         inputs=inputs,
         original=f,
         pair=pair,

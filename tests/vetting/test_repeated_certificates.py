@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_vetting import ModelHere, digit_params
+from small_vetting import digit_params
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.report.vetted import write_vet_page
-from asterism.vetting import opening, repeating
+from asterism.models.tensor_models import subjects
+from asterism.models.tensor_models.model import FileModel
+from asterism.report.vetted.page import write_vet_page
+from asterism.vetting import repeating
 from asterism.vetting.certificate import read_certificate
 from asterism.vetting.measurement import measure
 from asterism.vetting.repairing import repair
@@ -36,7 +38,7 @@ def vetted(digits, tmp_path_factory):
     params = digit_params(files, labels=str(folder / "labels.json"), search__seeds=4)
     made = folder / "artifacts"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "IsolatedFileModel", ModelHere)
+        patch.setattr(subjects, "IsolatedFileModel", FileModel)
         results = {
             "measure": measure(params, 0, made / "vet_measure"),
             "search": search(params, 0, made / "vet_search"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from asterism.dflare.comparisons import LOST
 from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
-from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.models.tensor_models.subjects import OpenModel, Subject
 from asterism.vetting.opening import drawn
 
 #: Inputs that the original is looked at with: fewer where an answer has many numbers.
@@ -61,8 +60,7 @@ class Looker:
     takes them.
 
     Args:
-        path: the original's file.
-        signature: of the original.
+        subject: the original.
         feeding: what it gets beside the inputs.
         inputs: that it will be asked about.
 
@@ -70,9 +68,8 @@ class Looker:
         UserError: it cannot be opened, or fails on an input.
     """
 
-    def __init__(
-        self, path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs
-    ) -> None:
+    def __init__(self, subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> None:
+        signature = subject.signature
         self._answers, self._feeding = signature.answers, feeding
         plain = {
             "outputs": feeding.outputs or [spec.name for spec in signature.answers],
@@ -81,7 +78,7 @@ class Looker:
         }
         self._pictures = inputs.kind == "images"
         few = max(_FEWEST, min(16, _VALUES // inputs.items[0].size))
-        self._path, self._probes = path, inputs.items[:few]
+        self._subject, self._probes = subject, inputs.items[:few]
         self._asked = feeding.model_copy(update=plain)
         self._model = self._open(feeding)
         self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
@@ -92,10 +89,10 @@ class Looker:
         parts = (items[start : start + size] for start in range(0, len(items), size))
         return [self._model.predict(self._as_taken(part, feeding)) for part in parts]
 
-    def _open(self, feeding: FeedingParams) -> IsolatedFileModel:
+    def _open(self, feeding: FeedingParams) -> OpenModel:
         self._tried_with = feeding
         probes = self._as_taken(self._probes, feeding)
-        return IsolatedFileModel(self._path, self._asked, self._pictures, probes)
+        return self._subject.open(self._asked, self._pictures, probes)
 
     def __enter__(self) -> Self:
         return self
@@ -146,17 +143,17 @@ class Looker:
         return ordered if feeding.preprocessing is None else feeding.preprocessing.apply(ordered)
 
 
-def look(path: Path, signature: Signature, feeding: FeedingParams, inputs: GivenInputs) -> Look:
+def look(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> Look:
     """Ask a model about the inputs, or about some where its answers are large.
 
     Raises:
         UserError: it cannot be opened, or fails on an input.
     """
-    with Looker(path, signature, feeding, inputs) as model:
+    with Looker(subject, feeding, inputs) as model:
         return model.look()
 
 
-def require_answers(found: Look, path: Path, inputs: GivenInputs) -> None:
+def require_answers(found: Look, subject: Subject, inputs: GivenInputs) -> None:
     """Reject an original whose answers tell nothing.
 
     Raises:
@@ -164,13 +161,13 @@ def require_answers(found: Look, path: Path, inputs: GivenInputs) -> None:
     """
     if found.mute:
         raise UserError(
-            f"{path} itself gives no finite answer to {found.silent} of {found.inputs} inputs, so "
-            f"that nothing can be compared: {_DOUBTS}"
+            f"{subject} itself gives no finite answer to {found.silent} of {found.inputs} inputs, "
+            f"so that nothing can be compared: {_DOUBTS}"
         )
     differ = len(inputs.items) >= _SEVERAL and (inputs.items != inputs.items[:1]).any()
     if differ and not any(np.ptp(o.values, axis=0).any() for o in found.outputs):
         raise UserError(
-            f"{path} itself gives one and the same answer to all {found.inputs} inputs, so that "
+            f"{subject} itself gives one and the same answer to all {found.inputs} inputs, so that "
             f"nothing can be compared: {_DOUBTS}"
         )
 

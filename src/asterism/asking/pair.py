@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.data.given.kind import INPUT_KINDS
-from asterism.data.given.reading import files_of, kind_of
+from asterism.data.given.reading import Arrays, files_of, kind_of
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.signature import Signature
 
@@ -36,8 +38,13 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
         if request.kind not in INPUT_KINDS:
             raise unknown("kind of inputs", request.kind, list(INPUT_KINDS))
         return request.kind, f"kind {request.kind}, as was asked"
-    by_files = kind_of(files_of(request.inputs))
     by_model, why = kind_of_inputs(signature)
+    inputs = request.inputs
+    if isinstance(inputs, Arrays):
+        if by_model == "images" and inputs.items.dtype != np.uint8:
+            return "tensors", "kind tensors: they are no bytes, as pictures are (another: --kind)"
+        return by_model, f"kind {by_model}: {why} (another: --kind)"
+    by_files = kind_of(files_of(inputs))
     if by_files is None:
         return by_model, f"kind {by_model}: {why} (another: --kind)"
     return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"

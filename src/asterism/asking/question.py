@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from asterism.asking.budget import MINUTES, Cost, within
@@ -20,17 +19,16 @@ from asterism.asking.pair import kind_of_request, require_pair, told_of
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
 from asterism.asking.texts import padding_of, special_tokens
-from asterism.config import compose
+from asterism.config import vet_params
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted, written
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.data.given.reading import GivenInputs
+from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
@@ -75,12 +73,14 @@ class Settled:
         tries: how many preprocessings were tried.
         large: whether an input or the answers to it take so much memory that stages run one after
             the other.
+        params: what the overrides lead to; None as long as something is open.
     """
 
     overrides: list[str]
     said: list[str]
     tries: int = 1
     large: bool = False
+    params: VetParams | None = None
 
     def take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
@@ -93,24 +93,20 @@ class _Question:
     """A request that is being settled."""
 
     def __init__(self, request: VetRequest, conf: Path) -> None:
-        self._request, self._conf = request, conf
-        self._signature = read_signature(request.original)
-        self._other = read_signature(request.compressed)
+        self._request, self._conf, self._given = request, conf, request.given
+        self._signature, self._other = (one.signature for one in self._given.subjects)
         #: What the original answered, by what it was fed with.
         self._seen: dict[str, Look] = {}
         require_pair(request, self._signature, self._other)
 
     def settled(self) -> Settled:
         """See :func:`settle`."""
-        request, files = self._request, (self._request.original, self._request.compressed)
-        signatures = self._signature, self._other
-        said = [f"{path.name}: {told_of(s)}" for path, s in zip(files, signatures, strict=True)]
+        request, models = self._request, self._given.subjects
+        said = [f"{one.name}: {told_of(one.signature)}" for one in models]
         kind, told = kind_of_request(request, self._signature)
         found = Settled([f"vet={kind}"], [*said, told])
-        for name in ("original", "compressed", "inputs", "labels"):
-            path = getattr(request, name)
-            if path is not None:
-                found.overrides.append(f"vet.{name}={quoted(str(whole_path(path)))}")
+        for name, told_by in self._references().items():
+            found.overrides.append(f"vet.{name}={quoted(told_by)}")
         if request.constants:
             constants = ", ".join(map(_constant, request.constants))
             found.overrides.append(f"vet.feeding.constants=[{constants}]")
@@ -121,7 +117,7 @@ class _Question:
                 choice = Choice(request.comparison, "", request.options or {})
                 found.overrides += _comparison(choice)
         params = self._params(found)
-        given = read_given(params, self._signature)
+        given = read_given(params, self._signature, request.inputs)
         inputs = drawn(given, LOOKED, 0)
         if inputs.kind == "tokens":
             self._settle_tokens(found, inputs)
@@ -130,19 +126,32 @@ class _Question:
         params = self._params(found)
         seen = self._seen.get(params.feeding.model_dump_json())
         if seen is None:
-            seen = look(request.original, self._signature, params.feeding, inputs)
-        require_answers(seen, request.original, inputs)
+            seen = look(models[0], params.feeding, inputs)
+        require_answers(seen, models[0], inputs)
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
         self._require_right(params, given, seen, found.tries)
-        other = look(request.compressed, self._other, params.feeding, drawn(inputs, _TRIED, 0))
+        other = look(models[1], params.feeding, drawn(inputs, _TRIED, 0))
         self._require_alike(params, seen, other)
         changing = require_changes(params, inputs.items)
         self._settle_budget(found, params, given, seen, other, changing)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
+        found.params = self._params(found)
         found.overrides += request.overrides
         return found
+
+    def _references(self) -> dict[str, str]:
+        """What parameters call the pair's files; objects have names there."""
+        request, given = self._request, self._given
+        found = {"original": given.original.reference, "compressed": given.compressed.reference}
+        objects = isinstance(given.inputs, Arrays) or None in (s.path for s in given.subjects)
+        found["inputs"] = (
+            "arrays" if isinstance(given.inputs, Arrays) else str(whole_path(given.inputs))
+        )
+        if request.labels is not None:
+            found["labels"] = str(whole_path(request.labels))
+        return found | ({"source": "objects"} if objects else {})
 
     def _settle_budget(
         self,
@@ -169,8 +178,7 @@ class _Question:
 
     def _params(self, found: Settled) -> VetParams:
         """The parameters so far."""
-        text = compose(self._conf, [*found.overrides, *self._request.overrides])
-        return validate(VetParams, yaml.safe_load(text)["vet"], source="vet")
+        return vet_params(self._conf, [*found.overrides, *self._request.overrides])
 
     def _settle_tokens(self, found: Settled, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
@@ -218,7 +226,7 @@ class _Question:
             why = "its numbers fill the range that the quantised input keeps"
             self._take_preprocessing(found, named, kept, "rgb", why)
             return
-        with Looker(request.original, self._signature, params.feeding, inputs) as original:
+        with Looker(self._given.original, params.feeding, inputs) as original:
 
             def ask(
                 preprocessing: PreprocessingParams, order: str

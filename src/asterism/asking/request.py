@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.parameters.overrides import written
+from asterism.data.given.reading import Arrays
+from asterism.models.tensor_models.subjects import Subject, subject_of
+from asterism.vetting.opening import Given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,9 +18,9 @@ class VetRequest:
     """What the command line asks for; None is settled by looking at the files.
 
     Attributes:
-        original: the original's file.
-        compressed: the compressed model's.
-        inputs: a file or a folder.
+        original: the original, or its file.
+        compressed: the compressed model, or its file.
+        inputs: a file, a folder, or arrays.
         kind: of the inputs.
         comparison: of the outputs.
         options: of the comparison.
@@ -28,9 +31,9 @@ class VetRequest:
         overrides: further overrides of Hydra.
     """
 
-    original: Path
-    compressed: Path
-    inputs: Path
+    original: Path | Subject
+    compressed: Path | Subject
+    inputs: Path | Arrays
     kind: str | None = None
     comparison: str | None = None
     options: Mapping[str, Any] | None = None
@@ -39,6 +42,11 @@ class VetRequest:
     constants: Sequence[str] = ()
     minutes: float | None = None
     overrides: Sequence[str] = ()
+
+    @property
+    def given(self) -> Given:
+        """The pair and its inputs."""
+        return Given(subject_of(self.original), subject_of(self.compressed), self.inputs)
 
     def words(self) -> list[str]:
         """What the command line says beside the files, so that the same can be asked again."""

@@ -6,11 +6,11 @@ import sys
 import traceback
 
 from asterism.cli import (
-    comparison,
     diagnosis,
     judging,
     libraries,
     models,
+    opening,
     pipeline,
     projects,
     reproduction,
@@ -25,11 +25,11 @@ from asterism.core.messages.terminal import escape_streams, say
 
 __all__ = [
     "app",
-    "comparison",
     "diagnosis",
     "judging",
     "libraries",
     "models",
+    "opening",
     "pipeline",
     "projects",
     "reproduction",

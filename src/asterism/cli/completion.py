@@ -1,10 +1,11 @@
-"""What the shell completes behind a command: stages, pages, commits and experiments."""
+"""What the shell completes behind a command: stages and pages."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from asterism.cli.pages import PAGES
 from asterism.core.messages.errors import UserError
 
 #: A stage's name in ``dvc.yaml``, which is indented by two.
@@ -28,24 +29,8 @@ def stage_names(incomplete: str) -> list[str]:
 
 def page_names(incomplete: str) -> list[str]:
     """Pages that ``asterism open`` knows, and sweeps."""
-    from asterism.results.pages import PAGES
-
     sweeps = [path.parent.name for path in Path("sweeps").glob("*/index.html")]
     return _beginning([*PAGES, *sweeps], incomplete)
-
-
-def revision_names(incomplete: str) -> list[str]:
-    """Branches, tags and experiments."""
-    from asterism.results.experiments import experiments
-    from asterism.sweep.workspace import git
-
-    try:
-        form = "--format=%(refname:short)"
-        named = git(Path(), "for-each-ref", form, "refs/heads", "refs/tags").splitlines()
-        known = ["HEAD", "workspace", *named, *(one.name for one in experiments(Path()))]
-    except UserError:
-        return []
-    return _beginning(known, incomplete)
 
 
 def _beginning(known: list[str], incomplete: str) -> list[str]:

@@ -13,6 +13,7 @@ import typer
 from asterism.cli.program import (
     JUDGE,
     AsJson,
+    Overrides,
     ShowPage,
     app,
     enter_project,
@@ -25,7 +26,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from asterism.report.section import Answer
+    from asterism.report.base.section import Answer
 
 
 @app.command("judge-tests", rich_help_panel=JUDGE)
@@ -43,9 +44,7 @@ def judge_tests(
     preprocessing: Annotated[
         str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")
     ] = None,
-    override: Annotated[
-        list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
-    ] = None,
+    override: Overrides = None,
     name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run.")] = False,
     show: ShowPage = None,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, app, require_root
+from asterism.cli.program import LIBRARIES, Overrides, app, require_root
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 
@@ -76,22 +76,26 @@ def collect_findings(
     ] = None,
     calls: Annotated[
         list[str] | None,
-        typer.Option(help="Of `asterism call-functions`: torch, tensorflow, jax; repeatable."),
+        typer.Option(help="Of `asterism call-functions`: pytorch, tensorflow, jax; repeatable."),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Of calls, those with this in their signature; repeatable."),
     ] = None,
+    override: Overrides = None,
 ) -> None:
     """Give each distinct confirmed finding of a campaign a folder, and write the pages.
 
     A finding with the cause of another one is noted there. What a person writes into a folder's
     finding.yaml gets into its report and the pages.
     """
+    from asterism.config import changed_params
+    from asterism.findings.campaign import Settings
     from asterism.findings.gathering import gather
 
     require_root("conf")
-    outcome = gather(folder, pieces, operators or [], calls or [], only or [])
+    settings = changed_params(Settings, override or [])
+    outcome = gather(settings, folder, pieces, operators or [], calls or [], only or [])
     for name in outcome.new:
         say(name)
     say(
@@ -104,7 +108,7 @@ def collect_findings(
 def add_finding(
     script: Annotated[Path, typer.Argument(help="It exits with 1 while the bug lives.")],
     library: Annotated[str, typer.Option(help="To blame.")],
-    symptom: Annotated[str, typer.Option(help="As `values differ`, fails or crashes.")],
+    symptom: Annotated[str, typer.Option(help="As `values differ`, error or crash.")],
     layer: Annotated[str, typer.Option(help="Function, layer or operator.")],
     backend: Annotated[str, typer.Option(help="That shows it, as tensorflow:eager.")],
     package: Annotated[list[str], typer.Option(help="Whose version is noted; repeatable.")],
@@ -204,6 +208,7 @@ def campaign(
     collection: Annotated[
         Path, typer.Option(help="What it holds is passed over, and what ran for it not run again.")
     ] = Path("findings"),
+    override: Overrides = None,
 ) -> None:
     """Look for findings in models of one layer each, a piece of them at a time.
 
@@ -212,15 +217,16 @@ def campaign(
     Started several times, side by side, it shares the models out.
     Then `asterism collect-findings` takes what was found.
     """
-    from asterism.findings.campaign import folder_of_pieces, run_pieces
+    from asterism.config import changed_params
+    from asterism.findings.campaign import Settings, folder_of_pieces, run_pieces
     from asterism.findings.collecting import collected, unique_of
     from asterism.findings.entry import read_entries
-    from asterism.findings.gathering import facts_of, settings_of
+    from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
 
     require_root("conf")
-    settings = settings_of(experiment)
+    settings = changed_params(Settings, [f"+experiment={experiment}", *(override or [])])
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
@@ -235,12 +241,12 @@ def campaign(
 
 @app.command("call-functions", rich_help_panel=LIBRARIES)
 def call_functions(
-    framework: Annotated[str, typer.Argument(help="torch, tensorflow, jax.")],
+    framework: Annotated[str, typer.Argument(help="pytorch, tensorflow, jax.")],
     way: Annotated[
-        list[str] | None, typer.Option(help="As torch:inductor; repeatable; default: all.")
+        list[str] | None, typer.Option(help="As pytorch:inductor; repeatable; default: all.")
     ] = None,
     table: Annotated[
-        list[str] | None, typer.Option(help="As torch:casts; repeatable; default: all.")
+        list[str] | None, typer.Option(help="As pytorch:casts; repeatable; default: all.")
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Run at most so many now.")] = 1000,
     experiment: Annotated[
@@ -249,23 +255,26 @@ def call_functions(
     collection: Annotated[
         Path, typer.Option(help="What its campaign.json names as run is not run again.")
     ] = Path("findings"),
+    override: Overrides = None,
 ) -> None:
     """Call single functions of a framework plainly, and by compiled and converted ways.
 
     What a way gives must be what the plain call gives. Calls that have run are not run again, so
-    the command goes on where it was ended. Then `asterism collect-findings --calls torch` takes
+    the command goes on where it was ended. Then `asterism collect-findings --calls pytorch` takes
     what was found.
     """
+    from asterism.config import changed_params
     from asterism.core.resuming import saved_folders
     from asterism.core.workers.worker import Limits
     from asterism.findings.calls.campaign import CALLS, Runners, run_calls
     from asterism.findings.calls.distinct import FINDINGS
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
-    from asterism.findings.gathering import facts_of, settings_of
+    from asterism.findings.campaign import Settings
+    from asterism.findings.gathering import facts_of
 
     require_root("conf")
-    settings = settings_of(experiment)
+    settings = changed_params(Settings, [f"+experiment={experiment}", *(override or [])])
     names = way or [name for name in WAYS if WAYS[name].framework == framework]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     elsewhere = facts_of(collection).get("calls", {})

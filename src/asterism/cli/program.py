@@ -74,6 +74,9 @@ def _asterism(
 
 #: Options that several commands have.
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
+]
 ShowPage = Annotated[
     bool | None,
     typer.Option(

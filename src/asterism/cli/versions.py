@@ -10,7 +10,15 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, ShowPage, app, enter_project, require_root, show_page
+from asterism.cli.program import (
+    LIBRARIES,
+    Overrides,
+    ShowPage,
+    app,
+    enter_project,
+    require_root,
+    show_page,
+)
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
@@ -88,6 +96,7 @@ def compare_versions(
         int, typer.Option(min=0, help="Changes whose nodes are looked for, the worst first.")
     ] = 20,
     steps: Steps = 60,
+    override: Overrides = None,
     target: Annotated[
         Path | None, typer.Option(help="Folder of the page; default: compare-versions/NAME.")
     ] = None,
@@ -117,6 +126,7 @@ def compare_versions(
             distributions=_drawn(distribution),
             explained=explain,
             steps=steps,
+            changes=override or [],
             target=page or Path("compare-versions") / f"{library}-{old}-{new}",
         )
         found = compare_versions(request, say)
@@ -156,6 +166,7 @@ def compare_libraries(
         int, typer.Option(min=0, help="Faults whose nodes are looked for, the worst first.")
     ] = 20,
     steps: Steps = 60,
+    override: Overrides = None,
     target: Annotated[
         Path | None, typer.Option(help="Folder of the page; default: compare-libraries.")
     ] = None,
@@ -181,13 +192,14 @@ def compare_libraries(
             distributions=_drawn(distribution),
             explained=explain,
             steps=steps,
+            changes=override or [],
             target=page or Path("compare-libraries"),
         )
         found = compare_libraries(request, say)
     wrong = {name for name, _ in found.faults}
     say(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
-    for name, deed in found.faults:
-        say(f"  {name}, {deed.backend}, {deed.distribution}: {deed.kind}")
+    for name, fault in found.faults:
+        say(f"  {name}, {fault.backends[0]}, {fault.distributions[0]}: {fault.symptom}")
     for one in found.unresolved:
         known = [(["the reference"], one.reference)] if one.reference else []
         groups = [*one.groups, *known]

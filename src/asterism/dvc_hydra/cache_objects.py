@@ -62,25 +62,6 @@ def members_of(cache: Path, digest: str) -> dict[str, str]:
     return {}
 
 
-def cached(cache: Path, digest: str) -> bytes | None:
-    """A text of a cache; None where it is not there, or is no plain file.
-
-    Args:
-        cache: its folder.
-        digest: MD5 as ``dvc.lock`` has it, with ``.dir`` for the list of a folder's files.
-
-    Raises:
-        UserError: it is not what its name says, or too large.
-    """
-    path = object_path(cache, digest)
-    if not is_digest(digest) or path.is_symlink() or not path.is_file():
-        return None
-    content = read_within(path, "limits.text_mb")
-    if hashlib.md5(content, usedforsecurity=False).hexdigest() != digest.removesuffix(".dir"):
-        raise _rejection([path])
-    return content
-
-
 class Objects:
     """The objects of a cache; see :func:`objects_of`.
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, redirect_stdout
 from pathlib import Path
 
+from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra.left_locks import LOCK
 from asterism.dvc_hydra.private_notes import private_notes
 
 
@@ -23,8 +25,10 @@ def dvc(root: Path, *words: str, afresh: bool = False) -> int:
     """
     from dvc.cli import main
 
+    with held(root / LOCK):  # DVC itself waits for three seconds only
+        pass
     with private_notes(root, afresh), chdir(root):
-        return int(main(["--wait-for-lock", *words]))
+        return int(main(list(words)))
 
 
 def dvc_quietly(root: Path, *words: str) -> None:

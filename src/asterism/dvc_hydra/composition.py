@@ -84,6 +84,31 @@ def settings_of_hydra(conf: Path, overrides: Sequence[str]) -> dict[str, dict[st
     return settings
 
 
+def compose_group(conf: Path, group: str, overrides: Sequence[str]) -> Any:
+    """One group of the tree alone, which takes a fraction of the time of all, as plain values.
+
+    Args:
+        conf: the tree.
+        group: its name.
+        overrides: of this group only; one of them chooses its file.
+
+    Raises:
+        CompositionError: as :func:`compose_parameters`, and where another group is referred to.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    added = [f"+{text}" if text.startswith(f"{group}=") else text for text in overrides]
+    try:
+        with initialize_config_dir(str(conf.resolve()), version_base=None):
+            config = compose(store_empty_tree(), overrides=added)
+            return OmegaConf.to_container(config[group], resolve=True, throw_on_missing=True)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise CompositionError(error, overrides) from None
+
+
 def store_empty_tree() -> str:
     """The name of a tree of configuration that holds Hydra's own settings and nothing else."""
     from hydra.core.config_store import ConfigStore

@@ -10,7 +10,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +51,10 @@ def outputs_in(text: str, source: str) -> dict[str, str]:
     Raises:
         UserError: it is no ``dvc.lock``.
     """
-    found: dict[str, str] = {}
-    for block in _blocks(text).values():
-        found |= _outputs_of(block, source)
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _outputs_of(block: str, source: str) -> dict[str, str]:
-    """Those of one stage. Commits have most of their stages in common."""
     with reading(source):
-        (entry,) = parse_yaml(block, source).values()
-        return {str(out["path"]): str(out["md5"]) for out in entry.get("outs", [])}
+        entries = parse_yaml(text, source)["stages"].values()
+        outputs = [out for entry in entries for out in entry.get("outs", [])]
+        return {str(out["path"]): str(out["md5"]) for out in outputs}
 
 
 def set_entries(root: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:

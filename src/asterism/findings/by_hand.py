@@ -13,7 +13,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
-from asterism.findings.calls.judging import ACCEPTS, DIES, FAILS, HANGS
+from asterism.libraries.judging.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
 from asterism.findings.checking import LIVES, Checked, note_run, run_script
 from asterism.findings.collecting import name_of
 from asterism.findings.entry import Entry
@@ -23,7 +23,7 @@ from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.script_writer import REPRO
 
 #: What a finding by hand may show, and where its facts say that it comes from.
-SYMPTOMS, SOURCE = (*DIFFERENCES, FAILS, DIES, HANGS, ACCEPTS), "hand"
+SYMPTOMS, SOURCE = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE), "hand"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.findings.calls.judging import DIES
+from asterism.libraries.judging.finding import CRASH
 from asterism.findings.entry import Entry, LastRun, read_entry
 from asterism.findings.machine import processor, system
 from asterism.libraries.adapters.backends import product_of
@@ -83,7 +83,7 @@ class Checked:
             return LATE
         if self.ran.status == 0:
             return GONE
-        crashes = self.entry.symptom == DIES
+        crashes = self.entry.symptom == CRASH
         ends = self.ran.status < 0 if crashes else self.ran.status == 1
         shows = self.entry.diagnosis.shows or (() if crashes else (_ACTUAL,))
         return LIVES if ends and all(word in self.ran.output for word in shows) else OTHER

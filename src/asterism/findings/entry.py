@@ -17,7 +17,7 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.findings.calls.judging import ACCEPTS, DIES, HANGS
+from asterism.libraries.judging.finding import CRASH, HANG, SILENT_ACCEPTANCE
 from asterism.findings.diagnosis import Diagnosis, undiagnosed
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.judging.finding import ODD_REFERENCE
@@ -105,7 +105,7 @@ class Entry:
         """What a person told of it, or the little that a machine knows."""
         if self.told is not None:
             return self.told
-        dies = self.symptom in (DIES, HANGS)
+        dies = self.symptom in (CRASH, HANG)
         return undiagnosed(self.where, self.symptom, self.library, dies, self.by_values)
 
     @property
@@ -116,7 +116,7 @@ class Entry:
     @property
     def is_failure(self) -> bool:
         """Whether something ends by an exception or a signal, or does not end."""
-        return not self.by_values and self.symptom != ACCEPTS
+        return not self.by_values and self.symptom != SILENT_ACCEPTANCE
 
     @property
     def is_ordinary(self) -> bool:

@@ -8,18 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from asterism.config import compose
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import validate
 from asterism.core.resuming import saved_folders
-from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.campaign import CALLS, Runners, totals
 from asterism.findings.calls.candidates import write_call_candidates
-from asterism.findings.calls.judging import HANGS
+from asterism.libraries.judging.finding import HANG
 from asterism.findings.campaign import (
     TRIAGED,
     Settings,
@@ -40,9 +37,11 @@ from asterism.findings.operators import distinct, sightings_of, signature_of, wr
 from asterism.findings.page import write_pages
 from asterism.findings.phase import phase_of
 from asterism.findings.single_layers import single_layer_models
-from asterism.libraries.adapters.backends import OF_ONNX
+from asterism.libraries.adapters.backends import OF_ONNX, is_backend, under_test
+from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.reporting.known_issues import KnownIssue, read_known_issues
 from asterism.libraries.running.execution import open_worker_pool
+from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.memo.graphs.coverage import coverage_of
@@ -54,13 +53,8 @@ from asterism.versions.app import pairs_of
 FACTS = "campaign.json"
 
 
-def settings_of(experiment: str) -> Settings:
-    """The settings of a campaign, by the name of an experiment in ``conf/experiment``."""
-    document = parse_yaml(compose(Path("conf"), [f"+experiment={experiment}"]), "conf")
-    return validate(Settings, {key: document[key] for key in Settings.model_fields})
-
-
 def gather(
+    settings: Settings,
     collection: Path,
     pieces: Path | None,
     comparisons: Sequence[str],
@@ -70,6 +64,8 @@ def gather(
     """Add what is new to a collection and write its pages.
 
     Args:
+        settings: tolerances, limits and known issues. Where causes are compared, models run in the
+            backends that show a finding or were right.
         collection: its folder.
         pieces: of a campaign; None for those below ``programs.root``.
         comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
@@ -79,7 +75,6 @@ def gather(
     Raises:
         UserError: a folder is missing or damaged.
     """
-    settings = settings_of("library_campaign")
     import_keras("numpy")  # its lists of options are read, and nothing is built
     collection.mkdir(parents=True, exist_ok=True)
     outcome, compared = Collected(), 0
@@ -101,7 +96,7 @@ def gather(
         fresh.sort(key=_telling)
         weights = scratch / "weights.npz"
         write_weights(weights, {})
-        with open_worker_pool(settings.execute, weights) as pool:
+        with open_worker_pool(_in_backends_of([*known, *fresh], settings), weights) as pool:
 
             def show() -> Reproduction:
                 pool.start()
@@ -144,6 +139,14 @@ def gather(
     return outcome
 
 
+def _in_backends_of(candidates: Sequence[Candidate], settings: Settings) -> ExecuteParams:
+    """The settings of running, in the backends that findings of layers name."""
+    findings = [one.finding for one in candidates if one.finding is not None]
+    named = sorted({b for f in findings for b in (*f.backends, *f.agreeing)} - {*CONVERTERS})
+    known = [b for b in under_test(named) if is_backend(b)]
+    return settings.execute.model_copy(update={"backends": known or settings.execute.backends})
+
+
 def write_pages_of(collection: Path) -> None:
     """Write the pages of a collection as its files say it."""
     write_pages(collection, read_entries(collection), facts_of(collection))
@@ -154,7 +157,7 @@ def note_phases(collection: Path) -> None:
     unknown = [e for e in read_entries(collection) if e.is_failure and not e.phase]
     for entry in progress(unknown, label="phases", unit="finding"):
         folder = collection / entry.name
-        replace(entry, phase=phase_of(folder, entry.symptom == HANGS)).write(folder)
+        replace(entry, phase=phase_of(folder, entry.symptom == HANG)).write(folder)
 
 
 def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:

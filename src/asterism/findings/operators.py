@@ -18,6 +18,7 @@ from asterism.findings.causes import Candidate
 from asterism.findings.collecting import REPORT, name_of, versions_of_library
 from asterism.findings.entry import Entry, place_of
 from asterism.libraries.adapters.backends import OF_ONNX, product_of
+from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.confirming import death_of, exit_statuses
@@ -32,9 +33,10 @@ from asterism.libraries.reporting.script_writer import REPRO
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.blaming import Part
-from asterism.versions.comparing import Change, Pair, change_of, run_subject
+from asterism.versions.comparing import Change, Pair, change_of
+from asterism.versions.judging import run_subject
 from asterism.versions.operators import operator_subjects
-from asterism.versions.scripts import finding_of, right_of
+from asterism.versions.scripts import right_of
 from asterism.versions.subjects import Subject
 
 #: Changes that name a library which is wrong while another one and the reference agree.
@@ -42,10 +44,6 @@ _BLAMING = ("now wrong", "now right", "no longer runs", "now runs")
 
 #: Special numbers that inputs may hold, as Python writes them.
 _SPECIAL = {"nan": ("np.nan", np.nan), "infinity": ("np.inf", np.inf)}
-
-#: The symptom of a library that runs no model which the other one runs.
-FAILS = "runtime crash"
-
 
 @dataclass(frozen=True)
 class Sighting:
@@ -97,7 +95,7 @@ def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting]:
             Sighting(
                 subjects[change["model"]],
                 change["inputs"],
-                off[0] if off is not None else FAILS,
+                off[0] if off is not None else change["said"].partition(":")[0],
                 culprit,
                 change["kind"],
                 change["option"],
@@ -135,7 +133,7 @@ def distinct(sightings: Sequence[Sighting]) -> list[tuple[Sighting, dict[str, st
     found: dict[tuple[str, str, bool, frozenset[str]], tuple[Sighting, dict[str, str]]] = {}
     for sighting, needed in given:
         family, names = place_of(sighting.operator, needed, sighting.symptom)
-        place = (sighting.culprit, family, sighting.symptom == FAILS)
+        place = (sighting.culprit, family, sighting.symptom in DIFFERENCES)
         alike = {key[3]: other for key, (other, _) in found.items() if key[:3] == place}
         ordinary = sighting.is_ordinary
         if not (needed and ordinary) and any(o.is_ordinary == ordinary for o in alike.values()):
@@ -192,7 +190,7 @@ def write_candidates(
         place = folder / name
         place.mkdir(parents=True, exist_ok=True)
         _write_script(place, part, inputs, signature, params)
-        death = death_of(finding_of(part))
+        death = death_of(part.change.at_fault)
         statuses = exit_statuses(place / REPRO, CONFIRMATIONS, death=death)
         if any(status != 1 for status in statuses):
             continue
@@ -229,14 +227,9 @@ def _simplest(
         given = drawn if arrays is None else [array.values for array in arrays]
         result: Result = run_subject(pool, subject, {sighting.inputs: given}, backends)
         change: Change = change_of(subject, result, pair, sighting.inputs, params)
-        if change.kind == sighting.kind and _symptom(change) == sighting.symptom:
+        if change.kind == sighting.kind and change.at_fault.symptom == sighting.symptom:
             return Part(subject, given, change, result, 1, 1, finished=True), arrays
     return None
-
-
-def _symptom(change: Change) -> str:
-    off = change.new or change.old
-    return off.kind if off is not None else FAILS
 
 
 def _simple(sighting: Sighting) -> list[list[Array]]:
@@ -290,7 +283,7 @@ def _write_script(
 ) -> None:
     """The model as ONNX's text with the simple inputs; or its file, with the arrays beside it."""
     change, content = part.change, part.subject.content
-    right, finding = right_of(part, params), finding_of(part)
+    right, finding = right_of(part, params), part.change.at_fault
     text = onnx_text(content) if inputs is not None else None
     if text is None or inputs is None:
         facts = signature, change.culprit, content, part.inputs, right, finding

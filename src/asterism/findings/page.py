@@ -13,6 +13,7 @@ from asterism.findings.entry import Entry
 from asterism.findings.index import INDEX, index_page
 from asterism.findings.phase import is_of_compiled_code
 from asterism.findings.report import REPORT, report_of
+from asterism.libraries.judging.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
 from asterism.libraries.reporting.markdown import cell
 
 CAMPAIGN = "campaign.md"
@@ -166,8 +167,8 @@ def _ways(ways: Mapping[str, Any], real: Sequence[Entry]) -> list[str]:
     """A line for each way: calls, what became of them, and findings."""
     if not ways:
         return []
-    words = ("agrees", "invalid", "unsupported")
-    lines = ["| way | calls | agree | invalid | unsupported | others | distinct findings |"]
+    words = (RIGHT, INVALID_INPUTS, UNSUPPORTED)
+    lines = [f"| way | calls | {' | '.join(words)} | others | distinct findings |"]
     lines.append("|---|---|---|---|---|---|---|")
     for name, facts in sorted(ways.items()):
         counts = [facts["words"].get(word, 0) for word in words]

@@ -63,7 +63,7 @@ X64, $processor
 ### Execution Provider
 Default CPU
 """,
-    "torch": """### 🐛 Describe the bug
+    "pytorch": """### 🐛 Describe the bug
 $description
 $script
 ### Error logs
@@ -139,7 +139,6 @@ $output
 #: Libraries that have the template of another one: converters that are part of it, and those that
 #: have none of their own.
 _LIKE = {
-    "pytorch": "torch",
     "tflite": "litert",
     "onnx2torch": "onnx",
     "onnx2pytorch": "onnx",

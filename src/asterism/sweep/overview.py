@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from asterism.report.document import write_document
-from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import render_body
+from asterism.report.base.document import write_document
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import render_body
 from asterism.sweep.table import parameters, shared, varying
 from asterism.sweep.templating import render
 

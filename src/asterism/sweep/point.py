@@ -21,7 +21,7 @@ from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
-from asterism.report.page import SWEEPS
+from asterism.report.whole.page import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from asterism.core.drawing.svg import PALETTE, write_svg
 from asterism.core.files.artifacts import write_table
 from asterism.core.messages.counting import counted
-from asterism.report.document import write_document
-from asterism.report.pictures import svg
-from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import render_body
+from asterism.report.base.document import write_document
+from asterism.report.base.pictures import svg
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import render_body
 from asterism.sweep.points import split_overrides
 from asterism.sweep.templating import render
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+from asterism.config import changed_params
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection, Seed, read_params
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.parameters.registry import closest
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
@@ -23,6 +24,7 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.adapters.environments import environment, interpreter_of, versions_of
 from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
+from asterism.libraries.judging.finding import RIGHT, UNCHECKED, Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.branch_params import RewardedGenerateParams
@@ -36,8 +38,9 @@ from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
 from asterism.versions.blaming import Blame, Part
-from asterism.versions.comparing import Change, Pair, changes_of, lacks_reference, run_subject
+from asterism.versions.comparing import Change, Pair, changes_of
 from asterism.versions.going_on import NotCompared, going_on, require_some
+from asterism.versions.judging import lacks_reference, run_subject
 from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.operators import operator_subjects
 from asterism.versions.page import Comparison, Explained, models_of, write_versions_page
@@ -76,6 +79,7 @@ class Request:
         explained: changes whose nodes are looked for.
         steps: parts tried for each of them.
         target: folder of the page; replaced.
+        changes: of parameters, as ``-S`` takes them.
     """
 
     library: str
@@ -91,6 +95,7 @@ class Request:
     explained: int
     steps: int
     target: Path
+    changes: Sequence[str] = ()
 
 
 def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison:
@@ -101,7 +106,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     Raises:
         UserError: the library, a version or a model is not to be had.
     """
-    params = read_params(_Params)
+    params = changed_params(_Params, request.changes)
     if not (request.models or request.generated or request.operators):
         raise UserError("give --model FILE.onnx, a number by --generated, or --operators")
     libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]
@@ -250,9 +255,9 @@ def facts_of(found: Comparison) -> dict[str, object]:
             "option": change.pair.option,
             "inputs": change.distribution,
             "kind": change.kind,
-            "old": None if change.old is None else [change.old.kind, min(change.old.excess, 1e30)],
-            "new": None if change.new is None else [change.new.kind, min(change.new.excess, 1e30)],
-            "said": change.said or change.beside,
+            "old": _off(change.old),
+            "new": _off(change.new),
+            "said": change.said,
             "answers": list(change.answers),
             "nodes": None if explained is None else explained.part.layers,
             "script": None if explained is None else f"{explained.folder}/repro.py",
@@ -269,6 +274,13 @@ def facts_of(found: Comparison) -> dict[str, object]:
         "no_reference": found.no_reference,
         "rejected": [list(pair) for pair in found.rejected],
     }
+
+
+def _off(finding: Finding) -> list[object] | None:
+    """How a version is off, and by how many times its bound; None where it is not, or fails."""
+    if finding.fails or finding.symptom in (RIGHT, UNCHECKED):
+        return None
+    return [finding.symptom, min(finding.excess, 1e30)]
 
 
 def _generated(
@@ -327,8 +339,7 @@ def _headline(part: Part) -> str:
     """What a script is about: the version at fault, what is wrong, and how the other one does."""
     change = part.change
     other = change.pair.old if change.culprit == change.pair.new else change.pair.new
-    found = change.old if change.culprit == change.pair.old else change.new
-    what = "fails" if change.said else found.kind if found is not None else change.kind
+    what = change.at_fault.symptom
     silent = change.kind == "silently wrong"
     same = "" if change.kind in ("both wrong", "differs") else " is right"
     right = " does not run it" if silent else same

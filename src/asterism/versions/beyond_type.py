@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from asterism.libraries.judging.finding import BEYOND_TYPE, Finding
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.versions.beside import Deed, Verdict
-from asterism.versions.comparing import run_subject
+from asterism.versions.judging import Verdict, run_subject
 from asterism.versions.model_files import Arrays, ModelFile
 
 _LARGEST = float(np.finfo(np.float16).max)
@@ -30,22 +30,21 @@ def within_type(
         inputs: by distribution.
         verdict: on it.
     """
-    suspects = {deed.distribution for deed in verdict.deeds if _is_suspect(deed)}
+    suspects = {one.distributions[0] for one in verdict.findings if _is_suspect(one)}
     if subject.coarsest != "float16" or not suspects:
         return verdict
     said = {name: _overflow(pool, subject, inputs[name], name) for name in suspects}
-    deeds = [
-        replace(deed, kind="beyond its type", change=None, said=why)
-        if _is_suspect(deed) and (why := said[deed.distribution])
-        else deed
-        for deed in verdict.deeds
+    findings = [
+        replace(one, symptom=BEYOND_TYPE, message=why)
+        if _is_suspect(one) and (why := said[one.distributions[0]])
+        else one
+        for one in verdict.findings
     ]
-    return replace(verdict, deeds=deeds)
+    return replace(verdict, findings=findings)
 
 
-def _is_suspect(deed: Deed) -> bool:
-    new = None if deed.change is None else deed.change.new
-    return deed.is_fault and new is not None and new.kind == "NaN/Inf mask differs"
+def _is_suspect(one: Finding) -> bool:
+    return one.symptom == "NaN/Inf mask differs"
 
 
 def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution: str) -> str:

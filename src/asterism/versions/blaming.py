@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.standard import Standard
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.versions.comparing import Change, change_of, off, run_subject, tolerance_of
+from asterism.versions.comparing import Change, change_of
+from asterism.versions.judging import run_subject, tolerance_of
 from asterism.versions.model_files import Arrays, ModelFile
 
 
@@ -130,8 +132,8 @@ class _Search:
         bounds = tolerance_of(self._subject, self._params)
         for number, node in enumerate(self._nodes):
             for output in node.makes:
-                ours, right = [given[output]], [values[output]]
-                if off(ours, right, {}, [str(ours[0].dtype)], bounds) is not None:
+                standard = Standard({other: [values[output]]}, (), bounds)
+                if standard.off([given[output]]) is not None:
                     if not wrong & set(node.reads):
                         return values, number
                     wrong.add(output)
@@ -211,7 +213,12 @@ def _is_alike(change: Change, wanted: Change) -> bool:
     """Whether a part changes as the whole does; a failure by the same type of exception."""
     if change.kind != wanted.kind:
         return False
-    if wanted.said:
-        return change.said.split()[:2] == wanted.said.split()[:2]
-    kinds = [d.kind for d in (change.old, change.new) if d is not None]
-    return kinds == [d.kind for d in (wanted.old, wanted.new) if d is not None]
+    failing = wanted.at_fault
+    if failing.fails:
+        ends = [(f.symptom, f.exception) for f in (change.at_fault, failing)]
+        return ends[0] == ends[1]
+    return _differences(change) == _differences(wanted)
+
+
+def _differences(change: Change) -> list[str]:
+    return [one.symptom for one in (change.old, change.new) if one.by_values]

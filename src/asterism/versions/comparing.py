@@ -1,6 +1,6 @@
-"""What an upgrade of a library changes: both versions run every model, beside a float64 reference.
+"""What an upgrade of a library changes: the difference of both versions' findings.
 
-Each output element has a bound of its own, as for the oracle: what rounding explains.
+Both versions run every model, beside a float64 reference.
 """
 
 from __future__ import annotations
@@ -12,28 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import (
-    OF_ONNX,
-    option_of,
-    precision_of,
-)
-from asterism.libraries.adapters.reference import STEP
-from asterism.libraries.judging.compare import (
-    Difference,
-    Moved,
-    first_difference,
-    moved_of,
-    spreads_by_rounding,
-    tolerance_for,
+from asterism.libraries.adapters.backends import OF_ONNX, option_of
+from asterism.libraries.judging.finding import (
+    RIGHT,
+    SPECIAL_VALUES,
+    STATED_LIMIT,
+    UNCHECKED,
+    UNSUPPORTED,
+    Finding,
 )
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.special_values import Probes
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import GivenFile, Result, Task
-from asterism.libraries.running.tolerance import Tolerance
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.memo.universe.tensors import EPSILON
+from asterism.libraries.running.tasks import Result
 from asterism.versions.answers import answers_in_words, constant_in_words
+from asterism.versions.judging import FileJudge
 from asterism.versions.model_files import ModelFile
 
 #: What an upgrade can do to a model, the worst first, and what each word means on the page.
@@ -55,12 +46,12 @@ CHANGES = {
     "within rounding": "the outputs differ by no more than rounding explains",
     "same": "every output has the same bits",
 }
-#: What one of eight bits is off, relative to its tensor's range.
-STEP_OF_EIGHT_BITS = 1 / 255
 #: Those for which an upgrade should wait.
 WORSE = ("no longer runs", "no longer supported", "now wrong", "silently wrong", "differs")
 #: Those that are no change of what the model computes.
 UNCHANGED = ("both off alike", "neither runs", "within rounding", "same")
+#: How far two versions' outputs are from each other.
+SAME, ALIKE, APART = "same", "within rounding", "apart"
 
 
 @dataclass(frozen=True)
@@ -88,29 +79,59 @@ class Change:
 
     Args:
         subject: name of the model.
-        pair: the way to run it.
-        distribution: its inputs.
-        kind: one of :data:`CHANGES`.
-        old: how the old version is off, None where it is not.
-        new: the same of the new version.
+        old: what the old version does.
+        new: what the new version does.
+        outputs: how the outputs of both compare, :data:`SAME`, :data:`ALIKE` or :data:`APART`.
         apart: largest difference between the versions' outputs.
-        said: what the failing version said.
         referee: what the versions were compared with.
-        beside: of a version that is silently wrong, what the other one said.
+        beside: what the version gives that runs the model, where the other one does not.
         answers: what each version gave where they are furthest apart, where nothing decides.
     """
 
     subject: str
-    pair: Pair
-    distribution: str
-    kind: str
-    old: Difference | None = None
-    new: Difference | None = None
+    old: Finding
+    new: Finding
+    outputs: str = APART
     apart: float = 0.0
-    said: str = ""
     referee: str = OF_ONNX.right
     beside: str = ""
     answers: tuple[str, ...] = ()
+
+    @property
+    def pair(self) -> Pair:
+        """The way to run it."""
+        return Pair(self.old.backends[0], self.new.backends[0])
+
+    @property
+    def distribution(self) -> str:
+        """The model's inputs."""
+        return self.old.distributions[0]
+
+    @property
+    def kind(self) -> str:
+        """One of :data:`CHANGES`."""
+        old, new = self.old, self.new
+        symptoms = {old.symptom, new.symptom}
+        if old.fails and new.fails:
+            return "neither runs"
+        if old.fails or new.fails:
+            if old.by_values or new.by_values:
+                return "silently wrong"
+            if old.fails:
+                return "now runs"
+            unsupported = new.symptom == UNSUPPORTED
+            return "no longer supported" if unsupported else "no longer runs"
+        if STATED_LIMIT in symptoms:
+            return STATED_LIMIT
+        if old.by_values and new.by_values:
+            return "both wrong" if self.outputs == APART else "both off alike"
+        if old.by_values:
+            return "differs" if self.referee == self.pair.new else "now right"
+        if new.by_values:
+            return "now wrong"
+        if SPECIAL_VALUES in symptoms and self.outputs != SAME:
+            return "special values"
+        return SAME if self.outputs == SAME else ALIKE
 
     @property
     def is_change(self) -> bool:
@@ -118,25 +139,25 @@ class Change:
         return self.kind not in UNCHANGED
 
     @property
+    def at_fault(self) -> Finding:
+        """What the version does that is off, or fails."""
+        if self.kind == "silently wrong":
+            return self.old if self.new.fails else self.new
+        both = (self.old, self.new)
+        odd = [one for one in both if one.fails or one.by_values]
+        odd += [one for one in both if one.symptom not in (RIGHT, UNCHECKED)]
+        return next(iter(odd), self.old)
+
+    @property
     def culprit(self) -> str:
         """The backend that is off, or fails."""
-        if self.kind == "silently wrong":
-            return self.pair.old if self.new is None else self.pair.new
-        worse = ("no longer runs", "no longer supported", "now wrong")
-        return self.pair.new if self.kind in worse else self.pair.old
+        return self.at_fault.backends[0]
 
-
-def run_subject(
-    pool: WorkerPool,
-    subject: ModelFile,
-    inputs: dict[str, list[NDArray[Any]]],
-    backends: Sequence[str],
-) -> Result:
-    """A model in these backends and the references."""
-    wanted = dict.fromkeys((*backends, *subject.references.all))
-    chosen = tuple(b for b in wanted if b in pool.usable())
-    file = GivenFile(subject.content, subject.suffix, subject.quantises)
-    return pool.run(Task(0, file, inputs, backends=chosen))
+    @property
+    def said(self) -> str:
+        """What a version said that fails, or warns."""
+        said = next((one.said for one in (self.old, self.new) if one.said), "")
+        return f"{said}; {self.beside}" if self.beside else said
 
 
 def changes_of(
@@ -154,183 +175,30 @@ def changes_of(
 def change_of(
     subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
 ) -> Change:
-    """What the upgrade does to a model in one way to run it."""
+    """What the upgrade does to a model in one way to run it.
 
-    def change(kind: str, **facts: object) -> Change:
-        referee = facts.pop("referee", subject.references.right)
-        return Change(subject.name, pair, distribution, kind, referee=referee, **facts)  # type: ignore[arg-type]
-
-    before, after = result.outcomes[pair.old], result.outcomes[pair.new]
-    if before.status != "ok" or after.status != "ok":
-        return change(**_of_failure(subject, result, pair, distribution, params))
-    old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
-    apart = _apart(old, new)
-    if not has_reference(subject, result, distribution):
-        alike = are_alike(subject, result, pair, distribution, params)
-        kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
-        answers = () if alike else tuple(answers_in_words([old, new]))
-        return change(kind, apart=apart, referee=pair.new, answers=answers)
-    probes = probes_of(subject, result, distribution)
-
-    def judged(backend: str, given: Probes | None) -> Difference | None:
-        return off_reference(subject, result, backend, distribution, params, given)
-
-    was, now = judged(pair.old, probes), judged(pair.new, probes)
-    limit = (before.warned if was else "") or (after.warned if now else "")
-    if limit:
-        return change("stated limit", old=was, new=now, apart=apart, said=limit)
-    if was is None and now is None and probes is not None and not _same(old, new):
-        was, now = judged(pair.old, None), judged(pair.new, None)
-        if was is not None or now is not None:
-            return change("special values", old=was, new=now, apart=apart)
-    if was is None or now is None:
-        right = "same" if _same(old, new) else "within rounding"
-        kind = "now right" if was else "now wrong" if now else right
-    else:
-        alike = are_alike(subject, result, pair, distribution, params)
-        kind = "both off alike" if alike else "both wrong"
-    answers = tuple(answers_in_words([old, new])) if kind == "both wrong" else ()
-    return change(kind, old=was, new=now, apart=apart, answers=answers)
-
-
-def _of_failure(
-    subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
-) -> dict[str, Any]:
-    """What an upgrade does where a version does not run a model: kind and facts of the change."""
-    before, after = result.outcomes[pair.old], result.outcomes[pair.new]
-    if before.status != "ok" and after.status != "ok":
-        return {"kind": "neither runs", "said": said_by(before)}
-    ran, failed = (pair.old, after) if before.status == "ok" else (pair.new, before)
-    said = said_by(failed)
-    if has_reference(subject, result, distribution):
-        probes = probes_of(subject, result, distribution)
-        if wrong := off_reference(subject, result, ran, distribution, params, probes):
-            side = "old" if ran == pair.old else "new"
-            return {"kind": "silently wrong", side: wrong, "beside": said}
-    elif constant := constant_in_words(result.outputs[ran][distribution]):
-        said += f"; of {ran}, which no reference judges, {constant}"
-    if ran == pair.new:
-        return {"kind": "now runs", "said": said}
-    limit = after.status == "unsupported"
-    return {"kind": "no longer supported" if limit else "no longer runs", "said": said}
-
-
-def has_reference(subject: ModelFile, result: Result, distribution: str) -> bool:
-    """Whether a float64 run says what the model computes."""
-    ran = distribution in result.outputs.get(subject.references.right, {})
-    return ran and subject.is_in_reference
-
-
-def lacks_reference(subject: ModelFile, result: Result) -> str:
-    """Why no reference says what the model computes; nothing where one does."""
-    outcome = result.outcomes.get(subject.references.right)
-    if outcome is None:
-        return "no reference works here"
-    if outcome.status != "ok":
-        return said_by(outcome)
-    return "" if subject.is_in_reference else "the reference passes over an attribute of a node"
-
-
-def are_alike(
-    subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
-) -> bool:
-    """Whether two backends that ran a model give the same within the bound of both.
-
-    Where no reference says what a step of quantisation moves, a few of each output are allowed.
+    Without a reference, the old version is compared with the new one.
     """
-    old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
-    bounds = tolerance_of(subject, params)
-    if subject.quantises and not has_reference(subject, result, distribution):
-        coarse = any(precision_of(backend) for backend in (pair.old, pair.new))
-        bounds = Tolerance(8 if coarse else 2, params.conditioning, STEP_OF_EIGHT_BITS, 1)
-    both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
-    return off(old, new, {}, dtypes_of(subject, new), both) is None
-
-
-def off_reference(
-    subject: ModelFile,
-    result: Result,
-    backend: str,
-    distribution: str,
-    params: JudgeParams,
-    probes: Probes | None,
-) -> Difference | None:
-    """How a backend that ran a model is off its reference, which ran it too; None: it is not."""
-    outputs = result.outputs[backend][distribution]
-    return off(
-        outputs,
-        result.outputs[subject.references.right][distribution],
-        moved_of(result.outputs, subject.references.perturbed, distribution),
-        dtypes_of(subject, outputs),
-        tolerance_for(backend, tolerance_of(subject, params)),
-        probes,
-    )
-
-
-def off(
-    outputs: Sequence[NDArray[Any]],
-    reference: Sequence[NDArray[Any]],
-    moved: Moved,
-    dtypes: Sequence[str],
-    bounds: Tolerance,
-    probes: Probes | None = None,
-) -> Difference | None:
-    """How outputs are off the reference by more than rounding explains; None where they are not."""
-    kinds = ["uint8" if kind == "bool" else kind for kind in dtypes]
-    spread = spreads_of(reference, moved, bounds)
-    return first_difference(_numbers(outputs), _numbers(reference), kinds, spread, bounds, probes)
-
-
-def probes_of(subject: ModelFile, result: Result, distribution: str) -> Probes | None:
-    """What tells which elements are to be judged where inputs are special."""
-    probes = subject.references.probes
-    return Probes.of(result.outputs, probes, distribution, by_letter=subject.is_defined_for_nan)
-
-
-def spreads_of(
-    reference: Sequence[NDArray[Any]], moved: Moved, tolerance: Tolerance
-) -> list[float]:
-    """How far rounding moves each output; truth values count as 0 and 1.
-
-    A step of quantisation counts once, where rounding counts as often as ``conditioning`` says.
-
-    Args:
-        reference: the float64 run.
-        moved: perturbed runs, by the dtype of their rounding.
-        tolerance: whose dtype's rounding counts beside float32's.
-    """
-    numbers = {dtype: [_numbers(run) for run in runs] for dtype, runs in moved.items()}
-    stepped = {"float32": numbers.pop(STEP, [])}
-    rounding = spreads_by_rounding(_numbers(reference), numbers, tolerance.epsilon)
-    steps = spreads_by_rounding(_numbers(reference), stepped, tolerance.epsilon)
-    share = tolerance.conditioning * max(tolerance.epsilon / EPSILON["float32"], 1.0)
-    return [max(r, s / share) for r, s in zip(rounding, steps, strict=True)]
-
-
-def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Truth values as numbers, which can be subtracted."""
-    return [a.astype(np.uint8) if a.dtype == bool else a for a in arrays]
-
-
-def tolerance_of(subject: ModelFile, params: JudgeParams) -> Tolerance:
-    """What rounding explains: by the coarsest type of the file, and by its longest path."""
-    epsilon = EPSILON[subject.coarsest]
-    return Tolerance(params.ulps, params.conditioning, epsilon, depth_of(subject))
-
-
-def depth_of(subject: ModelFile) -> int:
-    """Number of nodes on the longest path."""
-    depths: dict[str, int] = {}
-    for node in subject.nodes:
-        depth = max((depths.get(name, 0) for name in node.reads), default=0) + 1
-        depths |= dict.fromkeys(node.makes, depth)
-    return max(depths.values(), default=1)
-
-
-def dtypes_of(subject: ModelFile, outputs: Sequence[NDArray[Any]]) -> list[str]:
-    """The type that the file declares for each output, or what came where it declares none."""
-    known = subject.declared
-    return known if len(known) == len(outputs) else [str(output.dtype) for output in outputs]
+    judge = FileJudge(subject, result, distribution, params)
+    both = result.outcomes[pair.old].ran and result.outcomes[pair.new].ran
+    other = pair.new if both else ""
+    old, new = judge.of(pair.old, other), judge.of(pair.new, other)
+    referee = subject.references.right if judge.is_known else pair.new
+    if not both:
+        beside = ""
+        if not judge.is_known and not (old.fails and new.fails):
+            (ran,) = (b for b in (pair.old, pair.new) if result.outcomes[b].ran)
+            constant = constant_in_words(result.outputs[ran][distribution])
+            beside = f"of {ran}, which no reference judges, {constant}" if constant else ""
+        return Change(subject.name, old, new, referee=referee, beside=beside)
+    given = [result.outputs[backend][distribution] for backend in (pair.old, pair.new)]
+    alike = ALIKE if judge.are_alike(pair.old, pair.new) else APART
+    outputs = SAME if _same(*given) else alike
+    change = Change(subject.name, old, new, outputs, _apart(*given), referee)
+    if change.kind not in ("both wrong", "differs"):
+        return change
+    answers = tuple(answers_in_words(given))
+    return Change(subject.name, old, new, outputs, _apart(*given), referee, answers=answers)
 
 
 def _same(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:
@@ -351,8 +219,3 @@ def _apart(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> float:
         finite = distance[np.isfinite(distance)]
         largest = max(largest, float(finite.max(initial=0.0)))
     return largest
-
-
-def said_by(outcome: ExecutionOutcome) -> str:
-    """How a backend that did not run a model ended, and what it said."""
-    return f"{outcome.status}: {outcome.exception} {outcome.message}".strip()

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from asterism.config import changed_params
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection, Seed, read_params
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
-    library_of,
     plugin_of,
     product_of,
     reads_given,
     suffix_of,
 )
 from asterism.libraries.adapters.environments import interpreter_of
+from asterism.libraries.judging.finding import RIGHT, Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.app import installed, named_version, readers_of, title_of, version_of
-from asterism.versions.beside import Deed, verdict_of
 from asterism.versions.beyond_type import within_type
 from asterism.versions.blaming import Blame
-from asterism.versions.comparing import run_subject
+from asterism.versions.comparing import Change
 from asterism.versions.going_on import NotCompared, going_on, require_some
+from asterism.versions.judging import run_subject, verdict_of
 from asterism.versions.libraries_page import Shown, Standing, facts_of, write_libraries_page
 from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.scripts import write_part
@@ -58,6 +59,7 @@ class Request:
         explained: faults whose nodes are looked for.
         steps: parts tried for each of them.
         target: folder of the page; replaced.
+        changes: of parameters, as ``-S`` takes them.
     """
 
     models: Sequence[Path]
@@ -70,6 +72,7 @@ class Request:
     explained: int
     steps: int
     target: Path
+    changes: Sequence[str] = ()
 
 
 def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
@@ -78,7 +81,7 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = read_params(_Params)
+    params = changed_params(_Params, request.changes)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
     rejected: NotCompared = []
@@ -153,28 +156,31 @@ def _explain(
 ) -> None:
     """Look for the nodes to blame for the worst faults: one of each model, library and kind."""
     subjects = {subject.name: subject for subject, _ in found.subjects}
-    chosen: dict[tuple[str, ...], tuple[str, Deed]] = {}
-    for name, deed in found.faults:
-        key = (name, library_of(deed.backend), deed.kind, *deed.said.split()[:2])
-        if deed.change is not None:
-            chosen.setdefault(key, (name, deed))
+    chosen: dict[tuple[str, ...], tuple[str, Finding]] = {}
+    for name, one in found.faults:
+        key = (name, one.library, one.symptom, one.exception)
+        if one.agreeing:
+            chosen.setdefault(key, (name, one))
     blame = Blame(pool, params.judge, request.steps)
     some = list(chosen.values())[: request.explained]
-    for number, (name, deed) in enumerate(progress(some, label="blame", unit="fault"), 1):
-        assert deed.change is not None
-        with going_on(f"the nodes of {name} to blame, {deed.backend}", found.rejected):
-            inputs = _inputs(request, params, subjects[name])[deed.distribution]
-            part = blame.smallest(subjects[name], inputs, deed.change)
-            library = library_of(deed.backend)
-            words = f"{number:02d} {library} {deed.kind} {name}"
-            title = f"{title_of(library)}: {_what(deed)} in {', '.join(part.layers[:3])}"
+    for number, (name, one) in enumerate(progress(some, label="blame", unit="fault"), 1):
+        subject, library = subjects[name], one.library
+        with going_on(f"the nodes of {name} to blame, {one.backends[0]}", found.rejected):
+            inputs = _inputs(request, params, subject)[one.distributions[0]]
+            part = blame.smallest(
+                subject, inputs, _beside(subject, one, name in found.no_reference)
+            )
+            words = f"{number:02d} {library} {one.symptom} {name}"
+            title = f"{title_of(library)}: {one.symptom} in {', '.join(part.layers[:3])}"
             script = write_part(part, folder, words, title, params.judge)
             (status,) = exit_statuses(script, 1, interpreter_of(library))
-            found.shown.append(Shown(name, deed, part, script.parent.name, status))
+            found.shown.append(Shown(name, one, part, script.parent.name, status))
 
 
-def _what(deed: Deed) -> str:
-    """What is wrong, in a script's first line."""
-    assert deed.change is not None
-    difference = deed.change.new or deed.change.old
-    return deed.kind if difference is None else difference.kind
+def _beside(subject: ModelFile, one: Finding, unknown: bool) -> Change:
+    """A fault as the change from a configuration that is right to it; or back, if none can say."""
+    other = one.agreeing[0]
+    right = replace(one, symptom=RIGHT, backends=(other,), exception="", message="")
+    if unknown and not one.fails:
+        return Change(subject.name, one, right, referee=other)
+    return Change(subject.name, right, one, referee=subject.references.right)

@@ -7,17 +7,42 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from asterism.libraries.adapters.backends import library_of
+from asterism.libraries.judging.finding import BEYOND_TYPE, INVALID_INPUTS, STATUSES, Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.report.document import write_document
-from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import render_body, renderer
-from asterism.versions.beside import DEEDS, Deed, Unresolved, Verdict
+from asterism.report.base.document import write_document
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import render_body, renderer
 from asterism.versions.blaming import Part
 from asterism.versions.going_on import NotCompared
+from asterism.versions.judging import Unresolved, Verdict
 from asterism.versions.model_files import ModelFile
 
 _render = renderer("asterism.versions")
+
+#: What each status means on the page.
+WORDS = {
+    "crash": "its process dies of the model",
+    "hang": "it does not end",
+    "memory": "it takes all memory",
+    "error": "it does not run the model, and another configuration or the reference does",
+    "wrong shape, wrong dtype, NaN/Inf mask differs, values differ": "it is outside the bound of "
+    "the reference, and another configuration is within; or, where no reference computes the "
+    "model, it differs so from what most libraries agree on",
+    "unresolved": "it is outside the bound, and so is every other; or, where no reference computes "
+    "the model, the libraries differ and none of them is alone",
+    "unchecked": "it runs the model; no reference and no other library does, so that nothing says "
+    "whether it is right",
+    "beyond its type": "the reference's own values exceed the largest number of the type that the "
+    "file names, in which the library computes: what overflows there is the file's fault",
+    "stated limit": "it warns that it does not compute what the model says",
+    "special value handling": "it differs only in what follows from NaN, infinities or overflow "
+    "where nothing decides what is right",
+    "invalid inputs": "it fails on these inputs, and so do the reference and more libraries "
+    "than run it: the sizes or the values of the inputs, or the file itself, are not possible",
+    "nothing runs it": "it fails, no other library runs it, and the reference cannot",
+    "unsupported": "it says that it does not run such a model",
+    "right": "it is within the bound, or agrees with the others where there is no reference",
+}
 
 
 @dataclass(frozen=True)
@@ -26,14 +51,14 @@ class Shown:
 
     Args:
         subject: name of the model.
-        deed: the fault.
+        fault: of one configuration.
         part: which nodes show it.
         folder: where its script lies, relative to the page.
         status: of the script: 1 where it shows the fault.
     """
 
     subject: str
-    deed: Deed
+    fault: Finding
     part: Part
     folder: str
     status: int
@@ -58,12 +83,14 @@ class Standing:
     rejected: NotCompared = field(default_factory=list)
 
     @property
-    def faults(self) -> list[tuple[str, Deed]]:
+    def faults(self) -> list[tuple[str, Finding]]:
         """All that is a library's fault, with the model's name, the worst first."""
-        order = list(DEEDS)
-        every = [(s.name, deed) for s, verdict in self.subjects for deed in verdict.deeds]
-        found = [(name, deed) for name, deed in every if deed.is_fault]
-        return sorted(found, key=lambda f: (order.index(f[1].kind), f[0], -f[1].excess))
+        found = [(name, one) for name, one in self._findings if one.is_fault]
+        return sorted(found, key=lambda f: (STATUSES.index(f[1].symptom), f[0], -f[1].excess))
+
+    @property
+    def _findings(self) -> list[tuple[str, Finding]]:
+        return [(s.name, one) for s, verdict in self.subjects for one in verdict.findings]
 
     @property
     def unresolved(self) -> list[Unresolved]:
@@ -78,16 +105,14 @@ class Standing:
     @property
     def beyond(self) -> dict[str, str]:
         """Models whose values their own type cannot hold, by name, and where."""
-        every = ((s.name, deed) for s, verdict in self.subjects for deed in verdict.deeds)
-        return {name: deed.said for name, deed in every if deed.kind == "beyond its type"}
+        return {name: one.message for name, one in self._findings if one.symptom == BEYOND_TYPE}
 
     @property
     def invalid(self) -> dict[str, str]:
         """Models that are not to be run on these inputs, and the inputs' shapes."""
         found = {}
         for subject, verdict in self.subjects:
-            kinds = {deed.kind for deed in verdict.deeds}
-            if "invalid question" in kinds:
+            if any(one.symptom == INVALID_INPUTS for one in verdict.findings):
                 shapes = (f"{s.label}={','.join(map(str, s.shape))}" for s in subject.inputs)
                 found[subject.name] = " ".join(shapes)
         return found
@@ -110,7 +135,7 @@ def write_libraries_page(target: Path, found: Standing, params: JudgeParams) -> 
         ulps=f"{params.ulps:g}",
         conditioning=f"{params.conditioning:g}",
         faults=_rows(found),
-        backends=list(dict.fromkeys(b for model in models for b in model["deeds"])),
+        backends=list(dict.fromkeys(b for model in models for b in model["statuses"])),
         models=models,
         left_out=found.left_out,
         unresolved=found.unresolved,
@@ -118,7 +143,7 @@ def write_libraries_page(target: Path, found: Standing, params: JudgeParams) -> 
         invalid=found.invalid,
         beyond=found.beyond,
         rejected=found.rejected,
-        words=list(DEEDS.items()),
+        words=list(WORDS.items()),
     )
     wrong = {name for name, _ in found.faults}
     section = ReportSection(
@@ -166,35 +191,33 @@ def facts_of(found: Standing) -> dict[str, object]:
 
 def _models(found: Standing) -> list[dict[str, Any]]:
     """Each model, with the worst that each configuration does with it."""
-    order = list(DEEDS)
     rows = []
     for subject, verdict in found.subjects:
         worst: dict[str, str] = {}
-        for deed in verdict.deeds:
-            worst[deed.backend] = min(
-                worst.get(deed.backend, deed.kind), deed.kind, key=order.index
-            )
-        rows.append({"name": subject.name, "nodes": len(subject.nodes), "deeds": worst})
+        for one in verdict.findings:
+            kinds = (worst.get(one.backends[0], one.symptom), one.symptom)
+            worst[one.backends[0]] = min(kinds, key=STATUSES.index)
+        rows.append({"name": subject.name, "nodes": len(subject.nodes), "statuses": worst})
     return rows
 
 
 def _rows(found: Standing) -> list[dict[str, Any]]:
     """A row for each model, library and kind of fault."""
-    groups: dict[tuple[str, str, str], list[Deed]] = {}
-    for name, deed in found.faults:
-        groups.setdefault((name, library_of(deed.backend), deed.kind), []).append(deed)
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for name, one in found.faults:
+        groups.setdefault((name, one.library, one.symptom), []).append(one)
     rows = []
-    for (name, library, kind), deeds in groups.items():
-        shown = [one for one in found.shown if any(one.deed is deed for deed in deeds)]
+    for (name, library, kind), faults in groups.items():
+        shown = [one for one in found.shown if any(one.fault is fault for fault in faults)]
         rows.append(
             {
                 "model": name,
                 "library": library,
                 "kind": kind,
-                "backends": list(dict.fromkeys(deed.backend for deed in deeds)),
-                "inputs": list(dict.fromkeys(deed.distribution for deed in deeds)),
-                "times": min(deeds[0].excess, 1e30),
-                "said": deeds[0].said,
+                "backends": list(dict.fromkeys(fault.backends[0] for fault in faults)),
+                "inputs": list(dict.fromkeys(fault.distributions[0] for fault in faults)),
+                "times": 1e30 if faults[0].fails else min(faults[0].excess, 1e30),
+                "said": faults[0].said,
                 "parts": [_part(one) for one in shown],
             }
         )

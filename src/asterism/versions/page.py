@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.compare import Difference
+from asterism.libraries.judging.finding import RIGHT, UNCHECKED, Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.report.document import write_document
-from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import render_body, renderer
+from asterism.report.base.document import write_document
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import render_body, renderer
 from asterism.versions.blaming import Part
 from asterism.versions.comparing import CHANGES, WORSE, Change
 from asterism.versions.going_on import NotCompared
@@ -190,10 +190,10 @@ def _row(change: Change, explained: Sequence[Explained]) -> dict[str, Any]:
         "old": _times(change.old, change),
         "new": _times(change.new, change),
         "answers": change.answers,
-        "apart": "–" if change.said else f"{change.apart:.3g}",
+        "apart": "–" if change.old.fails or change.new.fails else f"{change.apart:.3g}",
         "layers": "",
         "script": "",
-        "said": change.said or change.beside,
+        "said": change.said,
     }
     for one in explained:
         if one.change is change:
@@ -214,14 +214,12 @@ def _row(change: Change, explained: Sequence[Explained]) -> dict[str, Any]:
     return row
 
 
-def _times(difference: Difference | None, change: Change) -> str:
-    if change.said:
-        return "–"
-    if difference is None and change.beside:
+def _times(finding: Finding, change: Change) -> str:
+    if finding.fails:
         return "does not run"
-    if difference is None:
+    if finding.symptom in (RIGHT, UNCHECKED):
         return "within" if change.referee == OF_ONNX.right else "no reference"
-    return f"{difference.excess:.3g}" if difference.kind == "values differ" else difference.kind
+    return f"{finding.excess:.3g}" if finding.symptom == "values differ" else finding.symptom
 
 
 def _packages(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str, str]]:

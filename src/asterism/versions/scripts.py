@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.libraries.adapters.backends import library_of, product_of
-from asterism.libraries.judging.compare import bounds, moved_of, tolerance_for
-from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.decisions import Right
 from asterism.libraries.reporting.file_scripts import write_file_script
 from asterism.libraries.reporting.script_writer import REPRO
 from asterism.versions.blaming import Part
-from asterism.versions.comparing import dtypes_of, probes_of, spreads_of, tolerance_of
+from asterism.versions.judging import FileJudge
 
 #: Characters of a folder's name.
 _LONGEST = 60
@@ -39,7 +36,7 @@ def write_part(part: Part, target: Path, words: str, title: str, params: JudgePa
         part.subject.content,
         part.inputs,
         right_of(part, params),
-        finding_of(part),
+        part.change.at_fault,
     )
     return script
 
@@ -51,32 +48,10 @@ def right_of(part: Part, params: JudgeParams) -> Right | None:
         part: the smallest part that shows the change.
         params: the oracle's tolerances.
     """
-    change, references = part.change, part.subject.references
-    if change.said:
+    change, culprit = part.change, part.change.culprit
+    if change.at_fault.fails:
         return None
-    outputs = part.result.outputs[change.referee][change.distribution]
-    perturbed = references.perturbed if change.referee == references.right else {}
-    moved = moved_of(part.result.outputs, perturbed, change.distribution)
-    limit = tolerance_for(change.culprit, tolerance_of(part.subject, params))
-    probes = probes_of(part.subject, part.result, change.distribution)
-    pairs = zip(outputs, spreads_of(outputs, moved, limit), strict=True)
-    allowed = [bounds(at, o, spread, limit, probes) for at, (o, spread) in enumerate(pairs)]
-    actual = part.result.outputs[change.culprit][change.distribution]
-    return Right(outputs, actual, allowed, dtypes_of(part.subject, outputs))
-
-
-def finding_of(part: Part) -> Finding:
-    """The change as scripts take it."""
-    change, outcome = part.change, part.result.outcomes[part.change.culprit]
-    symptom = outcome.status if outcome.status in ("hang", "memory") else "runtime crash"
-    difference = change.new or change.old
-    return Finding(
-        0,
-        difference.kind if difference is not None and not change.said else symptom,
-        outcome.stage,
-        product_of(library_of(change.culprit)),
-        (change.culprit,),
-        exception=outcome.exception,
-        frame=outcome.frame,
-        message=outcome.message,
-    )
+    judge = FileJudge(part.subject, part.result, change.distribution, params)
+    standard = judge.standard() or judge.beside(change.referee, culprit)
+    actual = part.result.outputs[culprit][change.distribution]
+    return Right(standard.expected, actual, standard.allowed(culprit), standard.dtypes)

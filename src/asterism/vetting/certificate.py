@@ -140,7 +140,7 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
         told = record_from(Certificate, value)
         asked = {"seed": told.seed, "vet": parse_yaml(told.parameters, "its parameters")}
         params = validate(_Asked, asked, source=str(path), names=True).vet
-        if params.source == "none":
+        if params.source != "files":
             raise UserError("its parameters name no files")
         return told, params, verdict_on(params, told.measured, told.repair)
 

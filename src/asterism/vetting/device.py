@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from asterism.core.files.records import record_from
@@ -47,9 +46,9 @@ class OnDevice:
 
 def on_device(vetted: Vetted) -> OnDevice:
     """Look at the original's tensors, and at what ONNX Runtime makes of the compressed file."""
-    path = Path(vetted.params.compressed)
+    path = vetted.given.compressed.path
     nothing = OnDevice(None, (), ())
-    if path.suffix != ".onnx":
+    if path is None or path.suffix != ".onnx":
         return nothing
     try:
         rounding = tuple(

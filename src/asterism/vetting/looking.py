@@ -17,7 +17,12 @@ from asterism.models.signatures.whole_files import whole_file
 from asterism.models.tensor_models.trial import require_runs
 from asterism.vetting.lanes import Use, uses
 
-_FORMATS = {"onnx": "ONNX", "tflite": "LiteRT (TensorFlow Lite)", "keras": "Keras"}
+_FORMATS = {
+    "onnx": "ONNX",
+    "tflite": "LiteRT (TensorFlow Lite)",
+    "keras": "Keras",
+    "torch": "PyTorch",
+}
 
 
 @dataclass(frozen=True)

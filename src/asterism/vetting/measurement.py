@@ -11,7 +11,7 @@ from asterism.core.messages.console import get_logger
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
 from asterism.vetting.device import on_device
-from asterism.vetting.opening import open_vetted
+from asterism.vetting.opening import Vetted, open_vetted
 from asterism.vetting.params import VetParams
 from asterism.vetting.symptoms import symptoms_of
 
@@ -19,21 +19,29 @@ log = get_logger(__name__)
 
 
 def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
+    """Open the files of a pair, and measure it; see :func:`measure_opened`.
+
+    Raises:
+        UserError: see :func:`~asterism.vetting.opening.open_vetted`.
+    """
+    with open_vetted(params, seed) as vetted:
+        return measure_opened(vetted, seed, folder)
+
+
+def measure_opened(vetted: Vetted, seed: int, folder: Path) -> dict[str, Any]:
     """Measure a pair, and leave both models' answers.
 
     Args:
-        params: the pair and what is asked.
+        vetted: the pair and what is asked.
         seed: the run's seed.
         folder: replaced by ``answers.npz`` (``f``, ``g``: float32 ``(N, K)``; ``deviates`` bool
             ``(N,)``; ``labels`` where there are some) and ``inputs.json`` (names, notes).
 
     Returns:
         Symptoms, what a device does, agreement and flips, as JSON.
-
-    Raises:
-        UserError: see :func:`~asterism.vetting.opening.open_vetted`.
     """
-    with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
+    params = vetted.params
+    with replacing(folder) as temporary:
         inputs, answers = vetted.inputs, vetted.answers
         agreement = measure_agreement(
             answers.f, answers.g, vetted.comparison, inputs.labels, params.confidence

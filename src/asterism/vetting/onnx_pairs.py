@@ -132,7 +132,9 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
     Raises:
         UserError: nodes of such files cannot be exchanged.
     """
-    original, compressed = Path(vetted.params.original), Path(vetted.params.compressed)
+    original, compressed = (subject.path for subject in vetted.given.subjects)
+    if original is None or compressed is None:
+        raise UserError("nodes are exchanged between model files, and these are objects")
     forms = {original.suffix == ".onnx", compressed.suffix == ".onnx"}
     if len(forms) == 2 or compressed.suffix not in (".onnx", *LITE_SUFFIXES):
         raise UserError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.core.randomness.random_streams import stream
 from asterism.data.given.kind import Shaping
-from asterism.data.given.reading import GivenInputs, read_inputs
+from asterism.data.given.reading import Arrays, GivenInputs, read_inputs
 from asterism.dflare.comparisons import ChosenComparison, build_comparison, unanswered
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import ChosenDomain, build_domain
 from asterism.dflare.pair import Answers, Pair
-from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject
 from asterism.vetting.params import Operators, VetParams
+
+
+@dataclass(frozen=True)
+class Given:
+    """A pair of models and inputs for it, as they were given.
+
+    Attributes:
+        original: the original model.
+        compressed: its compressed version.
+        inputs: a file, a folder, or arrays.
+    """
+
+    original: Subject
+    compressed: Subject
+    inputs: Path | Arrays
+
+    @staticmethod
+    def by_files(params: VetParams) -> Given:
+        """The files that parameters name."""
+        original, compressed, inputs = map(
+            Path, (params.original, params.compressed, params.inputs)
+        )
+        return Given(FileSubject(original), FileSubject(compressed), inputs)
+
+    def hashes(self, labels: Path | None) -> dict[str, str]:
+        """SHA-256 of all that is known by its content, by names.
+
+        Args:
+            labels: a file of labels; None for none.
+        """
+        inputs = self.inputs
+        found = {
+            "original": self.original.digest(),
+            "compressed": self.compressed.digest(),
+            "inputs": inputs.digest() if isinstance(inputs, Arrays) else digest_of(inputs),
+            "labels": None if labels is None else digest_of(labels),
+        }
+        return {name: digest for name, digest in found.items() if digest is not None}
+
+    @property
+    def subjects(self) -> tuple[Subject, Subject]:
+        """Both models."""
+        return self.original, self.compressed
 
 
 @dataclass(frozen=True)
@@ -34,6 +77,7 @@ class Vetted:
 
     Attributes:
         params: what is asked.
+        given: where models and inputs come from.
         inputs: the given inputs.
         original: the original model.
         pair: both models.
@@ -44,8 +88,9 @@ class Vetted:
     """
 
     params: VetParams
+    given: Given
     inputs: GivenInputs
-    original: IsolatedFileModel
+    original: OpenModel
     pair: Pair
     comparison: ChosenComparison
     notes: dict[str, tuple[str, ...]]
@@ -72,26 +117,32 @@ class Vetted:
 
 
 @contextmanager
-def open_vetted(params: VetParams, seed: int) -> Iterator[Vetted]:
-    """Read the inputs and open both models, each in a process of its own.
+def open_vetted(params: VetParams, seed: int, given: Given | None = None) -> Iterator[Vetted]:
+    """Read the inputs and open both models, files in processes of their own.
+
+    Args:
+        params: what is asked.
+        seed: the run's seed.
+        given: models and inputs; None for the files that the parameters name.
 
     Raises:
         UserError: a file cannot be read, the inputs do not fit the models, or the models' answers
             do not fit together.
     """
-    files = Path(params.original), Path(params.compressed)
-    signatures = [read_signature(path) for path in files]
+    given = given or Given.by_files(params)
+    signatures = [subject.signature for subject in given.subjects]
     _require_known(params, signatures)
-    inputs = drawn(read_given(params, signatures[0]), params.limit, seed)
+    inputs = drawn(read_given(params, signatures[0], given.inputs), params.limit, seed)
     with ExitStack() as stack:
-        f, g = (stack.enter_context(_opened(path, params, inputs)) for path in files)
+        f, g = (stack.enter_context(_opened(one, params, inputs)) for one in given.subjects)
         if len(f.rooms) == len(g.rooms) and f.rooms != g.rooms:
             most = _rooms_of_both(f, g)
-            f, g = (stack.enter_context(_opened(path, params, inputs, most)) for path in files)
-        yield _paired(params, inputs, f, g)
+            both = given.subjects
+            f, g = (stack.enter_context(_opened(one, params, inputs, most)) for one in both)
+        yield _paired(params, given, inputs, f, g)
 
 
-def _rooms_of_both(f: IsolatedFileModel, g: IsolatedFileModel) -> list[int]:
+def _rooms_of_both(f: OpenModel, g: OpenModel) -> list[int]:
     """The room that each output needs for the rows of either model, 0 where neither needs one."""
     models = zip(f.rooms, g.rooms, f.shapes.values(), g.shapes.values(), strict=True)
     return [max(*rooms, one[0], other[0]) if any(rooms) else 0 for *rooms, one, other in models]
@@ -105,23 +156,24 @@ def beside(vetted: Vetted, path: Path) -> Iterator[Vetted]:
         UserError: as :func:`open_vetted`.
     """
     with opened_beside(vetted, path) as g:
-        yield _paired(vetted.params, vetted.inputs, vetted.original, g)
+        given = replace(vetted.given, compressed=FileSubject(path))
+        yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
 
 
-def opened_beside(vetted: Vetted, path: Path) -> IsolatedFileModel:
+def opened_beside(vetted: Vetted, path: Path) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
-    return _opened(path, vetted.params, vetted.inputs, vetted.original.rooms)
+    return _opened(FileSubject(path), vetted.params, vetted.inputs, vetted.original.rooms)
 
 
 def _opened(
-    path: Path, params: VetParams, inputs: GivenInputs, rooms: Sequence[int] | None = None
-) -> IsolatedFileModel:
+    subject: Subject, params: VetParams, inputs: GivenInputs, rooms: Sequence[int] | None = None
+) -> OpenModel:
     images, some = inputs.kind == "images", inputs.items[:16]
-    return IsolatedFileModel(path, params.feeding, images, some, rooms=rooms)
+    return subject.open(params.feeding, images, some, rooms)
 
 
 def _paired(
-    params: VetParams, inputs: GivenInputs, f: IsolatedFileModel, g: IsolatedFileModel
+    params: VetParams, given: Given, inputs: GivenInputs, f: OpenModel, g: OpenModel
 ) -> Vetted:
     """Ask both models about the inputs."""
     if f.classes != g.classes:
@@ -141,7 +193,7 @@ def _paired(
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return Vetted(params, inputs, f, pair, comparison, notes, f.shapes, answers)
+    return Vetted(params, given, inputs, f, pair, comparison, notes, f.shapes, answers)
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -175,8 +227,18 @@ def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:
             raise unknown("input of the models", constant.input, sorted(known))
 
 
-def read_given(params: VetParams, signature: Signature) -> GivenInputs:
-    """The inputs, in the form that a model takes."""
+def read_given(
+    params: VetParams, signature: Signature, given: Path | Arrays | None = None
+) -> GivenInputs:
+    """The inputs, in the form that a model takes.
+
+    Args:
+        params: what is asked.
+        signature: of the model.
+        given: a file, a folder, or arrays; None for what the parameters name.
+    """
+    if isinstance(given, Arrays):
+        return given.as_kind(params.domain.kind)
     options: dict[str, Any] = dict(params.domain.options)
     spec = next((s for s in signature.given if s.name == params.feeding.input), signature.given[0])
     shaping = Shaping(
@@ -188,7 +250,10 @@ def read_given(params: VetParams, signature: Signature) -> GivenInputs:
     )
     labels = params.label_file
     return read_inputs(
-        Path(params.inputs), params.domain.kind, shaping, None if labels is None else Path(labels)
+        given or Path(params.inputs),
+        params.domain.kind,
+        shaping,
+        None if labels is None else Path(labels),
     )
 
 

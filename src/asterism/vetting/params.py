@@ -78,7 +78,9 @@ class TriedPreprocessing(ParameterSection):
 class VetParams(ParameterSection):
     """A pair of models, inputs for it, and what is asked."""
 
-    source: Literal["none", "files"] = Field(description="none: nothing is vetted")
+    source: Literal["none", "files", "objects"] = Field(
+        description="none: nothing is vetted; objects: models and arrays of a Python process"
+    )
     original: File = Field(description="a model file: .onnx, .tflite, .lite, .keras or .h5")
     compressed: File = Field(description="its compressed version, of any of these formats")
     inputs: File = Field(description="a file or a folder of inputs")
@@ -111,7 +113,7 @@ class VetParams(ParameterSection):
 
     @model_validator(mode="after")
     def _all_that_files_need_is_there(self) -> Self:
-        if self.source == "files":
+        if self.source != "none":
             if not self.search.operators:
                 raise ValueError("search.operators are empty: choose a kind of inputs, vet=images")
             if self.changes.slight not in self.changes.strengths:
@@ -140,9 +142,20 @@ class VetParams(ParameterSection):
 
     def commands(self) -> list[str]:
         """The commands that repeat everything: the numbers alone, and the page."""
+        if self.source == "objects":
+            return [self._call()]
         files = ["asterism", "vet", self.original, self.compressed, "--inputs", self.inputs]
         files += ["--labels", self.labels] if self.label_file else []
         return [shlex.join([*files, *rest]) for rest in (["--check", CERTIFICATE], self.asked)]
+
+    def _call(self) -> str:
+        """The call in Python, with names for the objects."""
+        told = [self.original, self.compressed, self.inputs]
+        pairs = list(zip(self.asked[::2], self.asked[1::2], strict=True))
+        told += [f"{flag[2:]}={word!r}" for flag, word in pairs if flag[:2] == "--"]
+        several = [word for flag, word in pairs if flag == "-S"]
+        told += [f"overrides={several}"] if several else []
+        return f"asterism.vet({', '.join(told)})"
 
     @property
     def label_file(self) -> str | None:

@@ -38,10 +38,16 @@ _BLAMED = 5
 
 
 def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
+    """Open the files of a pair, and repair it; see :func:`repair_opened`."""
+    with open_vetted(params, seed) as vetted:
+        return repair_opened(vetted, seed, triggers, folder)
+
+
+def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
     """Localise the deviations of a pair, and repair it where that is possible.
 
     Args:
-        params: the pair and the budget.
+        vetted: the pair and the budget.
         seed: the run's seed.
         triggers: ``triggers.npz`` of the search.
         folder: replaced by ``ranking.csv``, ``tensors.csv``, ``curve.csv``, ``speed.csv`` and,
@@ -50,7 +56,8 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
     Returns:
         Figures of the repair; ``reason`` says why there is none.
     """
-    with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
+    params = vetted.params
+    with replacing(folder) as temporary:
         temporary.mkdir()
         # The repair sees one half only. It is drawn, since labels may alternate.
         halves = stream(seed, "vet", "unseen").permutation(len(vetted.deviates)) % 2
@@ -92,17 +99,18 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
             path.unlink()
             return facts | {"reason": f"{no_gain} on {len(unseen)} inputs that it was not made by"}
         with opened_beside(vetted, path) as model:
-            speeds.append(speed_of("repaired", path, model, vetted.inputs.items))
+            size = path.stat().st_size
+            speeds.append(speed_of("repaired", size, model, vetted.inputs.items))
         _write_speeds(speeds, temporary)
         facts |= {"sha256": digest_of(path), "slower": speeds[-1].slower_than(speeds[0])}
         return facts | _told(chosen, params) | judged
 
 
 def _speeds_of_both(vetted: Vetted) -> list[Speed]:
-    files = {"original": vetted.params.original, "compressed": vetted.params.compressed}
+    subjects, names = vetted.given.subjects, ("original", "compressed")
     return [
-        speed_of(name, Path(path), model, vetted.inputs.items)
-        for (name, path), model in zip(files.items(), vetted.pair.models, strict=True)
+        speed_of(name, subject.size, model, vetted.inputs.items)
+        for name, subject, model in zip(names, subjects, vetted.pair.models, strict=True)
     ]
 
 

@@ -20,10 +20,18 @@ from asterism.vetting.params import VetParams
 
 
 def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE) -> dict[str, Any]:
+    """Open the files of a pair, and search it; see :func:`search_opened`."""
+    with open_vetted(params, seed) as vetted:
+        return search_opened(vetted, seed, folder, units)
+
+
+def search_opened(
+    vetted: Vetted, seed: int, folder: Path, units: WorkUnits = ALONE
+) -> dict[str, Any]:
     """Search a pair by every search of ``params.search``, and order what they find.
 
     Args:
-        params: the pair and the searches.
+        vetted: the pair and the searches.
         seed: the run's seed.
         folder: replaced by what each search found, and by ``triggers.npz`` (``items``,
             ``references``: the seeds; ``f``, ``g``: the answers; ``right``, ``wrong``: how sure
@@ -33,7 +41,8 @@ def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE)
     Returns:
         A summary for each search.
     """
-    with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
+    params = vetted.params
+    with replacing(folder) as temporary:
         rows = np.arange(len(vetted.inputs.items))
         seeds, found = _search(vetted, rows, params.search.seeds, seed, units)
         domain = vetted.domain(params.search.operators)

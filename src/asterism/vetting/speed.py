@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -24,12 +23,12 @@ class Speed:
 
     Attributes:
         file: ``original``, ``compressed`` or ``repaired``.
-        bytes: of the file.
+        bytes: of the file, or of a module's parameters; None where there are none.
         milliseconds: for one input, the median of several runs.
     """
 
     file: str
-    bytes: int
+    bytes: int | None
     milliseconds: float
 
     def slower_than(self, other: Speed) -> bool:
@@ -38,7 +37,7 @@ class Speed:
         return self.milliseconds > least
 
 
-def speed_of(file: str, path: Path, model: Model, items: NDArray[Any]) -> Speed:
+def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> Speed:
     """Time a model on the first of some items; the first run does not count."""
     model.predict(items[:1])
     taken: list[float] = []
@@ -47,4 +46,4 @@ def speed_of(file: str, path: Path, model: Model, items: NDArray[Any]) -> Speed:
         started = time.perf_counter()
         model.predict(items[:1])
         taken.append(time.perf_counter() - started)
-    return Speed(file, path.stat().st_size, 1e3 * statistics.median(taken))
+    return Speed(file, size, 1e3 * statistics.median(taken))

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from asterism.core.files.folders import files_in
 from asterism.core.messages.errors import reading
@@ -31,3 +36,12 @@ def digest_of(path: Path) -> str:
         for file in files_in(path):
             whole.update(f"{file.relative_to(path).as_posix()}\0{digest_of(file)}\0".encode())
         return whole.hexdigest()
+
+
+def digest_of_arrays(arrays: Iterable[NDArray[Any]]) -> str:
+    """A hash of the types, shapes and numbers of arrays, as 64 hexadecimal digits."""
+    whole = hashlib.sha256()
+    for array in arrays:
+        whole.update(f"{array.dtype.str} {array.shape}\0".encode())
+        whole.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return whole.hexdigest()

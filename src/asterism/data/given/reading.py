@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import read_array, read_arrays
 from asterism.core.files.folders import files_in
+from asterism.core.files.hashes import digest_of_arrays
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming, reading
@@ -48,6 +49,39 @@ class GivenInputs:
     classes: tuple[str, ...]
     names: tuple[str, ...]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """Inputs in memory.
+
+    Attributes:
+        items: ``(N, ...)``.
+        labels: int64 ``(N,)``; None for none.
+        classes: names of the labels; none where they have none.
+        names: of the items; none for their numbers.
+        notes: what was changed to make them arrays.
+    """
+
+    items: NDArray[Any]
+    labels: NDArray[np.int64] | None = None
+    classes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """SHA-256 of the items, and of labels where there are some."""
+        return digest_of_arrays([self.items] if self.labels is None else [self.items, self.labels])
+
+    def as_kind(self, kind: str) -> GivenInputs:
+        """As inputs of a kind."""
+        items = self.items
+        if kind == "images" and items.ndim == 3:
+            items = items[..., np.newaxis]
+        if kind == "bytes" and items.dtype.kind in "iu":
+            items = items.astype(np.int32)  # as of files, which may be filled up with no byte
+        names = self.names or tuple(map(str, range(len(items))))
+        return GivenInputs(kind, items, self.labels, self.classes, names, self.notes)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -166,18 +200,13 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
             f"{path} holds no inputs: an array of at least two axes called {_INPUTS[0]} (it holds "
             f"{', '.join(sorted(arrays)) or 'nothing'})"
         )
-    if kind == "images" and items.ndim == 3:
-        items = items[..., np.newaxis]
-    if kind == "bytes" and items.dtype.kind in "iu":
-        items = items.astype(np.int32)  # as of files, which may be filled up with no byte
-    names = [str(number) for number in range(len(items))]
     own = next((arrays[name] for name in _LABELS if name in arrays), None)
     if own is not None and labels is None:
         if own.shape != (len(items),) or not np.issubdtype(own.dtype, np.integer):
             raise UserError(f"{path}: labels have to be integers, one for each input")
-        return GivenInputs(kind, items, as_labels(own, str(path)), (), tuple(names), ())
-    found, classes = _labels(path, names, [], labels)
-    return GivenInputs(kind, items, found, classes, tuple(names), ())
+        return Arrays(items, as_labels(own, str(path))).as_kind(kind)
+    names = [str(number) for number in range(len(items))]
+    return Arrays(items, *_labels(path, names, [], labels)).as_kind(kind)
 
 
 def _labels(

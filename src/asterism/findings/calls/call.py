@@ -37,7 +37,7 @@ class Call:
     """One call.
 
     Args:
-        framework: whose function it is: ``torch``, ``tensorflow`` or ``jax``.
+        framework: whose function it is: ``pytorch``, ``tensorflow`` or ``jax``.
         family: name of the function.
         expression: Python text of inputs that are called as in :data:`NAMES`.
         inputs: what it gets.

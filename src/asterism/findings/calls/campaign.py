@@ -20,7 +20,8 @@ from asterism.core.messages.errors import naming
 from asterism.core.resuming import saved_folders
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call
-from asterism.findings.calls.judging import INVALID, judge
+from asterism.findings.calls.judging import judge
+from asterism.libraries.judging.finding import INVALID_INPUTS
 from asterism.findings.calls.program import Program, imports_of
 from asterism.findings.calls.running import Ran, TextRunner
 from asterism.findings.calls.way import WAYS, Way
@@ -177,7 +178,7 @@ def read_shown(folder: Path, way: str) -> list[Shown]:
 def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, began: float) -> Shown:
     plain, exact, moved = plains
     if plain.status in ("crash", "hang", "memory"):
-        return Shown(program.call.name, INVALID, f"{plain.status}: {plain.message}")
+        return Shown(program.call.name, INVALID_INPUTS, f"{plain.status}: {plain.message}")
     indirect = runners.run(program.way, program.indirect, "actual")
     narrow = program.call.narrow
     word, details = judge(program.way, plain, exact, moved, indirect, runners.params, narrow)

@@ -9,12 +9,12 @@ import numpy as np
 
 from asterism.findings.calls.campaign import Runners, read_shown
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
-from asterism.findings.calls.judging import judge, tolerance
+from asterism.findings.calls.judging import judge, standards_of
 from asterism.findings.calls.program import FILLS, Program
 from asterism.findings.calls.running import Ran
 from asterism.findings.calls.scripts import DEATHS, script_text
 from asterism.findings.calls.table import calls_of
-from asterism.findings.calls.way import WAYS, Way
+from asterism.findings.calls.way import WAYS
 from asterism.findings.causes import Candidate
 from asterism.findings.collecting import REPORT, name_of, versions_of_library
 from asterism.findings.entry import Entry
@@ -24,10 +24,6 @@ from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.confirming import Death, exit_statuses
 from asterism.libraries.reporting.markdown import block, code, shown
 from asterism.libraries.reporting.script_writer import REPRO
-
-#: The library whose packages a framework's calls need, by framework.
-_FRAMEWORKS = {"torch": "pytorch", "tensorflow": "tensorflow", "jax": "jax"}
-
 
 def all_sightings(folder: Path, frameworks: Collection[str]) -> list[CallSighting]:
     """What the ways of these frameworks have shown."""
@@ -83,8 +79,9 @@ def _candidate(
     place.mkdir(parents=True, exist_ok=True)
     versions = _versions(sighting)
     said = ", ".join(f"{package} {version}" for package, version in versions.items())
-    narrow = sighting.call.narrow
-    allowed = _allowed(plains, program.way, runners, narrow) if word in DIFFERENCES else []
+    dtypes = program.way.finest, *sighting.call.narrow
+    standards = standards_of(*plains, dtypes, runners.params) if word in DIFFERENCES else ()
+    allowed = [0.0 if s is None else max(map(np.max, s.allowed())) for s in standards]
     text = script_text(program, word, signature, said, indirect, plains[0], allowed)
     (place / REPRO).write_text(text, encoding="utf-8")
     death = DEATHS.get(word, Death())
@@ -136,27 +133,9 @@ def _simplest(
     return None
 
 
-def _allowed(
-    plains: tuple[Ran, Ran, Ran], way: Way, runners: Runners, narrow: Sequence[str]
-) -> list[float]:
-    """The largest deviation of each output that rounding explains."""
-    plain, exact, moved = plains
-    found = []
-    for at, expected in enumerate(plain.arrays):
-        if expected.dtype.kind not in "fc":
-            found.append(0.0)
-            continue
-        parts = [run.arrays[at] if at < len(run.arrays) else None for run in (exact, moved)]
-        real = [np.abs(p) if p is not None and p.shape == expected.shape else None for p in parts]
-        dtypes = plain.dtypes[at], way.finest, *narrow
-        given = tolerance(np.abs(expected), real[0], real[1], dtypes, runners.params)
-        found.append(float(np.max(given, initial=0.0)))
-    return found
-
-
 def _versions(sighting: CallSighting) -> dict[str, str]:
     installed = installed_versions()
-    own = versions_of_library(_FRAMEWORKS[sighting.call.framework])
+    own = versions_of_library(sighting.call.framework)
     own.pop("keras", None)
     more = WAYS[sighting.way].packages
     return own | {package: installed[package] for package in more if package in installed}

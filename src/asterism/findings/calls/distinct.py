@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import Shown
-from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, HANGS
+from asterism.libraries.judging.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 from asterism.findings.calls.way import WAYS
 from asterism.libraries.judging.compare import DIFFERENCES
 
 #: What a way can show that is a finding.
-FINDINGS = (*DIFFERENCES, FAILS, DIES, HANGS, ACCEPTS)
+FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
 #: Functions that are made of each other: what one loses, the others lose.
 _KIN = (
     ("torch.var", "torch.std", "torch.var_mean", "torch.std_mean", "torch.mean", "torch.nanmean"),
@@ -58,13 +58,13 @@ class CallSighting:
     def place(self) -> tuple[str, ...]:
         """Where its cause lies: of failures the frame and words, of values the function."""
         shown = self.shown
-        if shown.word == FAILS:
+        if shown.word == ERROR:
             return self.library, shown.exception, shown.frame, _words(shown.details)
-        if shown.word in (DIES, HANGS):
+        if shown.word in (CRASH, HANG):
             return self.library, shown.word, shown.exception, family_of(self.call.family)
         if "outputs in place of" in shown.details:
             return self.library, "number of outputs"
-        kind = ACCEPTS if shown.word == ACCEPTS else "wrong"
+        kind = SILENT_ACCEPTANCE if shown.word == SILENT_ACCEPTANCE else "wrong"
         return self.library, kind, family_of(self.call.family)
 
 
@@ -81,7 +81,7 @@ def sightings_of(calls: Mapping[str, Call], way: str, shown: Sequence[Shown]) ->
             continue
         call = calls[name]
         alike = [other for other in rows[call.family, len(call.inputs)] if other != name]
-        right = [calls[other] for other in alike if by_name[other].word == AGREES]
+        right = [calls[other] for other in alike if by_name[other].word == RIGHT]
         found.append(CallSighting(call, way, one, _deciding(call, right)))
     return found
 
@@ -110,7 +110,7 @@ def distinct(sightings: Sequence[CallSighting]) -> list[tuple[CallSighting, list
             (
                 known
                 for known in here
-                if sighting.shown.word in (FAILS, DIES, HANGS)
+                if sighting.shown.word in (ERROR, CRASH, HANG)
                 or not mine
                 or not _options(known[0])
                 or mine & _options(known[0])

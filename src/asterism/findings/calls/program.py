@@ -10,24 +10,24 @@ from asterism.findings.calls.way import Way
 
 #: What stands at the top, and how an array becomes a tensor, by framework.
 IMPORTS = {
-    "torch": "import numpy as np\nimport torch\nimport torch.nn.functional as F",
+    "pytorch": "import numpy as np\nimport torch\nimport torch.nn.functional as F",
     "tensorflow": "import numpy as np\nimport tensorflow as tf",
     "jax": "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
     'jax.config.update("jax_enable_x64", True)',
 }
 _TENSOR = {
-    "torch": "torch.tensor({0})",
+    "pytorch": "torch.tensor({0})",
     "tensorflow": "tf.constant({0})",
     "jax": "jnp.asarray({0})",
 }
 _BFLOAT16 = {
-    "torch": "torch.tensor({0}).bfloat16()",
+    "pytorch": "torch.tensor({0}).bfloat16()",
     "tensorflow": "tf.cast({0}, tf.bfloat16)",
     "jax": "jnp.asarray({0}, 'bfloat16')",
 }
 #: What computes in float64 what a call computes, by framework.
 _LAYERS_TO_FLOAT64 = {
-    "torch": "for layer in [v for v in globals().values() if isinstance(v, torch.nn.Module)]:\n"
+    "pytorch": "for layer in [v for v in globals().values() if isinstance(v, torch.nn.Module)]:\n"
     "    layer.double()\n"
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from asterism.findings.calls.judging import ACCEPTS, DIES, FAILS, HANGS
+from asterism.libraries.judging.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
 from asterism.findings.calls.program import Program
 from asterism.findings.calls.running import Ran
 from asterism.libraries.judging.finding import failed_condition
@@ -12,11 +12,11 @@ from asterism.libraries.reporting.confirming import Death
 from asterism.libraries.reporting.python_text import in_docstring
 
 #: How a process ends that shows a symptom, where its script cannot say so.
-DEATHS = {DIES: Death("signal"), HANGS: Death("hang", 120)}
+DEATHS = {CRASH: Death("signal"), HANG: Death("hang", 120)}
 
 #: Results as a list of arrays or tensors with a dtype and a shape, by framework; and their numbers.
 _ARRAYS = {
-    "torch": (
+    "pytorch": (
         "arrays = lambda value: list(map(torch.as_tensor, torch.utils._pytree.tree_leaves(value)))",
         "numbers = lambda array: array.detach().to(torch.complex128).numpy()",
     ),
@@ -68,17 +68,17 @@ def script_text(
     """
     way = program.way
     expected = f"{way.expected}\nprint('expected', expected)\n"
-    if word == ACCEPTS or not plain.is_ok:
+    if word == SILENT_ACCEPTANCE or not plain.is_ok:
         expected = f"try:\n{indent(way.expected, '    ')}\n{_CAUGHT.format(name='expected')}"
     head = f'"""{in_docstring(signature)}. Seen with {in_docstring(versions)}."""\n'
     begin = f"{head}import sys\n{program.imports}\n\n{program.function()}{expected}"
     tried = f"try:\n{indent(way.lines, '    ')}\n{_CAUGHT.format(name='actual  ')}"
     shown = "print('actual  ', actual)\n"
-    if word in (DIES, HANGS):
+    if word in (CRASH, HANG):
         return f"{begin}print('actual  : it ends otherwise', flush=True)\n{way.lines}\n"
-    if word == ACCEPTS:
+    if word == SILENT_ACCEPTANCE:
         return f"{begin}{tried}    sys.exit(0)\n{shown}sys.exit(1)\n"
-    if word == FAILS:
+    if word == ERROR:
         name, words = indirect.exception.rpartition(".")[2], words_of(indirect.message)
         told = f"type(error).__name__ == {name!r} and all(w in str(error) for w in {words})"
         return f"{begin}{tried}    sys.exit(1 if {told} else 2)\n{shown}"

@@ -13,7 +13,7 @@ from asterism.core.settings.yaml_files import parse_yaml
 from asterism.findings.calls.call import NAMES, Call, Code, Family, Input
 
 #: The frameworks that have a table.
-FRAMEWORKS = ("jax", "tensorflow", "torch")
+FRAMEWORKS = ("jax", "tensorflow", "pytorch")
 
 #: An input in a table.
 _INPUT = re.compile(
@@ -26,7 +26,7 @@ def calls_of(framework: str, chosen: Collection[str] = ()) -> dict[str, Call]:
 
     Args:
         framework: whose functions.
-        chosen: parts of its table, as ``torch:algebra``; none for all.
+        chosen: parts of its table, as ``pytorch:algebra``; none for all.
 
     Raises:
         UserError: the framework has no such part.

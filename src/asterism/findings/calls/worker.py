@@ -32,7 +32,7 @@ def serve(channel: Channel, framework: str, imports: str) -> None:
     channel.send(b"ready")
     for request in channel.requests():
         given = json.loads(bytes(request))
-        if framework == "torch":
+        if framework == "pytorch":
             names["torch"]._dynamo.reset()
         answer, arrays = _answer(given["text"], given["result"], names, framework)
         content = io.BytesIO()
@@ -75,7 +75,7 @@ def _leaves(value: Any) -> Any:
 
 def _array(leaf: Any, framework: str) -> tuple[NDArray[Any], str]:
     """A leaf as an array that NumPy can write, and the name of its dtype."""
-    if framework == "torch" and hasattr(leaf, "detach"):
+    if framework == "pytorch" and hasattr(leaf, "detach"):
         leaf = leaf.detach().resolve_conj().resolve_neg()
         name = str(leaf.dtype).removeprefix("torch.")
         return (leaf.float() if name == "bfloat16" else leaf).numpy(), name
@@ -116,4 +116,4 @@ def _moved_jax(x: Any) -> Any:
 
 
 #: How inputs are moved by one rounding, by framework.
-_MOVED = {"torch": _moved_torch, "tensorflow": _moved_tensorflow, "jax": _moved_jax}
+_MOVED = {"pytorch": _moved_torch, "tensorflow": _moved_tensorflow, "jax": _moved_jax}

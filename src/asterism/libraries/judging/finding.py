@@ -25,7 +25,11 @@ from asterism.libraries.running.outcomes import STAGES
 KERAS = "keras"
 #: An output lies otherwise in memory than the model run eagerly says.
 WRONG_BUFFERS = "wrong buffers"
-FAILURES = ("invalid model", "converter crash", "runtime crash", WRONG_BUFFERS, "hang", "memory")
+#: A valid model ends in an exception; a process dies of it, does not end, or takes all memory.
+ERROR, CRASH, HANG, MEMORY = "error", "crash", "hang", "memory"
+#: Keras rejects a generated model, and nothing runs it.
+INVALID_MODEL = "invalid model"
+FAILURES = (INVALID_MODEL, ERROR, CRASH, HANG, MEMORY, WRONG_BUFFERS)
 #: A float64 reference outside of the majority of references.
 ODD_REFERENCE = "reference differs"
 #: What is counted apart, as no wrong result: a difference where inputs are special and nothing
@@ -36,6 +40,29 @@ SILENT_ACCEPTANCE, INTERNAL_ERROR = "accepts what others reject", "rejects by an
 OUTSIDE_DIFFERS = "differs on an invalid configuration"
 APART = (SPECIAL_VALUES, STATED_LIMIT, SILENT_ACCEPTANCE, INTERNAL_ERROR, OUTSIDE_DIFFERS)
 SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, *APART)
+#: What is a library's fault, the worst first.
+FAULTS = (CRASH, HANG, MEMORY, ERROR, WRONG_BUFFERS, *DIFFERENCES)
+#: What is none.
+RIGHT, UNSUPPORTED = "right", "unsupported"
+#: What nothing decides: the outputs differ, and nobody can tell who is right; or nobody else runs
+#: the model.
+UNRESOLVED, UNCHECKED = "unresolved", "unchecked"
+#: What is the model's fault, or that of its inputs: they are not possible, or too large for the
+#: type that the model names; or nothing runs it.
+INVALID_INPUTS, BEYOND_TYPE, NOTHING_RUNS = "invalid inputs", "beyond its type", "nothing runs it"
+#: All that a backend can do with a model, the worst first.
+STATUSES = (
+    *FAULTS,
+    UNRESOLVED,
+    UNCHECKED,
+    BEYOND_TYPE,
+    STATED_LIMIT,
+    SPECIAL_VALUES,
+    INVALID_INPUTS,
+    NOTHING_RUNS,
+    UNSUPPORTED,
+    RIGHT,
+)
 SEVERITIES = ("normal", "special")
 
 _KINDS = frozenset(DISTRIBUTIONS)
@@ -50,7 +77,7 @@ class Finding:
 
     Args:
         model: index of the model.
-        symptom: one of :data:`SYMPTOMS`.
+        symptom: one of :data:`SYMPTOMS`; of one backend by itself any of :data:`STATUSES`.
         stage: where: build, convert, compile or run.
         library: the library or converter to blame.
         backends: its backends that fail so, or all whose values are wrong, the one that is farthest
@@ -91,7 +118,24 @@ class Finding:
     def deadly(self) -> bool:
         """Whether a process died of it, or had to be ended."""
         ends = ("SIG", "exit status")
-        return self.symptom in ("hang", "memory") or self.exception.startswith(ends)
+        return self.symptom in (CRASH, HANG, MEMORY) or self.exception.startswith(ends)
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the library does what it must not."""
+        return self.symptom in FAULTS
+
+    @property
+    def fails(self) -> bool:
+        """Whether there are no outputs."""
+        return self.symptom in (*FAILURES, UNSUPPORTED, INVALID_INPUTS, NOTHING_RUNS)
+
+    @property
+    def said(self) -> str:
+        """How a backend that gives no outputs ends, and what it says; else its warning."""
+        if not self.fails:
+            return self.message
+        return f"{self.symptom}: {self.exception} {self.message}".strip()
 
     @property
     def question(self) -> str:

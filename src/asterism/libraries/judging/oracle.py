@@ -26,21 +26,22 @@ from asterism.libraries.adapters.backends import (
     under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS
-from asterism.libraries.judging.apart import set_apart
-from asterism.libraries.judging.compare import (
-    DIFFERENCES,
-    Difference,
-    d_mad,
-    first_difference,
-    moved_of,
-    spreads_by_rounding,
-    tolerance_for,
+from asterism.libraries.judging.compare import DIFFERENCES, d_mad, moved_of
+from asterism.libraries.judging.finding import (
+    APART,
+    INVALID_MODEL,
+    KERAS,
+    ODD_REFERENCE,
+    RIGHT,
+    SPECIAL_VALUES,
+    Finding,
 )
-from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, WRONG_BUFFERS, Finding
+from asterism.libraries.judging.judge import failure, judge_backends
 from asterism.libraries.judging.outside import judge_outside
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.references import Vote, vote
+from asterism.libraries.judging.references import vote
 from asterism.libraries.judging.special_values import Probes
+from asterism.libraries.judging.standard import Standard
 from asterism.libraries.running.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.outside import outside_of
@@ -95,26 +96,20 @@ def _failures(graph: Graph, result: Result) -> list[Finding]:
     found = []
     if not fine:
         failed = [o for o in failed if o.killed]
-        rejected = _rejections(result)
-        if rejected:
-            found.append(
-                replace(_failure("invalid model", rejected, ()), distributions=result.distributions)
-            )
+        if rejected := _rejections(result):
+            backends = tuple(o.backend for o in rejected)
+            facts = {"symptom": INVALID_MODEL, "library": KERAS, "backends": backends}
+            found.append(replace(failure(rejected[0]), **facts))  # type: ignore[arg-type]
     grouped: dict[tuple[str, ...], list[ExecutionOutcome]] = {}
     for outcome in failed:
         library = _rejecter(outcome, fine)
         key = (library, outcome.status, outcome.stage, outcome.exception, outcome.frame)
         grouped.setdefault(key, []).append(outcome)
-    found += [
-        replace(
-            _failure(_symptom(group[0]), group, tuple(fine)),
-            library=key[0],
-            severity=_severity(graph, result.distributions),
-            distributions=result.distributions,
-        )
-        for key, group in sorted(grouped.items())
-    ]
-    return found
+    severity = _severity(graph, result.distributions)
+    for (library, *_), group in sorted(grouped.items()):
+        one = replace(failure(group[0]), library=library, severity=severity, agreeing=tuple(fine))
+        found.append(replace(one, backends=tuple(o.backend for o in group)))
+    return [replace(one, distributions=result.distributions) for one in found]
 
 
 def _rejections(result: Result) -> list[ExecutionOutcome]:
@@ -155,99 +150,37 @@ def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
     return any(library_of(r) == library and converter_of(r) not in (source, None) for r in right)
 
 
-def _symptom(outcome: ExecutionOutcome) -> str:
-    if outcome.status in ("hang", "memory"):
-        return outcome.status
-    if outcome.exception.endswith(".WrongBuffersError"):
-        return WRONG_BUFFERS
-    return "converter crash" if outcome.stage == "convert" else "runtime crash"
-
-
-def _failure(symptom: str, group: list[ExecutionOutcome], agreeing: tuple[str, ...]) -> Finding:
-    first = group[0]
-    return Finding(
-        first.model,
-        symptom,
-        first.stage,
-        KERAS if symptom == "invalid model" else library_of(first.backend),
-        tuple(o.backend for o in group),
-        agreeing=agreeing,
-        exception=first.exception,
-        frame=first.frame,
-        message=first.message,
-    )
-
-
-def tolerance_of(graph: Graph, params: JudgeParams) -> Tolerance:
-    """The tolerance for a model."""
-    return Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
-
-
-def vote_of(
-    graph: Graph, result: Result, distribution: str, params: JudgeParams, outputs: Iterable[int]
-) -> Vote:
-    """What the references say about a model's outputs, or about some of its nodes."""
-    given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
-    tolerance = tolerance_of(graph, params)
-    spread = spreads_of(result, distribution, tolerance) or [0.0] * len(list(outputs))
-    return vote(given, spread, tolerance, probes_of(graph, result, distribution))
-
-
-def differences(
+def standard_of(
     graph: Graph,
     result: Result,
     distribution: str,
     params: JudgeParams,
-    outputs: Iterable[int],
-    *,
-    strictly: bool = False,
-) -> dict[str, Difference | None]:
-    """For each backend that ran, its difference from the closest reference that is right.
+    outputs: Iterable[int] | None = None,
+) -> Standard | None:
+    """What is right of a model's outputs by the majority of references; None where none ran.
 
-    References outside of the majority are among the backends. Empty where no reference ran.
-    What nothing decides where inputs are special is passed over, but ``strictly``.
+    Args:
+        graph: the model.
+        result: what all backends did with it.
+        distribution: the inputs.
+        params: tolerances.
+        outputs: nodes that were put out, in place of those that are compared.
     """
-    nodes = list(outputs)
-    dtypes = [graph.tensors[i].dtype for i in nodes]
-    tolerance = tolerance_of(graph, params)
-    said = vote_of(graph, result, distribution, params, nodes)
-    references = {r: result.outputs[r][distribution] for r in said.right}
-    probes = None if strictly else probes_of(graph, result, distribution)
-    backends = (*under_test(result.outputs), *said.odd)
-    tolerances = {backend: tolerance_for(backend, tolerance) for backend in backends}
-    spreads = {t: spreads_of(result, distribution, t) for t in set(tolerances.values())}
-    found: dict[str, Difference | None] = {}
-    for backend, allowed in tolerances.items():
-        given, spread = result.outputs[backend][distribution], spreads[allowed]
-        own = [str(array.dtype) for array in given] if backend in said.odd else dtypes
-        each = [
-            first_difference(
-                given, reference, own, spread or [0.0] * len(reference), allowed, probes
-            )
-            for reference in references.values()
-        ]
-        if each:
-            found[backend] = None if None in each else min(each, key=_distance)
-    return found
-
-
-def probes_of(graph: Graph, result: Result, distribution: str) -> Probes | None:
-    """The probes of special inputs or weights; None where there is no special number."""
+    given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
+    if not given:
+        return None
+    nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     of_weights = {*special_kinds(graph), *result.special}
-    return Probes.of(result.outputs, PROBES, distribution, of_weights)
-
-
-def spreads_of(result: Result, distribution: str, tolerance: Tolerance) -> list[float] | None:
-    """How far rounding alone moves each output; None where that was not measured."""
-    base = result.outputs.get(PERTURBED_FROM, {}).get(distribution)
-    moved = moved_of(result.outputs, PERTURBED, distribution)
-    return spreads_by_rounding(base, moved, tolerance.epsilon) if base is not None else None
-
-
-def _distance(difference: Difference | None) -> tuple[int, float]:
-    """How far off: by the kind of difference first, then by its size."""
-    assert difference is not None
-    return -DIFFERENCES.index(difference.kind), difference.excess
+    whole = Standard(
+        given,
+        [graph.tensors[i].dtype for i in nodes],
+        Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth),
+        result.outputs.get(PERTURBED_FROM, {}).get(distribution),
+        moved_of(result.outputs, PERTURBED, distribution),
+        Probes.of(result.outputs, PROBES, distribution, of_weights),
+    )
+    said = vote(given, whole.spreads(whole.tolerance), whole.tolerance, whole.probes)
+    return replace(whole, references={r: given[r] for r in said.right})
 
 
 def _value_findings(
@@ -258,80 +191,66 @@ def _value_findings(
     unresolved = agreed = 0
     apart: list[Finding] = []
     for distribution in distributions:
-        nodes = compared_nodes(graph, (distribution,))
-        found = differences(graph, result, distribution, params, nodes)
-        told = found
-        if probes_of(graph, result, distribution) is not None:
-            told = differences(graph, result, distribution, params, nodes, strictly=True)
-        said, found = set_apart(result, distribution, found, told)
-        apart += [replace(f, severity=_severity(graph, (distribution,))) for f in said]
-        odd = {r: d for r, d in found.items() if r in REFERENCES and d is not None}
-        for finding in _odd_references(graph, result, distribution, params, odd):
-            key = (finding.library, finding.symptom, finding.severity)
-            findings[key] = _joined(findings[key], finding) if key in findings else finding
-        right = sorted(r for r, d in found.items() if d is None and r not in REFERENCES)
-        wrong = {r: d for r, d in found.items() if d is not None and r not in REFERENCES}
-        agreed += len(right)
+        standard = standard_of(graph, result, distribution, params)
+        if standard is None:
+            continue
         severity = _severity(graph, (distribution,))
+        found = judge_backends(result, distribution, standard, under_test(result.outputs))
+        found = {b: replace(one, severity=severity) for b, one in found.items()}
+        apart += [one for one in found.values() if one.symptom in APART]
+        right = sorted(b for b, one in found.items() if one.symptom in (RIGHT, SPECIAL_VALUES))
+        wrong = {b: one for b, one in found.items() if one.by_values}
+        named = _odd_references(result, distribution, standard)
         for library, backends in _blamed(wrong, right).items():
             others = (r for r in right if library_of(r) != library)
             agreeing = [r for r in others if precision_of(r) is None]
             if not agreeing:
                 unresolved += len(backends)
                 continue
-            worst = max(backends, key=lambda r: _distance(wrong[r]))
-            difference = wrong[worst]
-            rest = (r for r in backends if r != worst)
-            now = Finding(
-                result.index,
-                difference.kind,
-                "run",
-                library,
-                (worst, *rest),
-                (distribution,),
-                tuple(agreeing),
-                severity,
-                excess=difference.excess,
-                d_mad=_d_mad(result, distribution, (worst, agreeing[0]), difference.output, seed),
+            worst = max(backends, key=lambda b: _distance(wrong[b]))
+            named.append(
+                replace(
+                    wrong[worst],
+                    library=library,
+                    backends=(worst, *(b for b in backends if b != worst)),
+                    agreeing=tuple(agreeing),
+                    d_mad=_d_mad(result, distribution, standard, (worst, agreeing[0]), seed),
+                )
             )
-            key = (library, difference.kind, severity)
-            findings[key] = _joined(findings[key], now) if key in findings else now
+        agreed += len(right)
+        for one in named:
+            now = replace(one, severity=severity)
+            known = findings.get((now.library, now.symptom, severity))
+            joined = now if known is None else _joined(known, now)
+            findings[now.library, now.symptom, severity] = joined
     return [findings[k] for k in sorted(findings)], unresolved, agreed, apart
 
 
-def _odd_references(
-    graph: Graph,
-    result: Result,
-    distribution: str,
-    params: JudgeParams,
-    odd: dict[str, Difference],
-) -> list[Finding]:
+def _distance(finding: Finding) -> tuple[int, float]:
+    """How far off: by the kind of difference first, then by its size."""
+    return -DIFFERENCES.index(finding.symptom), finding.excess
+
+
+def _odd_references(result: Result, distribution: str, standard: Standard) -> list[Finding]:
     """One finding for each reference outside of the majority, which names it."""
-    if not odd:
-        return []
-    nodes = compared_nodes(graph, (distribution,))
-    said = vote_of(graph, result, distribution, params, nodes)
-    return [
-        Finding(
-            result.index,
-            ODD_REFERENCE,
-            "run",
-            library_of(reference),
-            (reference,),
-            (distribution,),
-            said.right,
-            _severity(graph, (distribution,)),
-            excess=difference.excess,
-        )
-        for reference, difference in odd.items()
-    ]
+    found = []
+    for odd in (r for r in REFERENCES if r in result.outputs and r not in standard.references):
+        difference = standard.off(result.outputs[odd][distribution], odd)
+        if difference is not None:
+            facts = result.index, ODD_REFERENCE, "run", library_of(odd), (odd,), (distribution,)
+            agreeing = tuple(standard.references)
+            found.append(Finding(*facts, agreeing, excess=difference.excess))
+    return found
 
 
 def _d_mad(
-    result: Result, distribution: str, backends: tuple[str, str], output: int, seed: int
+    result: Result, distribution: str, standard: Standard, backends: tuple[str, str], seed: int
 ) -> float:
-    """D_MAD of one output of two backends; 0 where they have other shapes, or one lacks it."""
-    one, two = (result.outputs[r][distribution][output : output + 1] for r in backends)
+    """D_MAD of the worst output of two backends; 0 of other shapes, or where one lacks it."""
+    worst = standard.off(result.outputs[backends[0]][distribution], backends[0])
+    assert worst is not None
+    at = slice(worst.output, worst.output + 1)
+    one, two = (result.outputs[b][distribution][at] for b in backends)
     if not (one and two and one[0].shape == two[0].shape):
         return 0.0
     target = stream(seed, "targets", result.index, distribution).normal(size=one[0].shape)
@@ -348,7 +267,7 @@ def _joined(before: Finding, now: Finding) -> Finding:
     )
 
 
-def _blamed(wrong: dict[str, Difference], right: list[str]) -> dict[str, list[str]]:
+def _blamed(wrong: dict[str, Finding], right: list[str]) -> dict[str, list[str]]:
     """Wrong backends by whom to blame: the library, or the converter whose readers are all wrong.
 
     One library's readers say so only where it is right on another converter's file.

@@ -27,9 +27,8 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.adapters.environments import versions_of
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
-from asterism.libraries.judging.compare import bounds, tolerance_for
 from asterism.libraries.judging.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
-from asterism.libraries.judging.oracle import probes_of, spreads_of, tolerance_of, vote_of
+from asterism.libraries.judging.oracle import standard_of
 from asterism.libraries.judging.outside import allowance, expected_outside
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.computed_references import eager_reference, onnx_reference
@@ -302,17 +301,11 @@ class ScriptWriter:
         with _weights_of(stored) as weights:
             task = Task(finding.model, graph, given, backends=wanted, weights=weights)
             result = self._worker_pool.run(task)
-        compared = compared_nodes(graph, (distribution,))
-        said = vote_of(graph, result, distribution, self._judging, compared)
-        expected = result.outputs[said.right[0]][distribution]
-        limit = tolerance_of(graph, self._judging)
-        limit = tolerance_for(backends[0], limit) if backends else limit
-        spreads = spreads_of(result, distribution, limit) or [0.0] * len(expected)
-        probes = probes_of(graph, result, distribution)
-        pairs = enumerate(zip(expected, spreads, strict=True))
-        allowed = [bounds(at, e, spread, limit, probes) for at, (e, spread) in pairs]
+        standard = standard_of(graph, result, distribution, self._judging)
+        assert standard is not None
+        allowed = standard.allowed(next(iter(backends), ""))
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
-        return Right(expected, actual, allowed)
+        return Right(standard.expected, actual, allowed)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.judging.oracle import differences
+from asterism.libraries.judging.oracle import standard_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.tasks import Result, Task
 from asterism.libraries.running.worker_pool import WorkerPool
@@ -37,8 +37,9 @@ def first_diverging(
                     for r, outputs in result.outputs.items()
                 },
             )
-            found = differences(graph, single, distribution, params, (node,))
-            if found.get(backend) is not None:
+            standard = standard_of(graph, single, distribution, params, (node,))
+            given = single.outputs.get(backend, {}).get(distribution)
+            if standard and given is not None and standard.off(given, backend) is not None:
                 if not wrong & set(graph.nodes[node].inputs):
                     return node
                 wrong.add(node)

@@ -14,8 +14,16 @@ INTEGER = "int32"
 #: Integer inputs are drawn below this, so every declared embedding knows them.
 INTEGER_BOUND = 10
 
-#: Machine epsilon of the dtypes a layer may compute in, and of the one that libraries may choose.
-EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+#: Machine epsilon of the dtypes a layer may compute in, and of others that libraries compute in.
+EPSILON = {
+    "float64": 2.0**-52,
+    "complex128": 2.0**-52,
+    "float32": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float8_e4m3fn": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
+}
 
 
 class InvalidLayerError(ValueError):

@@ -105,8 +105,9 @@ def _of_archive(path: Path) -> str | None:
     with broken, zipfile.ZipFile(path) as archive:
         names = [name.rpartition("/")[2] for name in archive.namelist()]
         whole = archive.namelist()
-        if "archive_format" in names or "serialized_exported_program.json" in names:
-            return _of_program(path)
+        if "archive_format" in names:
+            program = "a program that torch.export wrote"
+            return None if path.suffix == ".pt2" else f"{program}: give it the suffix .pt2"
         if "data.pkl" in names:
             if any("/code/" in name for name in whole):
                 return _of_script(path)
@@ -122,19 +123,6 @@ def _of_archive(path: Path) -> str | None:
         if path.suffix != ".keras":
             return "an archive (ZIP): unpack it, and name the model in it"
     return None
-
-
-def _of_program(path: Path) -> str:
-    code = (
-        f"import torch; p = torch.export.load({str(path)!r}); "
-        "a = p.example_inputs[0]; net = torch.jit.trace(p.module(), a); "
-        f"torch.onnx.export(net, a, {_beside(path)}, dynamo=False)"
-    )
-    compare = shlex.join(["asterism", "compare-libraries", "--model", str(path)])
-    return (
-        f"a program that torch.export wrote, which `{compare}` takes as it is; to vet it, write it "
-        f"as ONNX by `{_python(code)}`"
-    )
 
 
 def _of_script(path: Path) -> str:

@@ -17,6 +17,7 @@ from asterism.models.signatures.keras import keras_signature
 from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.tflite import tflite_signature
+from asterism.models.signatures.torch import torch_signature
 
 #: Seconds for a signature: reading the largest files takes some.
 _SECONDS = 60.0
@@ -28,6 +29,7 @@ _READERS: dict[str, Callable[[Path], Signature]] = {
     ".tflite": tflite_signature,
     ".lite": tflite_signature,
     ".onnx": onnx_signature,
+    ".pt2": torch_signature,
 }
 
 #: Of the files whose signature is read.

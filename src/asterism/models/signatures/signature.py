@@ -58,7 +58,8 @@ class Signature:
     """What a model file takes and gives.
 
     Attributes:
-        format: the file's format: ``onnx``, ``tflite`` or ``keras``.
+        format: the file's format: ``onnx``, ``tflite``, ``keras`` or ``torch``; ``function`` of
+            an object.
         inputs: in the file's order.
         outputs: in the file's order.
         states: pairs of an input and the output that is its value in the next step: what a

@@ -49,7 +49,7 @@ class IsolatedFileModel(IsolatedModel):
         self.room: dict[str, int] = self.facts["room"]
         self.rooms: list[int] = self.facts["rooms"]
         #: Numbers in a row; for a classifier its classes.
-        self.classes = int(self.facts["width"])
+        self.classes = int(self.facts["classes"])
         self.notes = tuple(self.facts["notes"])
 
     def predict(self, items: NDArray[Any]) -> Rows:
@@ -70,7 +70,7 @@ class IsolatedFileModel(IsolatedModel):
 
 
 #: What is told of an opened model.
-_FACTS = ("shapes", "axes", "room", "rooms", "width", "notes")
+_FACTS = ("shapes", "axes", "room", "rooms", "classes", "notes")
 
 
 def served_model(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class FileModel:
         shapes: of each compared output of one item, by its name.
         axes, room: see :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
         rooms: the room of each compared output in their order, 0 where it has a size of its own.
-        width: numbers in a row.
+        classes: numbers in a row; for a classifier its classes.
         notes: what a reader of the results should know.
 
     Raises:
@@ -78,7 +78,7 @@ class FileModel:
         self.axes, self.room = self._outputs.axes, self._outputs.room
         self.shapes = {name: value.shape[1:] for name, value in tried.items()}
         self.rooms = [self.room.get(name, 0) for name in self.shapes]
-        self.width = sum(value[0].size for value in tried.values())
+        self.classes = sum(value[0].size for value in tried.values())
 
     def _settle(self, some: NDArray[Any], fixed: int | None) -> int | None:
         """Find how outputs hold inputs, and how many inputs a call has to have; None for any."""
@@ -105,13 +105,22 @@ class FileModel:
         return fixed
 
     def predict(self, items: NDArray[Any]) -> Rows:
-        """The compared outputs of items, one after the other, float32 ``(N, width)``.
+        """The compared outputs of items, one after the other, float32 ``(N, classes)``.
 
         An item's row is the same bytes in every batch.
         """
         if not len(items):
-            return np.empty((0, self.width), np.float32)
+            return np.empty((0, self.classes), np.float32)
         return self._rows(items)
+
+    def close(self) -> None:
+        """Nothing runs for it beside this process."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _run(self, items: NDArray[Any]) -> Rows:
         return side_by_side(self._steps(items))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from asterism.models.foreign.names import Names
 from asterism.models.foreign.torch_archive import rewritten
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
-from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.models.signatures.signature import Signature
+from asterism.models.signatures.torch import signature_of_graph
 
 
 class TorchRuntime(Runtime):
@@ -59,25 +59,7 @@ def opened_program(path: Path) -> TorchRuntime:
     """
     program = rewritten(path)
     module = program.module()
-    nodes = list(module.graph.nodes)
-    inputs = [node for node in nodes if node.op == "placeholder"]
-    (outputs,) = (node.args[0] for node in nodes if node.op == "output")
-    operators = sum(node.op == "call_function" for node in nodes)
-    given, answers = _specs(inputs, program.names), _specs(outputs, program.names)
-    return TorchRuntime(module, Signature("torch", given, answers, operators=operators))
-
-
-def _specs(nodes: Iterable[Any], names: Names) -> tuple[TensorSpec, ...]:
-    """Those of nodes that are tensors; a name that was there before gets a number."""
-    specs: dict[str, TensorSpec] = {}
-    for number, node in enumerate(nodes):
-        value: Any = getattr(node, "meta", {}).get("val")
-        if hasattr(value, "shape"):
-            name = names.theirs(node.name)
-            name = f"{name}_{number}" if name in specs else name
-            shape = tuple(size if isinstance(size, int) else None for size in value.shape)
-            specs[name] = TensorSpec(name, str(value.dtype).removeprefix("torch."), shape)
-    return tuple(specs.values())
+    return TorchRuntime(module, signature_of_graph(module.graph, program.names.theirs))
 
 
 @FORMATS.register("torch")

@@ -1,0 +1,120 @@
+"""Speech: prompts that people recorded, and sentences that espeak-ng speaks in many voices."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
+from asterism.data.given.kind import INPUT_KINDS, Shaping
+from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from real_pairs.inputs.words import sentences
+
+Wave = NDArray[np.float32]
+
+#: Debian's package of prompts of a telephone exchange, spoken by one woman, and where it puts them.
+PROMPTS, _PACKAGE = Path("/usr/share/asterisk/sounds"), "asterisk-core-sounds-en-wav"
+_VOICE = "en_US_f_Allison"
+#: Accents and variants of espeak-ng's English voice.
+_ACCENTS = ("en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-029")
+_VARIANTS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "f5")
+
+
+class SpeechOptions(ParameterSection):
+    """Length and surroundings of waveforms."""
+
+    rate: int = Field(ge=8000, description="samples a second")
+    samples: int = Field(ge=1, description="of each waveform")
+    noise: float = Field(ge=0, description="largest deviation of the noise, of full scale")
+
+
+@INPUT_MAKERS.register("prompts")
+class Prompts(InputMaker):
+    """Cuts of recorded prompts, at any place, some of them noisy."""
+
+    Options = SpeechOptions
+
+    @staticmethod
+    def make(
+        count: int, options: SpeechOptions, rng: np.random.Generator, find: Find
+    ) -> MadeInputs:
+        """See :meth:`.InputMaker.make`: float32 ``(N, samples)``."""
+        files = sorted((PROMPTS / _VOICE).rglob("*.wav"))
+        files = [file for file in files if "silence" not in file.parts]
+        if not files:
+            raise UserError(f"there are no prompts in {PROMPTS}: `apt-get install {_PACKAGE}`")
+        cuts: list[Wave] = []
+        while len(cuts) < count:
+            wave = read_sound(files[rng.integers(len(files))], options.rate)
+            while len(wave) < options.samples:  # prompts follow each other after a pause
+                pause = np.zeros(int(rng.uniform(0.1, 0.5) * options.rate), np.float32)
+                more = read_sound(files[rng.integers(len(files))], options.rate)
+                wave = np.concatenate([wave, pause, more])
+            start = int(rng.integers(0, len(wave) - options.samples, endpoint=True))
+            cuts.append(noisy(wave[start : start + options.samples], options.noise, rng))
+        return MadeInputs(np.stack(cuts))
+
+
+def read_sound(path: Path, rate: int) -> Wave:
+    """A sound's waveform at a rate, float32 in [-1, 1]."""
+    wave: Wave = INPUT_KINDS["sound"].read(path, Shaping(rate=rate))[0]
+    return wave
+
+
+def noisy(wave: Wave, largest: float, rng: np.random.Generator) -> Wave:
+    """A waveform with white noise of a random level, from nothing to the largest."""
+    noise = rng.normal(0, rng.uniform(0, largest), len(wave)) if largest else 0.0
+    return np.asarray(np.clip(wave + noise, -1, 1), np.float32)
+
+
+def spoken(texts: Sequence[str], rate: int, rng: np.random.Generator) -> list[Wave]:
+    """Texts as espeak-ng speaks them, each in a voice, speed and pitch of its own.
+
+    Raises:
+        UserError: espeak-ng is not installed, or fails.
+    """
+    if shutil.which("espeak-ng") is None:
+        raise UserError("there is no espeak-ng: `apt-get install espeak-ng`")
+    waves = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "spoken.wav"
+        for text in texts:
+            voice = f"{rng.choice(_ACCENTS)}+{rng.choice(_VARIANTS)}"
+            command: list[Any] = ["espeak-ng", "-v", voice, "-w", path]
+            command += ["-s", rng.integers(120, 190), "-p", rng.integers(20, 80), "--", text]
+            done = subprocess.run(
+                [str(part) for part in command], capture_output=True, text=True, check=False
+            )
+            if done.returncode or not path.exists():
+                raise UserError(f"espeak-ng did not speak as {voice}: {done.stderr.strip()}")
+            waves.append(read_sound(path, rate))
+            path.unlink()
+    return waves
+
+
+@INPUT_MAKERS.register("spoken")
+class Spoken(InputMaker):
+    """Sentences of Python's documentation, spoken by espeak-ng."""
+
+    Options = SpeechOptions
+
+    @staticmethod
+    def make(
+        count: int, options: SpeechOptions, rng: np.random.Generator, find: Find
+    ) -> MadeInputs:
+        """See :meth:`.InputMaker.make`: float32 ``(N, samples)``."""
+        waves = np.zeros((count, options.samples), np.float32)
+        texts = [str(text) for text in rng.choice(sentences(), count)]
+        for row, wave in zip(waves, spoken(texts, options.rate, rng), strict=True):
+            row[: len(wave)] = wave[: options.samples]
+            row[:] = noisy(row, options.noise, rng)
+        return MadeInputs(waves)

@@ -1,0 +1,67 @@
+"""Spectra of spoken wake words and of other speech, as models for microcontrollers take them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
+from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from real_pairs.inputs.speech import noisy, spoken
+from real_pairs.inputs.words import sentences
+
+#: What the front end takes: samples a second, bytes of 10 ms of 16-bit samples.
+_RATE, _CHUNK = 16_000, 320
+
+
+@INPUT_MAKERS.register("wake_words")
+class WakeWords(InputMaker):
+    """Half of the items end with the wake word, half are other speech; espeak-ng speaks both.
+
+    Features are those of TensorFlow Lite's front end for microcontrollers: 40 channels each 10 ms.
+    """
+
+    class Options(ParameterSection):
+        """What is spoken."""
+
+        phrase: str = Field(min_length=1, description="the wake word")
+        frames: int = Field(ge=3, description="of 10 ms, in each item")
+
+    @staticmethod
+    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
+        """See :meth:`.InputMaker.make`: float32 ``(N, frames, 40)``."""
+        wanted = rng.permutation(np.arange(count) % 2) == 1
+        others = [" ".join(str(text).split()[:4]) for text in rng.choice(sentences(), count)]
+        texts = [
+            options.phrase if is_it else other for is_it, other in zip(wanted, others, strict=True)
+        ]
+        items = np.stack(
+            [
+                _last_frames(noisy(wave, 0.01, rng), options.frames)
+                for wave in spoken(texts, _RATE, rng)
+            ]
+        )
+        return MadeInputs(items)
+
+
+def _last_frames(wave: NDArray[np.float32], frames: int) -> NDArray[np.float32]:
+    """The features of the end of a waveform, after as much silence as is needed."""
+    try:
+        from pymicro_features import MicroFrontend
+    except ImportError:
+        raise UserError(
+            "pymicro-features is not installed, which makes the inputs of wake words: "
+            "`pip install pymicro-features==2.0.2`"
+        ) from None
+    front = MicroFrontend()
+    before = np.zeros(max(0, (frames + 5) * _CHUNK // 2 - len(wave)), np.float32)
+    samples = np.rint(np.concatenate([before, wave]) * 32767).astype("<i2").tobytes()
+    found, start = [], 0
+    while start + _CHUNK <= len(samples):
+        answer = front.process_samples(samples[start : start + _CHUNK])
+        start += answer.samples_read * 2
+        if answer.features:
+            found.append(answer.features)
+    return np.asarray(found[-frames:], np.float32)

@@ -1,0 +1,125 @@
+"""ONNX files made ready for quantisation, and quantised by ONNX Runtime."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from asterism.core.messages.errors import reading
+from asterism.core.parameters.params import ParameterSection
+from asterism.models.foreign.onnx_files import read_onnx
+from real_pairs.making import MAKERS, Maker, Material
+
+
+@MAKERS.register("fixed_sizes")
+class FixedSizes(Maker):
+    """The same model with the sizes of its inputs settled, in a newer operator set.
+
+    Batch normalisations are folded into convolutions, and shapes of all tensors are inferred, as
+    ONNX Runtime asks for before quantisation. The batch stays free where its size is null.
+    """
+
+    class Options(ParameterSection):
+        """Sizes and operator set."""
+
+        sizes: dict[str, list[int | None]] = Field(description="of each input, by its name")
+        opset: int = Field(ge=13, description="least operator set; 13 has scales for each channel")
+
+    @staticmethod
+    def make(source: Path, target: Path, options: Options, material: Material) -> None:
+        """See :meth:`.Maker.make`."""
+        import onnx
+        from onnxruntime.quantization import quant_pre_process
+
+        model = read_onnx(source)
+        with reading(str(source)), tempfile.TemporaryDirectory() as folder, without_advice():
+            _settle_sizes(model, options.sizes)
+            if next(e.version for e in model.opset_import if not e.domain) < options.opset:
+                model = onnx.version_converter.convert_version(model, options.opset)
+            plain = Path(folder) / "plain.onnx"
+            onnx.save(model, plain)
+            quant_pre_process(str(plain), str(target), skip_symbolic_shape=True)
+
+
+@MAKERS.register("onnx_static_int8")
+class StaticInt8(Maker):
+    """8-bit weights and activations (QDQ), whose ranges are measured on calibration inputs."""
+
+    class Options(ParameterSection):
+        """How ranges are taken."""
+
+        per_channel: bool = Field(description="a scale for each output channel of weights")
+        operators: list[str] = Field(description="those to quantise; none: all that can be")
+
+    @staticmethod
+    def make(source: Path, target: Path, options: Options, material: Material) -> None:
+        """See :meth:`.Maker.make`."""
+        from onnxruntime import quantization
+
+        with reading(str(source)), without_advice():
+            quantization.quantize_static(
+                str(source),
+                str(target),
+                calibration_reader(material.calibration()),
+                per_channel=options.per_channel,
+                op_types_to_quantize=options.operators or None,
+            )
+
+
+@MAKERS.register("onnx_dynamic_int8")
+class DynamicInt8(Maker):
+    """8-bit weights; activations are quantised as they come."""
+
+    class Options(ParameterSection):
+        """What is quantised."""
+
+        operators: list[str] = Field(description="those to quantise; none: all that can be")
+
+    @staticmethod
+    def make(source: Path, target: Path, options: Options, material: Material) -> None:
+        """See :meth:`.Maker.make`."""
+        from onnxruntime import quantization
+
+        with reading(str(source)), without_advice():
+            quantization.quantize_dynamic(
+                str(source),
+                str(target),
+                weight_type=quantization.QuantType.QUInt8,
+                op_types_to_quantize=options.operators or None,
+            )
+
+
+@MAKERS.register("onnx_half")
+class Half(Maker):
+    """Weights and activations of 16 bits; inputs and outputs keep their types."""
+
+    @staticmethod
+    def make(source: Path, target: Path, options: Any, material: Material) -> None:
+        """See :meth:`.Maker.make`."""
+        import onnx
+        from onnxruntime.transformers.float16 import convert_float_to_float16
+
+        with reading(str(source)), without_advice():
+            onnx.save(convert_float_to_float16(read_onnx(source), keep_io_types=True), target)
+
+
+def _settle_sizes(model: Any, sizes: dict[str, list[int | None]]) -> None:
+    """Give inputs their sizes, and take weights from among the inputs (files of old versions)."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in weights]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    del model.graph.value_info[:]  # shapes that were inferred for other sizes
+    for value in model.graph.input:
+        for axis, size in zip(
+            value.type.tensor_type.shape.dim, sizes.get(value.name, ()), strict=False
+        ):
+            axis.Clear()
+            if size is None:
+                axis.dim_param = "N"
+            else:
+                axis.dim_value = size

@@ -1,0 +1,1 @@
+"""What all pages are made of: sections, components, figures, templates and the document."""

@@ -1,1 +1,0 @@
-"""Figures that a lane's section shows, where they are many."""

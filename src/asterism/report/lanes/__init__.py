@@ -1,0 +1,1 @@
+"""The sections of the report, a package for each lane."""

@@ -1,0 +1,5 @@
+"""The section on deep-learning libraries that compute different results."""
+
+from asterism.report.lanes.libraries.section import libraries
+
+__all__ = ["libraries"]

@@ -1,0 +1,266 @@
+"""The stateful lane on the page: DeepStellar's model, coverage, campaigns and crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from asterism.core.files.artifacts import read_json, read_table
+from asterism.deepstellar.coverage.criteria import in_order
+from asterism.deepstellar.fuzzing.guidance import GUIDING
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.report.base.parameters import parameters_of
+from asterism.report.base.pictures import svg, svg_file
+from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.templating import percent, render_body, renderer
+from asterism.report.lanes.stateful.answer import Campaign, RecurrentResults, answer
+from asterism.report.lanes.stateful.campaigns import (
+    CampaignSummary,
+    distinct_crashes,
+    line,
+    load_campaigns,
+    place,
+    spoken,
+)
+from asterism.report.lanes.stateful.galleries import galleries
+from asterism.report.whole.page import SECTIONS
+
+_render = renderer("asterism.report.lanes.stateful")
+
+#: What the curves show, and its heading.
+CURVES = {
+    "basic_state": "states",
+    "basic_transition": "transitions",
+    "n_step_state_boundary": "boundary states",
+}
+
+#: Groups of parameters that shape these results.
+GROUPS = ("seed", "data", "rnn", "abstraction", "coverage", "seeds", "fuzz")
+
+
+@SECTIONS.register("stateful")
+def stateful(workspace: Path) -> ReportSection | None:
+    """The lane's section, None before ``measure_coverage`` has run."""
+    metrics = workspace / "metrics"
+    if not (metrics / "measure_coverage.json").exists():
+        return None
+    coverage = read_json(metrics / "measure_coverage.json")
+    training = read_json(metrics / "train_rnn.json")
+    chain = read_json(metrics / "build_dtmc.json")
+    campaigns = load_campaigns(workspace, coverage)
+    guides = [campaign.guide for campaign in campaigns]
+    seeds = SeedInputs.load(workspace / "artifacts/select_seeds").images
+    body, contents = render_body(
+        _render,
+        "stateful.html.j2",
+        "stateful",
+        training=training,
+        profile=read_json(metrics / "profile_states.json"),
+        chain=chain,
+        graph=svg_file(
+            workspace / "plots/build_dtmc/graph.svg",
+            "The most visited states of the Markov chain as discs in a plane of the first two "
+            "principal components, coloured by class, with arrows for their likeliest steps.",
+            "states",
+            _states(workspace / "artifacts/build_dtmc"),
+            title="most visited states",
+            source="artifacts/build_dtmc/dtmc.npz: codes, class_visits",
+        ),
+        criteria=in_order(),
+        coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
+        guides=[
+            (spoken(guide), criterion.replace("_", " "))
+            for guide in guides
+            if (criterion := GUIDING[guide]) is not None
+        ],
+        campaigns=[(spoken(c.guide), c.metrics) for c in campaigns],
+        finding=finding(campaigns),
+        growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
+        roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
+        galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=False)),
+        settings=parameters_of(workspace, GROUPS),
+    )
+    return ReportSection(
+        anchor="stateful",
+        title="Recurrent network",
+        question="Which internal states and transitions do the tests exercise, and which inputs "
+        "reach new ones or break the network?",
+        headline=(
+            KeyFigure(
+                "test accuracy",
+                percent(training["test_accuracy"]),
+                sources=("metrics/train_rnn.json: test_accuracy",),
+            ),
+            KeyFigure(
+                "abstract states",
+                f"{chain['states']:,}",
+                sources=("metrics/build_dtmc.json: states",),
+            ),
+            KeyFigure(
+                "states that the test set covers",
+                percent(coverage["test"]["basic_state"]),
+                sources=("metrics/measure_coverage.json: test.basic_state",),
+            ),
+            KeyFigure(
+                "different crashes, all campaigns together",
+                f"{distinct_crashes(campaigns):,}",
+                sources=("artifacts/fuzz/CAMPAIGN/crashes.npz: images",),
+            ),
+        ),
+        body=body,
+        order=10,
+        contents=contents,
+        answers=(answer(_results(training, chain, coverage, campaigns)),),
+    )
+
+
+def _results(
+    training: Any,
+    chain: Any,
+    coverage: Any,
+    campaigns: Sequence[CampaignSummary],
+) -> RecurrentResults:
+    """What the front page says of these results."""
+    return RecurrentResults(
+        train_accuracy=training["train_accuracy"],
+        test_accuracy=training["test_accuracy"],
+        inputs=coverage["test"]["inputs"],
+        states=chain["states"],
+        transitions=chain["transitions"],
+        covered_states=coverage["test"]["basic_state"],
+        covered_transitions=coverage["test"]["basic_transition"],
+        variance=chain["explained_variance"],
+        seeds=coverage["seeds"]["inputs"],
+        broken_seeds=max((c.metrics["seeds_with_crashes"] for c in campaigns), default=0),
+        campaigns=tuple(
+            Campaign(
+                spoken(c.guide),
+                c.guide,
+                c.metrics["crash_groups"],
+                coverage[f"{c.guide}_queue"]["basic_transition"],
+            )
+            for c in campaigns
+        ),
+        same_mutants=alike(campaigns),
+    )
+
+
+def _states(folder: Path) -> pl.DataFrame | None:
+    """The abstract states, the most visited first; None where only their picture is there."""
+    if not folder.is_dir():
+        return None
+    model = TraceModel.load(folder)
+    order = np.argsort(-model.dtmc.visits, kind="stable")
+    cells = model.abstraction.cells(model.dtmc.codes[order])
+    intervals = {f"interval_{k + 1}": cells[:, k] for k in range(cells.shape[1])}
+    visits, classes = model.dtmc.visits[order], model.dtmc.class_visits[order].argmax(axis=1)
+    return pl.DataFrame({"state": order, "visits": visits, "mostly_ends_in": classes, **intervals})
+
+
+def _set_title(name: str) -> str:
+    """``state_queue`` as ``queue, guided by state``."""
+    guide, _, kind = name.rpartition("_")
+    return f"{kind}, guided by {spoken(guide)}" if guide else name
+
+
+def _place(name: str) -> tuple[int, int]:
+    """Test set and seeds first, then queues, then crashes."""
+    guide, _, kind = name.rpartition("_")
+    return ["test", "seeds", "queue", "crashes"].index(kind), place(guide) if guide else 0
+
+
+def alike(campaigns: Sequence[CampaignSummary]) -> bool:
+    """Whether guidance made no difference: all campaigns ran what the unguided one did."""
+    unguided = [c for c in campaigns if c.guide == "none"]
+    guided = [c for c in campaigns if c.guide != "none"]
+    return bool(unguided and guided) and all(c.ran_as(unguided[0]) for c in guided)
+
+
+def finding(campaigns: list[CampaignSummary]) -> str | None:
+    """What the guided campaigns have over the unguided one, whatever it is."""
+    unguided = [c for c in campaigns if c.guide == "none"]
+    guided = [c for c in campaigns if c.guide != "none"]
+    if not unguided or not guided:
+        return None
+    if alike(campaigns):
+        return (
+            "All campaigns ran the same mutants: the budget ended before anything that they found "
+            "became a parent, so this says nothing of guidance. Raise fuzz.mutants."
+        )
+    crashes = unguided[0].metrics["crash_groups"]
+    more = [spoken(c.guide) for c in guided if c.metrics["crash_groups"] > crashes]
+    which = f"those guided by {', '.join(more)}" if more else "no guided campaign"
+    return f"At the same budget, {which} found more groups of crashes than the unguided one."
+
+
+def _growth(campaigns: list[CampaignSummary], column: str) -> Markup:
+    figure = Figure(figsize=(6.4, 3.1))
+    axes = figure.subplots()
+    for campaign in campaigns:
+        axes.plot(
+            campaign.history["mutants"],
+            100 * campaign.history[column],
+            label=spoken(campaign.guide),
+            **line(campaign.guide),
+        )
+    axes.set_xlabel("mutants run")
+    axes.set_ylabel(f"covered {CURVES[column]} (%)")
+    axes.legend(title="guided by", frameon=False)
+    ends = ", ".join(
+        f"{spoken(c.guide)} {percent(c.history[column][-1])}" for c in campaigns if len(c.history)
+    )
+    alt = (
+        f"Line chart: coverage of {CURVES[column]} by mutants run, a line for each campaign. "
+        f"At the end, by what guides it: {ends}."
+    )
+    data = pl.concat(
+        c.history.select(pl.lit(spoken(c.guide)).alias("guided by"), "mutants", column)
+        for c in campaigns
+    )
+    return svg(
+        figure,
+        alt,
+        f"coverage-{column}",
+        data,
+        f"coverage of {CURVES[column]}",
+        f"plots/fuzz-CAMPAIGN/history.csv: {column}",
+    )
+
+
+def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
+    if curves.is_empty():
+        return None
+    figure = Figure(figsize=(6.4, 3.7))
+    columns = figure.subplots(1, 2, sharey=True)
+    areas = []
+    for axes, similarity in zip(columns, ("state", "transition"), strict=True):
+        axes.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)
+        chosen = curves.filter(pl.col("similarity") == similarity)
+        guides = {name.removesuffix("_crashes") for name in chosen["set"]}
+        for guide in sorted(guides, key=place):
+            points = chosen.filter(pl.col("set") == f"{guide}_crashes")
+            area = coverage[f"{guide}_crashes"][f"{similarity}_similarity_auroc"]
+            areas.append(f"{spoken(guide)} by {similarity} {area:.2f}")
+            axes.plot(
+                points["false_positive_rate"],
+                points["true_positive_rate"],
+                label=f"{spoken(guide)} ({area:.2f})",
+                **line(guide),
+            )
+        axes.set_title(f"by {similarity} similarity")
+        axes.set_xlabel("false positive rate")
+        axes.set_aspect("equal")
+        axes.legend(title="crashes of (AUROC)", frameon=False, fontsize=7, title_fontsize=7)
+    columns[0].set_ylabel("true positive rate")
+    alt = (
+        "Two charts of ROC curves, by state and by transition similarity: how well low similarity "
+        f"tells crashes from correctly classified test inputs. Areas: {', '.join(areas)}."
+    )
+    return svg(figure, alt, "roc", curves, "ROC curves", "plots/measure_coverage/roc.csv")

@@ -1,1 +1,0 @@
-"""The lanes' sections of the report, one module each; each says its place on the page."""

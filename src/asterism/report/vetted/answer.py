@@ -1,0 +1,88 @@
+"""Rules of the answer about a vetted pair: whether to ship the compressed model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from asterism.core.messages.counting import counted
+from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.templating import percent
+from asterism.vetting.agreement import Agreement
+from asterism.vetting.params import VetParams
+from asterism.vetting.statistics import Share
+from asterism.vetting.verdict import Verdict
+
+_LEVELS = {
+    "ship": Level.GOOD,
+    "ship with the repair": Level.LOOK,
+    "not enough inputs to say": Level.LOOK,
+    "do not ship": Level.ACT,
+}
+_STEPS = {
+    "ship": Step("Keep the certificate. This repeats it:"),
+    "ship with the repair": Step("Take the repaired file instead:", "repaired.onnx"),
+    "not enough inputs to say": Step("Give more inputs, and ask again."),
+    "do not ship": Step("See what matters, what is to blame and what to do, below."),
+}
+
+
+def answer(params: VetParams, verdict: Verdict, agreement: Agreement, repair: Any) -> Answer:
+    """Does the compressed model do what the original does?
+
+    Args:
+        params: the pair and what was asked.
+        verdict: what to do.
+        agreement: on the given inputs.
+        repair: what came of the repair, as its stage wrote it.
+    """
+    original, compressed = (Path(path).name for path in (params.original, params.compressed))
+    step = _STEPS[verdict.word]
+    file = "metrics/vet_measure.json: agreement"
+    figures = [
+        KeyFigure("verdict", verdict.word, sources=("certificate.json: verdict.word",)),
+        _figure("differ on the given inputs", agreement.differ, f"{file}.differ"),
+    ]
+    titles = ("accuracy of the original", "accuracy of the compressed model")
+    for place, (title, share) in enumerate(zip(titles, agreement.accuracy, strict=False)):
+        figures.append(_figure(title, share, f"{file}.accuracy[{place}]"))
+    told = verdict.word[0].upper() + verdict.word[1:]
+    return Answer(
+        question=f"Does {compressed} do what {original} does, on inputs like these?",
+        level=_LEVELS[verdict.word],
+        sentence=f"{told}: {verdict.reasons[0]}." if verdict.reasons else f"{told}.",
+        figures=tuple(figures),
+        certainty=f"Intervals hold with {percent(params.confidence)} confidence (Clopper and "
+        "Pearson). A threshold is met where the whole interval lies on its good side.",
+        unusual=tuple(_unusual(agreement, repair)),
+        steps=(replace(step, command=params.commands()[0]) if verdict.word == "ship" else step,),
+    )
+
+
+def _figure(label: str, share: Share, source: str) -> KeyFigure:
+    """A share with its interval."""
+    ends = f"{percent(share.low)} to {percent(share.high)}, {counted(share.total, 'input')}"
+    return KeyFigure(label, percent(share.share), ends, (source,))
+
+
+def _unusual(agreement: Agreement, repair: Any) -> Iterator[str]:
+    if agreement.lost:
+        yield (
+            f"On {counted(agreement.lost, 'input')} the compressed model gives no finite answer. "
+            "They count as different, and as wrong."
+        )
+    if agreement.failed:
+        yield (
+            f"On {counted(agreement.failed, 'input')} the original gives no finite answer, so "
+            "that nothing is compared there."
+        )
+    if agreement.accuracy and agreement.accuracy[1].share > agreement.accuracy[0].share:
+        yield "The compressed model is right more often than the original."
+    if repair.get("slower"):
+        yield "The repaired file is slower than the original, so it is no use."
+    if repair.get("agreement_fell"):
+        yield "Agreement fell by the repair, so it is none."
+    elif reason := repair.get("reason"):
+        yield f"{reason[:1].upper()}{reason[1:]}."

@@ -1,0 +1,1 @@
+"""The report: one page with the sections of all lanes that have results."""

@@ -1,1 +1,0 @@
-"""Results of commits, experiments and the workspace, beside each other."""

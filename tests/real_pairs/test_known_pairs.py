@@ -1,0 +1,255 @@
+"""The registry of real pairs: its entries, its wheels, and the page of results."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from real_pairs.entry import (
+    PackagedFile,
+    RealPair,
+    packages,
+    packages_of,
+    pair_names,
+    read_pair,
+)
+from real_pairs.inputs import INPUT_MAKERS
+from real_pairs.making import MAKERS
+from real_pairs.page import PAGE, page
+from real_pairs.preparing import prepare
+from real_pairs.results import RESULTS, read_results
+from small_wheels import packaged, put_wheel
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import options_of
+from asterism.data.given.kind import INPUT_KINDS
+from asterism.dflare.comparisons import comparison_options
+from places import ROOT
+from real_pairs import app, entry, wheels
+
+FILE = PackagedFile(package="small", path="small/model.onnx", sha256="0" * 64)
+
+
+@pytest.fixture
+def small_wheel(monkeypatch):
+    """A wheel that the registry knows, with one file; where it is."""
+    return put_wheel(monkeypatch, {"small/model.onnx": b"weights"})
+
+
+@pytest.mark.parametrize("name", pair_names())
+def test_every_entry_names_makers_with_their_options(name):
+    pair = read_pair(name)
+    assert packages_of(pair) or pair.not_vetted
+    if pair.not_vetted is not None:
+        return
+    for recipe in (pair.original, pair.compressed):
+        for step in recipe.steps:
+            options_of(MAKERS, step.make, step.options)
+    options_of(INPUT_MAKERS, pair.inputs.make, pair.inputs.options)
+    comparison_options(pair.vet.comparison)
+    assert pair.vet.kind in INPUT_KINDS
+    assert pair.inputs.count > 0
+
+
+def test_there_are_ten_pairs_and_each_package_has_one():
+    pairs = {name: read_pair(name) for name in pair_names()}
+    assert sum(pair.not_vetted is None for pair in pairs.values()) >= 10
+    used = {package for pair in pairs.values() for package in packages_of(pair)}
+    without_files = {"mtcnn"}
+    assert used | without_files == set(packages())
+
+
+def test_an_entry_is_whole_or_says_why_it_is_not_vetted():
+    whole = read_pair("ppocr-direction").model_dump()
+    for name in ("original", "inputs"):
+        with pytest.raises(ValueError, match="not_vetted"):
+            RealPair.model_validate(whole | {name: None})
+    with pytest.raises(ValueError, match=r"original\.file"):
+        RealPair.model_validate(whole | {"original": {"file": None, "steps": []}})
+
+
+def test_a_pair_that_is_not_known_is_one_line():
+    with pytest.raises(UserError, match="no real pair is called 'ppocr-directions'; did you mean"):
+        read_pair("ppocr-directions")
+    with pytest.raises(UserError, match="mtcnn cannot be vetted: its weights are pickled"):
+        app.vet_pairs(["mtcnn"], True, False, print)
+
+
+def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
+    with pytest.raises(UserError) as missing:
+        prepare("magika", read_pair("magika"), ROOT / "conf")
+    assert "pair magika: the wheel of magika 1.0.3 is not there" in str(missing.value)
+
+
+def test_a_file_comes_out_of_its_wheel_only_with_its_hash(small_wheel, tmp_path):
+    known = packaged("small/model.onnx", b"weights")
+    assert wheels.packaged_file(known, tmp_path).read_bytes() == b"weights"
+    with pytest.raises(UserError, match=r"small/model\.onnx in small-1\.0.* is another file"):
+        wheels.packaged_file(FILE, tmp_path)
+    with pytest.raises(UserError, match=r"cannot read .*: there is no .*other\.onnx"):
+        wheels.packaged_file(known.model_copy(update={"path": "other.onnx"}), tmp_path)
+
+
+def test_a_wheel_that_is_another_file_is_rejected(small_wheel, tmp_path):
+    small_wheel.write_bytes(small_wheel.read_bytes() + b" ")
+    with pytest.raises(UserError, match=r"damaged or another file .*remove it"):
+        wheels.packaged_file(FILE, tmp_path)
+    with pytest.raises(UserError, match=r"damaged or another file .*remove it"):
+        wheels.fetch_wheels(["small"])
+
+
+class Pip:
+    """Takes the place of pip: it downloads the wheel, or says what is wrong.
+
+    Attributes:
+        commands: what was run.
+        wanted: the requirements of each.
+    """
+
+    def __init__(self, name, content, errors=""):
+        self._name, self._content, self._errors = name, content, errors
+        self.commands, self.wanted = [], []
+
+    def run(self, command, capture_output, text, check):
+        self.commands.append(command)
+        self.wanted.append(Path(command[command.index("--requirement") + 1]).read_text())
+        if self._content is not None:
+            folder = Path(command[command.index("--dest") + 1])
+            (folder / self._name).write_bytes(self._content)
+        return subprocess.CompletedProcess(command, int(bool(self._errors)), "", self._errors)
+
+
+@pytest.mark.parametrize("platform", ["any", "manylinux_2_17_x86_64"])
+def test_pip_gets_a_wheel_by_its_version_platform_and_hash(monkeypatch, platform):
+    path = put_wheel(monkeypatch, {"small/a": b"a"}, f"small-1.0-py3-none-{platform}.whl")
+    content, sha256 = path.read_bytes(), wheels.packages()["small"].sha256
+    shutil.rmtree(path.parent)
+    pip = Pip(path.name, content)
+    monkeypatch.setattr(wheels.subprocess, "run", pip.run)
+    assert wheels.missing_wheels(["small", "small"]) == ["small"]
+    assert wheels.fetch_wheels(["small", "small"]) == [path]
+    assert path.read_bytes() == content
+    assert wheels.missing_wheels(["small"]) == []
+    assert wheels.fetch_wheels(["small"]) == []
+    (command,), (wanted,) = pip.commands, pip.wanted
+    assert command[:5] == [sys.executable, "-P", "-m", "pip", "download"]
+    assert {"--no-deps", "--only-binary=:all:", "--require-hashes"} <= set(command)
+    assert wanted == f"small==1.0 --hash=sha256:{sha256}\n"
+    named = [command[at + 1] for at, part in enumerate(command) if part == "--platform"]
+    assert named == ([] if platform == "any" else [platform])
+
+
+@pytest.mark.parametrize(
+    ("content", "errors", "why"),
+    [
+        (None, "WARNING: old\nERROR: first\nERROR: no such\nhint", "ERROR: no such"),
+        (None, "something else", "something else"),
+        (b"another", "ERROR: broken off", "ERROR: broken off"),
+        (None, "", ""),
+    ],
+)
+def test_pip_without_a_wheel_says_why(small_wheel, monkeypatch, content, errors, why):
+    small_wheel.unlink()
+    monkeypatch.setattr(wheels.subprocess, "run", Pip(small_wheel.name, content, errors).run)
+    message = re.escape(f"pip cannot get small 1.0 ({why}): put {small_wheel.name} into")
+    with pytest.raises(UserError, match=message):
+        wheels.fetch_wheels(["small"])
+    assert not small_wheel.exists()
+
+
+def test_another_file_that_pip_gets_is_rejected(small_wheel, monkeypatch):
+    small_wheel.unlink()
+    monkeypatch.setattr(wheels.subprocess, "run", Pip(small_wheel.name, b"another").run)
+    with pytest.raises(UserError, match="damaged or another file"):
+        wheels.fetch_wheels(["small"])
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "message"),
+    [
+        ("other", FILE, None),
+        ("other", FILE.model_copy(update={"package": "smal"}),
+         "no package of real pairs is called 'smal'; did you mean 'small'"),
+        ("other", FILE.model_copy(update={"path": "/etc/passwd"}),
+         r"other\.yaml: /etc/passwd is no path inside a wheel"),
+        ("other", FILE.model_copy(update={"path": "small/../../x"}), "is no path inside a wheel"),
+        ("an other", FILE, r"an other\.yaml: the name of a pair has letters"),
+    ],
+)  # fmt: skip
+def test_an_entry_names_files_inside_known_wheels(monkeypatch, tmp_path, name, file, message):
+    whole = read_pair("magika").model_dump(mode="json")
+    put_wheel(monkeypatch, {"small/model.onnx": b"weights"})
+    for part in ("original", "inputs"):  # files of a maker's options too
+        whole[part] = json.loads(json.dumps(whole[part]).replace('"magika"', '"small"'))
+    whole["inputs"]["options"]["labels"] = file.model_dump()
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / f"{name}.yaml").write_text(yaml.safe_dump(whole))
+    monkeypatch.setattr(entry, "KNOWN", tmp_path)
+    assert pair_names() == [name]
+    if message is None:
+        assert packages_of(read_pair(name)) == ["small"]
+        return
+    with pytest.raises(UserError, match=message):
+        read_pair(name)
+
+
+def test_a_package_that_is_described_wrongly_is_named(monkeypatch, tmp_path):
+    small = {"version": "1.0", "wheel": "small-1.0.whl", "sha256": "0" * 64, "licence": "MIT",
+             "licence_source": "METADATA"}  # fmt: skip
+    path = tmp_path / "packages.yaml"
+    monkeypatch.setattr(entry, "KNOWN", tmp_path)
+    path.write_text(yaml.safe_dump({"small": small}))
+    assert packages.__wrapped__()["small"].version == "1.0"
+    path.write_text(yaml.safe_dump({"small": small, "smaller": small | {"wheel": "../x.whl"}}))
+    with pytest.raises(UserError, match=r"packages\.yaml: smaller.*wheel"):
+        packages.__wrapped__()
+
+
+def test_packages_of_a_list_of_files_are_found():
+    files = [FILE.model_copy(update={"package": name}).model_dump() for name in "cab"]
+    pair = read_pair("magika")
+    inputs = pair.inputs.model_copy(update={"options": {"all": [files, {"one": files[0]}], "n": 1}})
+    expected = {*packages_of(pair), "a", "b", "c"}
+    assert packages_of(pair.model_copy(update={"inputs": inputs})) == sorted(expected)
+
+
+def test_what_pip_cannot_get_is_one_line(small_wheel, monkeypatch):
+    small_wheel.unlink()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(UserError, match=r"pip cannot get small 1\.0 \(ERROR: .*put small-1\.0"):
+        wheels.fetch_wheels(["small"])
+
+
+def test_the_list_says_what_is_there(capsys):
+    lines = []
+    app.list_pairs(lines.append)
+    assert len(lines) == len(pair_names())
+    said = "\n".join(lines)
+    assert "without the wheel of magika (--fetch)" in said
+    assert "mtcnn: MTCNN, faces in photographs" in said
+
+
+def test_the_page_is_current_and_its_results_are_of_known_pairs():
+    results = read_results(ROOT / RESULTS)
+    pairs = {name: read_pair(name) for name in pair_names()}
+    assert set(results) <= set(pairs)
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert text == page(text, pairs, results), "run `python benchmarks/real_pairs --write`"
+    for name in results:
+        assert f"### {name}\n" in text
+
+
+def test_results_hold_no_paths():
+    for path in (ROOT / RESULTS).glob("*.json"):
+        value = json.loads(path.read_text())
+        value["repair"].pop("blamed", None)  # nodes of a graph may be named like paths
+        assert not re.search(r'"/(?!/)[\w-]+/', json.dumps(value)), path.name
+
+
+def test_the_registry_has_no_alias():
+    for path in entry.KNOWN.rglob("*.yaml"):
+        assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)

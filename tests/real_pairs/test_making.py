@@ -1,0 +1,222 @@
+"""Makers of model files and of inputs, on small ones made here."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import wave
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from real_pairs.entry import PackagedFile
+from real_pairs.inputs import INPUT_MAKERS, speech
+from real_pairs.inputs.file_types import TYPES
+from real_pairs.inputs.words import sentences, words
+from real_pairs.making.sentence_model import read_safetensors
+from small_model_files import FEEDING, FILE, answers, convolution, make, save, write_safetensors
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import options_of
+from asterism.models.tensor_models.model import FileModel
+from places import ROOT
+
+RNG = np.random.default_rng(0)
+
+
+def test_sizes_are_settled_and_the_model_stays_the_same(tmp_path):
+    source = convolution(tmp_path / "a.onnx")
+    options = {"sizes": {"x": [None, 3, 8, 8]}, "opset": 13}
+    fixed = make("fixed_sizes", source, tmp_path / "b.onnx", options)
+    images = RNG.normal(size=(2, 3, 8, 8)).astype(np.float32)
+    assert answers(fixed, {"x": images}) == pytest.approx(answers(source, {"x": images}), abs=1e-5)
+    model = onnx.load(fixed)
+    assert [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim] == [0, 3, 8, 8]
+    assert next(e.version for e in model.opset_import if not e.domain) >= 13
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error"),
+    [
+        ("onnx_static_int8", {"per_channel": True, "operators": []}, 0.05),
+        ("onnx_dynamic_int8", {"operators": []}, 0.05),
+        ("onnx_half", {}, 0.005),
+    ],
+)
+def test_compressed_files_compute_nearly_the_same(tmp_path, name, options, error):
+    sizes = {"sizes": {"x": [None, 3, 8, 8]}, "opset": 13}
+    source = make("fixed_sizes", convolution(tmp_path / "a.onnx"), tmp_path / "b.onnx", sizes)
+    images = RNG.normal(size=(20, 3, 8, 8)).astype(np.float32)
+    feeds = [{"x": image[np.newaxis]} for image in images]
+    made = make(name, source, tmp_path / "c.onnx", options, calibration=lambda: feeds)
+    again = make(name, source, tmp_path / "d.onnx", options, calibration=lambda: feeds)
+    assert made.read_bytes() == again.read_bytes()
+    difference = np.abs(answers(made, {"x": images}) - answers(source, {"x": images})).max()
+    assert 0 < difference < error
+
+
+def integer_model(path, weights):
+    """Tokens to vectors, by weights that are integers times a scale."""
+    scale = np.abs(weights).max(axis=1, keepdims=True) / 127
+    integers = np.rint(weights / scale).astype(np.int8)
+    nodes = [
+        helper.make_node("Cast", ["w_q"], ["w_f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["w_f", "w_scale"], ["w"]),
+        helper.make_node("Gather", ["w", "ids"], ["hidden"]),
+    ]
+    ids, mask = (
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["n", 4]) for name in ("ids", "mask")
+    )
+    shape = ["n", 4, weights.shape[1]]
+    outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, shape)]
+    constants = {"w_q": integers, "w_scale": scale.astype(np.float32)}
+    return save(path, nodes, [ids, mask], outputs, constants)
+
+
+def test_a_sentence_model_gets_its_float_weights_and_one_vector(tmp_path):
+    weights = RNG.normal(size=(10, 6)).astype(np.float32)
+    source = integer_model(tmp_path / "a.onnx", weights)
+    other = RNG.normal(size=(10, 6)).astype(np.float32)
+    floats = write_safetensors(tmp_path / "f", {"other": other, "right": weights.T.copy()})
+    assert np.array_equal(read_safetensors(floats)["other"], other)
+    exact = make(
+        "float_weights", source, tmp_path / "b.onnx", {"weights": FILE}, files={"f": floats}
+    )
+    qdq = make("integer_weights_as_qdq", source, tmp_path / "c.onnx")
+    feed = {"ids": np.array([[1, 2, 3, 0]]), "mask": np.array([[1, 1, 1, 0]])}
+    assert np.array_equal(answers(exact, feed), weights[feed["ids"]])
+    assert np.array_equal(answers(qdq, feed), answers(source, feed))
+    assert "DequantizeLinear" in {node.op_type for node in onnx.load(qdq).graph.node}
+    options = {"mask": "mask", "hidden": "hidden"}
+    pooled = make("mean_pooled", exact, tmp_path / "d.onnx", options)
+    assert answers(pooled, feed) == pytest.approx(weights[[1, 2, 3]].mean(axis=0)[np.newaxis])
+
+
+def test_weights_that_a_file_lacks_are_one_line(tmp_path):
+    source = integer_model(tmp_path / "a.onnx", RNG.normal(size=(10, 6)).astype(np.float32))
+    floats = write_safetensors(tmp_path / "f", {"x": RNG.normal(size=(10, 6)).astype(np.float32)})
+    with pytest.raises(UserError, match="has weights that f lacks"):
+        make("float_weights", source, tmp_path / "b.onnx", {"weights": FILE}, files={"f": floats})
+    convolution(tmp_path / "c.onnx")
+    with pytest.raises(UserError, match="has no weights that are integers times a scale"):
+        make("integer_weights_as_qdq", tmp_path / "c.onnx", tmp_path / "d.onnx")
+
+
+@pytest.mark.slow
+def test_litert_files_and_their_floats(tmp_path):
+    """A quantised file whose integers are replaced by what they stand for computes nearly that."""
+    import keras
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(0)
+    layers = [keras.layers.Conv1D(32, 3, activation="relu")]
+    layers += [keras.layers.Dense(64), keras.layers.Dense(2)]
+    model = keras.Sequential([keras.layers.Input((12, 4)), *layers])
+    model.save(tmp_path / "a.h5")
+    items = RNG.normal(size=(20, 12, 4)).astype(np.float32)
+    expected = model.predict(items, verbose=0).reshape(20, -1)
+    for weights, error in (("int8", 0.1), ("float16", 0.01)):
+        options = {"weights": weights, "sizes": [12, 4]}
+        path = make("litert", tmp_path / "a.h5", tmp_path / f"{weights}.tflite", options)
+        found = FileModel(path, FEEDING, False, items).predict(items)
+        assert 0 < np.abs(found - expected).max() < error
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: ([item[np.newaxis]] for item in items)
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    converter.inference_input_type = converter.inference_output_type = tf.int8
+    (tmp_path / "full.tflite").write_bytes(converter.convert())
+    floats = make("litert_floats", tmp_path / "full.tflite", tmp_path / "floats.tflite")
+    found = FileModel(floats, FEEDING, False, items).predict(items)
+    assert 0 < np.abs(found - expected).max() < 0.1
+
+
+LABELS = json.dumps({"target_labels_space": sorted(TYPES)})
+CASES = {
+    "text_pictures": {"height": 48, "width": 96, "lines": 2, "words": 2, "upside_down": True},
+    "notes": {"rate": 8000, "samples": 2000},
+    "dna": {"length": 3000},
+    "sentence_tokens": {"vocabulary": FILE, "length": 12},
+    "file_types": {"labels": FILE | {"path": "labels"}},
+    "prompts": {"rate": 8000, "samples": 4000, "noise": 0.01},
+    "spoken": {"rate": 8000, "samples": 4000, "noise": 0.01},
+    "wake_words": {"phrase": "okay nabu", "frames": 30},
+}
+
+
+def test_every_maker_of_inputs_is_among_the_cases():
+    assert set(CASES) == set(INPUT_MAKERS)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_equal_streams_make_equal_inputs_and_others_make_others(name, tmp_path):
+    (tmp_path / "f").write_text("[UNK]\n[CLS]\n[SEP]\nthe\n##s\n.\n" + "\n".join("abcdefghijk"))
+    (tmp_path / "labels").write_text(LABELS)
+    options = options_of(INPUT_MAKERS, name, CASES[name])
+
+    def made(seed):
+        rng = np.random.default_rng(seed)
+        return INPUT_MAKERS[name].make(6, options, rng, lambda file: tmp_path / file.path)
+
+    try:
+        first = made(0)
+    except UserError as missing:
+        if "apt-get install" not in str(missing) and "pip install" not in str(missing):
+            raise
+        pytest.skip(str(missing))
+    again, other = made(0), made(1)
+    assert len(first.items) == 6 and np.isfinite(first.items).all()
+    assert np.array_equal(first.items, again.items) and first.items.dtype == again.items.dtype
+    assert not np.array_equal(first.items, other.items)
+    if first.labels is not None:
+        assert np.array_equal(first.labels, again.labels) and len(first.labels) == 6
+
+
+def test_words_are_cut_into_the_longest_pieces(tmp_path):
+    from real_pairs.inputs.tokens import tokens_of
+
+    known = {piece: n for n, piece in enumerate(["[UNK]", "play", "pl", "##ing", "##i", "ng"])}
+    assert tokens_of("playing", known) == [1, 3]
+    assert tokens_of("pling", known) == [2, 3]
+    assert tokens_of("xyz", known) == [0]
+
+
+def test_sentences_do_not_depend_on_what_else_is_imported():
+    assert len(sentences()) > 1000 and len(words()) > 1000
+    program = "from real_pairs.inputs.words import sentences; print(hash(sentences()))"
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}/src:{ROOT}/benchmarks"}
+    environment["PYTHONHASHSEED"] = "0"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", f"{others}{program}"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for others in ("", "import email.mime.text, unittest.mock, json.tool; ")
+    }
+    assert len(printed) == 1
+
+
+def test_what_is_not_installed_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(speech, "PROMPTS", tmp_path)
+    rng = np.random.default_rng(0)
+    options = options_of(INPUT_MAKERS, "prompts", CASES["prompts"])
+    with pytest.raises(UserError, match="apt-get install asterisk-core-sounds-en-wav"):
+        INPUT_MAKERS["prompts"].make(2, options, rng, lambda file: tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UserError, match="apt-get install espeak-ng"):
+        speech.spoken(["a"], 8000, rng)
+
+
+def test_a_prompt_is_read_at_the_rate_that_is_asked_for(tmp_path):
+    with wave.open(str(tmp_path / "a.wav"), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(np.zeros(800, "<i2").tobytes())
+    assert len(speech.read_sound(tmp_path / "a.wav", 16000)) == 1600
+    assert PackagedFile(**FILE).path == "f"

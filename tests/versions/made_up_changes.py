@@ -1,0 +1,44 @@
+"""Changes of every kind, as the judge would give them."""
+
+from asterism.libraries.judging.finding import Finding
+from asterism.versions.comparing import Change
+from versions.made_up_pool import PAIR
+
+#: What the old and the new version do, by the kind of the change.
+STATUSES = {
+    "no longer runs": ("right", "error"),
+    "now wrong": ("right", "values differ"),
+    "differs": ("values differ", "right"),
+    "both wrong": ("values differ", "values differ"),
+    "now right": ("values differ", "right"),
+    "now runs": ("error", "right"),
+    "neither runs": ("error", "error"),
+    "within rounding": ("right", "right"),
+    "same": ("right", "right"),
+}
+
+
+def made_change(kind="now wrong", subject="m", pair=PAIR, inputs="normal", **more):
+    """A change of a kind.
+
+    Args:
+        kind: of it.
+        subject: name of the model.
+        pair: backends.
+        inputs: kind of inputs.
+        more: ``old`` and ``new`` in place of the usual statuses; ``excess``, ``exception`` and
+            ``message`` of the version at fault; other fields of the change.
+    """
+    facts = {n: more.pop(n) for n in ("excess", "exception", "message") if n in more}
+    old, new = (more.pop(n, s) for n, s in zip(("old", "new"), STATUSES[kind], strict=True))
+    made = [
+        Finding(0, status, "run", backend.partition(":")[0], (backend,), (inputs,))
+        if status == "right"
+        else Finding(0, status, "run", backend.partition(":")[0], (backend,), (inputs,), **facts)
+        for status, backend in zip((old, new), (pair.old, pair.new), strict=True)
+    ]
+    more = {"referee": pair.new} | more if kind == "differs" else more
+    more = {"outputs": kind} | more if kind in ("same", "within rounding") else more
+    change = Change(subject, *made, **more)
+    assert change.kind == kind
+    return change

@@ -172,7 +172,7 @@ class TestCommands:
     """``dvc.cli.main``: DVC's documented commands, without a new process."""
 
     def test_a_command_that_fails_says_why(self, root, capfd):
-        dvc_quietly(root, "status", "-q")
+        dvc_quietly(root, "status")
         with pytest.raises(UserError, match="no-stage"):
             dvc_quietly(root, "commit", "--force", "--", "no-stage")
         assert capfd.readouterr() == ("", "")

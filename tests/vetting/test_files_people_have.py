@@ -154,7 +154,7 @@ FILES = [
     (state, "m.pth", r"weights \(PyTorch.* without their network.*load_state_dict"),
     (old_state, "m.pt", r"weights \(PyTorch.* without their network.*load_state_dict"),
     (script, "m.pt", rf"a TorchScript program.*{CODE}"),
-    (program, "m.pt2", rf"asterism compare-libraries --model \S*m\.pt2.*{CODE}"),
+    (program, "m.bin", r"torch\.export wrote: give it the suffix \.pt2"),
     (safetensors, "m.safetensors", r"weights \(safetensors\) without their network.*load_file"),
     (gguf, "m.gguf", r"a language model for llama\.cpp.*optimum-cli export onnx"),
     (saved_model, "saved", r"SavedModel .*TFLiteConverter\.from_saved_model\('\S*saved'\)"),

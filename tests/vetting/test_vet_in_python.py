@@ -160,3 +160,16 @@ def test_all_that_is_offered_is_there():
         assert getattr(asterism, name) is not None
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
         _ = asterism.nothing_of_the_kind
+
+
+def test_models_of_keras_are_models_too():
+    keras = pytest.importorskip("keras")
+    keras.utils.set_random_seed(0)
+    net = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3, activation="softmax")])
+    other = keras.models.clone_model(net)
+    other.set_weights([weights.round(1) for weights in net.get_weights()])
+    rows = np.random.default_rng(0).normal(size=(60, 6)).astype(np.float32)
+    found = vet(net, other, rows, overrides=FEW[1:])
+    wanted = [model.predict(rows, verbose=0).argmax(axis=1) for model in (net, other)]
+    assert found.agree == pytest.approx((wanted[0] == wanted[1]).mean())
+    assert found.parameters.comparison.kind == "top_label"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,19 @@ def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
     if keras is None or not isinstance(model, keras.Model):
         return None
     from asterism.models.runtimes.keras_runtime import KerasRuntime
+    from asterism.models.signatures.keras import signature_of_config
 
-    return KerasRuntime(model), model.get_weights()
+    if not getattr(model, "inputs", None):
+        raise UserError(f"{name} states no inputs: build it, or give a function that calls it")
+    runtime = KerasRuntime(model)
+    with suppress(
+        NotImplementedError, LookupError, TypeError, ValueError
+    ):  # a class of the caller's own
+        told = signature_of_config(model.get_config()).outputs
+        both = zip(runtime.signature.outputs, told, strict=True)
+        outputs = tuple(replace(ours, made_by=theirs.made_by) for ours, theirs in both)
+        runtime.signature = replace(runtime.signature, outputs=outputs)
+    return runtime, model.get_weights()
 
 
 def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:

@@ -20,8 +20,9 @@ PAGE = Path("docs/reproduction.md")
 _HEAD = """\
 # The papers' experiments, run here
 
-This page sets figures of four papers beside runs of this project. `asterism compare` writes it from
-`results/` alone. `asterism compare --check` says whether it is current. So do not edit it.
+This page compares the figures of four papers with runs of this project. `asterism compare` writes
+it from `results/` alone, and `asterism compare --check` tells whether it is current, so do not edit
+it.
 
 ```sh
 make reproduce SCALE=smoke                 # minutes, on digits: shows that all of it runs
@@ -36,29 +37,29 @@ asterism compare
 | `small` | the paper's data and models as far as minutes allow, with fewer seeds, images and runs |
 | `full` | the paper's sizes, as far as two cores go |
 
-Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). Its stages come
-from the cache where they can, a run that was killed goes on, and no stage runs twice.
-`asterism reproduce` records each point's numbers in `results/reproduction/`.
+Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). If possible,
+its stages come from the cache. A run that was killed resumes, and no stage runs twice. `asterism
+reproduce` records the numbers of each point in `results/reproduction/`.
 
 ## How to read it
 
-A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs. Behind it stands
-half of the 95% interval (Student's t over the runs). A dash stands where the paper has no value.
-Where there is only one value, it is the paper's: nothing has run. The last column names the
-experiment, its scale, its runs and the seeds of each run. A run is a point of the sweep. A reason
-such as *57.1 (51.5 to 62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a
-claim is the mean of several networks, each counts as one run, with the mean of its own. A verdict
-follows from a rule, which stands in words under each list of claims:
+A cell such as *100 / 99.8 ± 0.1* gives the paper's value, then the mean of the runs, then half of
+the 95% interval (Student's t over the runs). A dash means that the paper has no value. A single
+value is the paper's: nothing has been run. The last column names the experiment, its scale, its
+runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to 62.8;
+5 runs)* gives the mean, its 95% interval and the number of runs. If a claim is about the mean of
+several networks, each network counts as one run, with a mean of its own. A verdict follows from a
+rule, which is described under each list of claims:
 
-* **reproduced**, **partly** and **not reproduced** are what the rule says;
+* **reproduced**, **partly** and **not reproduced** are verdicts of the rule;
 * **not comparable** means that there is no run yet, or that nothing here measures the same thing.
 
-A verdict from a `small` run rests on fewer seeds than the paper's, and often on fewer images. What
-differs is at the head of each experiment's file in `conf/experiment/`.
+A verdict from a `small` run is based on fewer seeds than the paper's, and often on fewer images.
+The differences are listed at the head of each experiment's file in `conf/experiment/`.
 
-The papers' numbers lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
-`results/claims/`, and a rule a class in `src/asterism/reproduction/rules/`. A table is a file in
-`results/tables/`, and a figure one in `results/figures/`.
+The papers' numbers are in [`results/papers`](../results/papers/README.md). A claim is an entry in
+`results/claims/`, and a rule is a class in `src/asterism/reproduction/rules/`. A table is a file in
+`results/tables/`, and a figure is a file in `results/figures/`.
 """
 
 

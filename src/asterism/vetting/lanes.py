@@ -79,7 +79,7 @@ def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
 
 
 def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
-    if signature.format == "tflite":
+    if signature.format not in ("keras", "onnx"):
         return False, "states are read from Keras and ONNX files only"
     sizes = signature.given[0].shape if signature.given else ()
     if len(sizes) != 3:

@@ -9,11 +9,16 @@ formats whose kernels trust what is packed, and loops as long as a number says.
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from typing import Any
 
-_OPERATOR = re.compile(r"torch\.ops\.(aten|prims)\.(\w+)\.(\w+)", re.ASCII)
+_OPERATOR = re.compile(r"torch\.ops\.(aten|prims|quantized_decomposed)\.(\w+)\.(\w+)", re.ASCII)
 _ARITHMETIC = re.compile(r"_operator\.(add|sub|mul|floordiv|truediv|mod|neg|pow|eq|ne|lt|le|gt|ge)")
+#: The namespace of operators of quantised programs, and those that are taken: between integers and
+#: the real numbers that they stand for. PyTorch writes them in Python, out of its own kernels.
+_QUANTISED = "quantized_decomposed"
+_BETWEEN = re.compile(r"(de)?quantize_per_(tensor|channel|token)", re.ASCII)
 #: Types of what an operator returns, where it is one number.
 _NUMBERS = (["int"], ["float"], ["bool"], ["number"])
 #: Types of what an operator takes and gives that only computes.
@@ -59,7 +64,9 @@ def only_computes(target: str) -> bool:
         return False
     if torch.Tag.core in operator.tags:
         return True
-    name = operator._schema.name.partition("::")[2]
+    space, _, name = operator._schema.name.partition("::")
+    if space == _QUANTISED:
+        return bool(_BETWEEN.fullmatch(name))
     values = (*operator._schema.arguments, *operator._schema.returns)
     plain = all(_TYPE.fullmatch(str(value.type)) for value in values)
     given = not any(argument.is_out for argument in operator._schema.arguments)
@@ -90,6 +97,8 @@ def _operator(target: str) -> Any:
     named = _OPERATOR.fullmatch(target)
     if named is None:
         return None
+    if named[1] == _QUANTISED:  # it registers them
+        importlib.import_module("torch.ao.quantization.fx._decomposed")
     packet = getattr(getattr(torch.ops, named[1]), named[2], None)
     if not isinstance(packet, torch._ops.OpOverloadPacket):
         return None

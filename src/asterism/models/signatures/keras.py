@@ -27,20 +27,24 @@ def keras_signature(path: Path) -> Signature:
     """
     config = read_keras_config(path)
     with reading(str(path)):
-        model = config["config"]
-        layers = model["layers"] if isinstance(model, dict) else model
-        inputs = tuple(_input(layer) for layer in _inputs(layers))
-        ends = model.get("output_layers") if isinstance(model, dict) else None
-        named = {layer["config"]["name"]: layer for layer in layers}
-        lengths = _Lengths(layers)
-        last = [named[name] for name in _names(ends)] if ends else layers[-1:]
-        return Signature(
-            format="keras",
-            inputs=inputs,
-            outputs=tuple(_output(layer, lengths.of(layer)) for layer in last),
-            operators=sum(layer["class_name"] != "InputLayer" for layer in layers),
-            half=any(_dtype(layer["config"]) == "float16" for layer in layers),
-        )
+        return signature_of_config(config["config"])
+
+
+def signature_of_config(model: Any) -> Signature:
+    """What a model of Keras takes and gives, by its own configuration."""
+    layers = model["layers"] if isinstance(model, dict) else model
+    inputs = tuple(_input(layer) for layer in _inputs(layers))
+    ends = model.get("output_layers") if isinstance(model, dict) else None
+    named = {layer["config"]["name"]: layer for layer in layers}
+    lengths = _Lengths(layers)
+    last = [named[name] for name in _names(ends)] if ends else layers[-1:]
+    return Signature(
+        format="keras",
+        inputs=inputs,
+        outputs=tuple(_output(layer, lengths.of(layer)) for layer in last),
+        operators=sum(layer["class_name"] != "InputLayer" for layer in layers),
+        half=any(_dtype(layer["config"]) == "float16" for layer in layers),
+    )
 
 
 def _inputs(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,153 @@
+"""Vetting modules and programs of PyTorch from Python."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as f
+from torch.utils.data import DataLoader, TensorDataset
+
+from asterism.api.inputs import as_given
+from asterism.api.vetting import vet
+from asterism.core.messages.errors import UserError
+from asterism.models.runtimes.torch_modules import ModuleRuntime, evaluating
+from asterism.pytest import assert_agrees
+
+FEW = ["vet.changes.inputs=8", "vet.search.seeds=3", "vet.search.queries=10"]
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(240, 8)).astype(np.float32)
+LABELS = ROWS[:, :3].argmax(axis=1)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 24), nn.ReLU(), nn.Dropout(0.5), nn.Linear(24, 3))
+    rows, labels = torch.tensor(ROWS), torch.tensor(LABELS)
+    steps = torch.optim.Adam(net.parameters(), 1e-2)
+    for _ in range(150):
+        steps.zero_grad()
+        f.cross_entropy(net(rows), labels).backward()
+        steps.step()
+    return net
+
+
+def damaged(net):
+    """A copy without a class."""
+    other = copy.deepcopy(net)
+    with torch.no_grad():
+        other[-1].bias[1] -= 50
+    return other
+
+
+def by_hand(one, other):
+    """The share of rows whose largest numbers are at one place."""
+    with torch.no_grad():
+        answers = [net.eval()(torch.tensor(ROWS)).argmax(axis=1) for net in (one, other)]
+    return float((answers[0] == answers[1]).double().mean())
+
+
+def test_modules_agree_as_counted_by_hand_and_keep_their_mode(trained):
+    trained.train()
+    trained[0].eval()
+    other = damaged(trained)
+    found = vet(trained, other, torch.tensor(ROWS), LABELS, overrides=FEW)
+    assert [part.training for part in trained.modules()] == [True, False, True, True, True]
+    assert found.agree == pytest.approx(by_hand(copy.deepcopy(trained), other))
+    assert found.verdict == "do not ship"
+
+
+def test_a_module_is_set_back_where_it_fails(trained):
+    trained.train()
+    with pytest.raises(UserError, match="fails on the first input"):
+        vet(trained, trained, np.zeros((20, 5), np.float32))
+    assert trained.training
+
+
+def test_exported_programs_files_of_them_and_quantised_modules_are_models_too(trained, tmp_path):
+    plain = copy.deepcopy(trained).eval()
+    free = ({0: torch.export.Dim("n")},)
+    program = torch.export.export(plain, (torch.tensor(ROWS[:4]),), dynamic_shapes=free)
+    torch.export.save(program, tmp_path / "net.pt2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own successor of it is no part of PyTorch
+        small = torch.ao.quantization.quantize_dynamic(copy.deepcopy(plain), {nn.Linear})
+    for other in (program, tmp_path / "net.pt2", small):
+        found = vet(trained, other, ROWS, LABELS, overrides=FEW)
+        assert found.agree >= 0.97
+
+
+@pytest.mark.parametrize(
+    ("last", "maker"),
+    [
+        (nn.Softmax(1), "softmax"),
+        (nn.LogSoftmax(1), "logsoftmax"),
+        (nn.Sigmoid(), "sigmoid"),
+        (nn.Identity(), "gemm"),
+        (nn.Unflatten(1, (1, 6)), "gemm"),
+        (nn.Tanh(), "tanh"),
+    ],
+)
+def test_the_operator_that_makes_an_output_is_seen(last, maker):
+    net = nn.Sequential(nn.Linear(8, 6), last).eval()
+    (answer,) = ModuleRuntime(net, "net", ROWS).signature.outputs
+    assert answer.made_by == maker
+
+
+def test_numbers_are_given_in_the_type_of_the_parameters_and_that_is_said():
+    net = nn.Linear(8, 3).to(torch.bfloat16)
+    runtime = ModuleRuntime(net, "net", ROWS)
+    assert runtime.notes == ("inputs float32 are given as bfloat16, the type of its parameters",)
+    (found,) = runtime.run({"input": ROWS[:5]}).values()
+    with torch.no_grad():
+        expected = net(torch.tensor(ROWS[:5]).bfloat16()).float().numpy()
+    assert (found == expected).all()
+
+
+def test_pictures_are_given_with_their_channels_first():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+    pictures = RNG.integers(0, 256, (40, 12, 10, 3), dtype=np.uint8)
+    other = copy.deepcopy(net)
+    found = vet(net, other, pictures, kind="images", comparison="top_label", overrides=FEW)
+    assert found.agree == 1
+    assert found.parameters.domain.kind == "images"
+    with torch.no_grad():
+        given = torch.tensor(pictures).permute(0, 3, 1, 2) / 255
+        np.testing.assert_allclose(net.eval()(given).numpy(), found.original, atol=1e-5)
+
+
+def test_data_sets_and_loaders_are_read_with_their_labels():
+    data = TensorDataset(torch.tensor(ROWS), torch.tensor(LABELS))
+    for given in (data, DataLoader(data, 64), DataLoader(data, 50)):
+        found = as_given(given)
+        assert (found.items == ROWS).all()
+        assert (found.labels == LABELS).all()
+    assert as_given(TensorDataset(torch.tensor(ROWS))).labels is None
+    three = TensorDataset(*(torch.tensor(ROWS),) * 3)
+    with pytest.raises(UserError, match="3 things at once"):
+        as_given(three)
+
+
+def test_exported_graphs_have_one_mode(trained):
+    program = torch.export.export(copy.deepcopy(trained).eval(), (torch.tensor(ROWS[:4]),))
+    with evaluating(program.module()) as changed:
+        assert not changed
+
+
+def test_the_assertion_passes_and_fails_with_verdict_and_page(trained, tmp_path):
+    assert_agrees(trained, copy.deepcopy(trained), ROWS, LABELS, overrides=FEW)
+    with pytest.raises(AssertionError, match="verdict: do not ship") as error:
+        assert_agrees(
+            trained,
+            damaged(trained),
+            ROWS,
+            page=tmp_path / "page",
+            overrides=FEW,
+            comparison="top_label",
+        )
+    assert str(tmp_path / "page/index.html") in str(error.value)
+    with pytest.raises(AssertionError, match="more inputs are needed"):
+        assert_agrees(trained, trained, ROWS[:60], LABELS[:60], overrides=FEW)

@@ -242,6 +242,24 @@ class TestFormats:
         hashes.learn(root / "artifacts", {"md5": "0" * 32})
         assert hashes.of(root / "artifacts/first/copy") is None
 
+    @pytest.mark.parametrize("there", [True, False])
+    def test_a_folder_around_outputs_is_hashed_with_and_without_them(self, root, there):
+        (root / "dvc.yaml").write_text(
+            PIPELINE + "  all:\n    cmd: mkdir -p report && touch report/x\n"
+            "    deps: [artifacts, metrics]\n    outs: [report/x]\n"
+        )
+        (root / "artifacts/mine").write_text("of no stage")
+        dvc(root, "repro", "-q")
+        hashes = Hashes(root, root / ".dvc/cache")
+        for entry in locked(root).values():
+            for out in entry["outs"]:
+                hashes.learn(root / out["path"], out)
+                if not there and out["path"] != "artifacts/third":
+                    path = root / out["path"]
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for facts in locked(root)["all"]["deps"]:
+            assert {"path": facts["path"]} | hashes.of(root / facts["path"]) == facts
+
     def test_facts_of_a_stage_are_its_entry_without_the_outputs_hashes(self, root):
         hashes = Hashes(root, root / ".dvc/cache")
         for name, stage in read_stages(root).items():

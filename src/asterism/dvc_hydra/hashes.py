@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Hashes:
     def __init__(self, root: Path, cache: Path) -> None:
         self._root, self._cache = root, cache
         self._known: dict[Path, Facts] = {}
+        self._learned: set[Path] = set()
         self._documents: dict[str, Any] = {}
         ignore = root / ".dvcignore"
         lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
@@ -51,20 +52,21 @@ class Hashes:
             path: absolute.
         """
         if path not in self._known:
-            facts = self._within_learned(path) or self._on_disk(path)
+            facts = self._within_learned(path) or self._look(path)
             if facts is None:
                 return None
             self._known[path] = facts
         return self._known[path]
 
     def learn(self, path: Path, facts: Facts) -> None:
-        """Take over what is known of an output, from its entry in ``dvc.lock`` or the run-cache."""
-        kept = {
-            one: known
-            for one, known in self._known.items()
-            if one not in path.parents and path not in one.parents
-        }
-        self._known = kept | {path: {k: v for k, v in facts.items() if k != "path"}}
+        """Take over what is known of an output, from its entry in ``dvc.lock`` or the run-cache.
+
+        The output need not be in the workspace yet, as long as the cache has it.
+        """
+        apart = {p: f for p, f in self._known.items() if not _overlap(p, path)}
+        own = {key: value for key, value in facts.items() if key != "path"}
+        self._known = apart | {path: own}
+        self._learned = {p for p in self._learned if not _overlap(p, path)} | {path}
 
     def parameters(self, name: str, keys: list[str]) -> dict[str, Any]:
         """Values of parameters, by the paths of their keys; all of the file without any.
@@ -81,35 +83,57 @@ class Hashes:
         return {key: deepcopy(_value(document, key, name)) for key in sorted(keys)}
 
     def _within_learned(self, path: Path) -> Facts | None:
-        """The facts of what lies in an output that may not be there yet, from its list of files."""
-        for above in path.parents:
-            if str(self._known.get(above, {}).get("md5", "")).endswith(".dir"):
-                return self._in_list(path.relative_to(above).as_posix(), self._known[above]["md5"])
+        """The facts of what lies in an output that was learned, from its list of files."""
+        for above in self._learned.intersection(path.parents):
+            name = path.relative_to(above).as_posix()
+            members = self._members(above)
+            if name in members:
+                return {"hash": "md5", "md5": members[name], "size": self._size(members[name])}
+            inside = {n: one for n, one in members.items() if n.startswith(f"{name}/")}
+            if inside:
+                return self._folder({n.removeprefix(f"{name}/"): d for n, d in inside.items()}, {})
         return None
 
-    def _in_list(self, name: str, digest: str) -> Facts | None:
-        members = members_of(self._cache, digest)
-        if name in members:
-            size = object_path(self._cache, members[name]).stat().st_size
-            return {"hash": "md5", "md5": members[name], "size": size}
-        inside = {
-            n.removeprefix(f"{name}/"): one
-            for n, one in members.items()
-            if n.startswith(f"{name}/")
-        }
-        sizes = (object_path(self._cache, one).stat().st_size for one in inside.values())
-        return _folder(inside, sum(sizes)) if inside else None
-
-    def _on_disk(self, path: Path) -> Facts | None:
+    def _look(self, path: Path) -> Facts | None:
+        """The facts of what is in the workspace, or will be there in outputs that were learned."""
+        learned = {out for out in self._learned if path in out.parents}
         with reading(str(path)):
-            if path.is_dir():
-                files = {file.relative_to(path).as_posix(): file for file in self._files(path)}
-                found = {name: _md5(file) for name, file in files.items()}
-                return _folder(found, sum(file.stat().st_size for file in files.values()))
+            if path.is_dir() or learned:
+                found = self._files(path) if path.is_dir() else ()
+                files = [file for file in found if learned.isdisjoint(file.parents)]
+                sizes = {_name(file, path): file.stat().st_size for file in files}
+                hashes = {_name(file, path): _md5(file) for file in files if file not in learned}
+                for out in learned:
+                    hashes |= {_name(out / name, path): d for name, d in self._members(out).items()}
+                return self._folder(hashes, sizes)
             if not path.exists():
                 return None
             facts = {"hash": "md5", "md5": _md5(path), "size": path.stat().st_size}
             return facts | ({"isexec": True} if path.stat().st_mode & 0o100 else {})
+
+    def _members(self, out: Path) -> dict[str, str]:
+        """Hash of each file of an output that was learned; a file's own is under ``.``."""
+        digest = str(self._known[out]["md5"])
+        return members_of(self._cache, digest) if digest.endswith(".dir") else {".": digest}
+
+    def _size(self, digest: str) -> int:
+        return object_path(self._cache, digest).stat().st_size
+
+    def _folder(self, files: Mapping[str, str], sizes: Mapping[str, int]) -> Facts:
+        """The facts of a folder.
+
+        Args:
+            files: hash of each file.
+            sizes: of those that are not in the cache.
+        """
+        listed = [{"md5": files[name], "relpath": name} for name in sorted(files)]
+        text = json.dumps(listed, sort_keys=True).encode()
+        return {
+            "hash": "md5",
+            "md5": f"{hashlib.md5(text, usedforsecurity=False).hexdigest()}.dir",
+            "size": sum(sizes[n] if n in sizes else self._size(d) for n, d in files.items()),
+            "nfiles": len(files),
+        }
 
     def _files(self, folder: Path) -> Iterator[Path]:
         for found, folders, names in os.walk(folder):
@@ -123,10 +147,12 @@ class Hashes:
         return self._ignored.match_file(path.relative_to(self._root).as_posix() + end)
 
 
-def _folder(files: dict[str, str], size: int) -> Facts:
-    listed = [{"md5": files[name], "relpath": name} for name in sorted(files)]
-    digest = hashlib.md5(json.dumps(listed, sort_keys=True).encode(), usedforsecurity=False)
-    return {"hash": "md5", "md5": f"{digest.hexdigest()}.dir", "size": size, "nfiles": len(files)}
+def _overlap(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
+
+
+def _name(file: Path, folder: Path) -> str:
+    return file.relative_to(folder).as_posix()
 
 
 def _md5(file: Path) -> str:

@@ -285,7 +285,10 @@ class TestFormats:
             lockfile.set_entries(root, {name: entry})
         assert (root / "dvc.lock").read_bytes() == written
 
-    def test_dvc_finds_what_was_taken_from_the_cache_up_to_date(self, root):
+    @pytest.mark.parametrize("kinds", ["copy", '"hardlink,copy"', "symlink", "reflink,copy", ""])
+    def test_dvc_finds_what_was_taken_from_the_cache_up_to_date(self, root, kinds):
+        if kinds:
+            dvc(root, "config", "cache.type", kinds.strip('"'))
         for name in ("artifacts", "metrics"):
             shutil.rmtree(root / name)
         (root / "dvc.lock").unlink()
@@ -293,6 +296,9 @@ class TestFormats:
         found = {n: repository.find(s) for n, s in repository.stages.items()}
         repository.take(found)
         assert "up to date" in dvc(root, "status").stdout
+        taken = root / "artifacts/first/copy"
+        assert taken.is_symlink() is (kinds == "symlink")
+        assert (taken.stat().st_nlink > 1) is ("hardlink" in kinds)
 
     def test_a_reference_of_an_experiment_is_the_one_that_dvc_lists(self, root):
         head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=root, text=True).strip()

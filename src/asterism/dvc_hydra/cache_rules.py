@@ -29,6 +29,8 @@ LARGEST_ENTRY = 1_000_000
 #: Levels of lists and groups in an entry; one of the pipeline's has six.
 DEEPEST = 50
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 _OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _FILE = re.compile(r"[0-9a-f]{32}")
 
@@ -60,7 +62,7 @@ def fault_in_text(content: bytes) -> str | None:
     depth = 0
     try:
         text = content.decode("utf-8")  # YAML has other encodings, and DVC does not
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        for event in yaml.parse(text, _LOADER):
             if isinstance(event, yaml.AliasEvent):
                 return "it has YAML aliases, which DVC does not write"
             depth += isinstance(event, yaml.CollectionStartEvent)

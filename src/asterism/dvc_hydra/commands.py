@@ -70,7 +70,7 @@ class _Errors(logging.Handler):
 
 
 def check_out(root: Path, names: Sequence[str]) -> None:
-    """Put outputs of stages, or data under ``dvc add``, from the cache into the workspace.
+    """Put data under ``dvc add`` from the cache into the workspace.
 
     Raises:
         UserError: DVC could not; with what it says.

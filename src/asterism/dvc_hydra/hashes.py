@@ -63,10 +63,11 @@ class Hashes:
 
         The output need not be in the workspace yet, as long as the cache has it.
         """
-        apart = {p: f for p, f in self._known.items() if not _overlap(p, path)}
-        own = {key: value for key, value in facts.items() if key != "path"}
-        self._known = apart | {path: own}
-        self._learned = {p for p in self._learned if not _overlap(p, path)} | {path}
+        changed = {p for p in self._known if p == path or _lies_in(path, p) or _lies_in(p, path)}
+        for one in changed:
+            del self._known[one]
+        self._known[path] = {key: value for key, value in facts.items() if key != "path"}
+        self._learned = self._learned - changed | {path}
 
     def parameters(self, name: str, keys: list[str]) -> dict[str, Any]:
         """Values of parameters, by the paths of their keys; all of the file without any.
@@ -96,7 +97,7 @@ class Hashes:
 
     def _look(self, path: Path) -> Facts | None:
         """The facts of what is in the workspace, or will be there in outputs that were learned."""
-        learned = {out for out in self._learned if path in out.parents}
+        learned = {out for out in self._learned if _lies_in(out, path)}
         with reading(str(path)):
             if path.is_dir() or learned:
                 found = self._files(path) if path.is_dir() else ()
@@ -147,8 +148,8 @@ class Hashes:
         return self._ignored.match_file(path.relative_to(self._root).as_posix() + end)
 
 
-def _overlap(one: Path, other: Path) -> bool:
-    return one == other or one in other.parents or other in one.parents
+def _lies_in(path: Path, folder: Path) -> bool:
+    return str(path).startswith(f"{folder}{os.sep}")  # many times as fast as by its parents
 
 
 def _name(file: Path, folder: Path) -> str:

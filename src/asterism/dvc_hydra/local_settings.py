@@ -119,5 +119,11 @@ def cache_folder(workspace: Path) -> Path:
     return workspace / ".dvc" / _plain(settings(workspace).get("cache", "dir", fallback="cache"))
 
 
+def link_kinds(workspace: Path) -> list[str]:
+    """How files are taken from a workspace's cache, the best first: DVC's ``cache.type``."""
+    kinds = _plain(settings(workspace).get("cache", "type", fallback="reflink,copy"))
+    return [kind.strip() for kind in kinds.split(",")]
+
+
 def _plain(value: str) -> str:
     return value.strip("'\"")

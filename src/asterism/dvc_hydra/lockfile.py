@@ -66,6 +66,8 @@ def set_entries(root: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
     """
     blocks = _read(root)
     for name, entry in entries.items():
+        if name in blocks and parse_as_dvc(blocks[name], LOCK_FILE)[name] == entry:
+            continue  # to write one takes many times as long as to read it
         blocks |= _blocks(dump_as_dvc({"stages": {name: dict(entry)}}))
     _write(root, blocks)
 

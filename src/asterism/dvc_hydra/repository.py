@@ -1,8 +1,8 @@
 """A workspace that DVC keeps: its stages, its cache, and the work on them.
 
 What stages depend on is hashed here, and their results are found in the cache and in ``dvc.lock``,
-which are plain files. DVC itself is asked for three things: the stages of ``dvc.yaml``, ``dvc
-checkout`` and ``dvc commit``.
+which are plain files. DVC itself is asked for three things: the stages of ``dvc.yaml``, ``dvc commit``
+after a stage's command, and ``dvc checkout`` of data under ``dvc add``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.cache_objects import objects_of
+from asterism.dvc_hydra.checkout import place
 from asterism.dvc_hydra.commands import check_out, dvc_quietly
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.left_locks import LOCK, require_usable
-from asterism.dvc_hydra.local_settings import cache_folder, default_remote
+from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
 from asterism.dvc_hydra.pipeline_file import read_stages
 from asterism.dvc_hydra.stage import Stage, outputs_of
 
@@ -190,10 +191,11 @@ class Repository:
         outputs = [outputs_of(self.root, entry) for entry in entries.values()]
         for path in (path for paths in outputs for path in paths):
             _remove(path)
-        with self.lock():
-            with held(self.root / LOCK):
-                lockfile.set_entries(self.root, entries)
-            check_out(self.root, list(entries))
+        with self.lock(), held(self.root / LOCK):
+            lockfile.set_entries(self.root, entries)
+        kinds = link_kinds(self.root)
+        for out in (out for entry in entries.values() for out in entry["outs"]):
+            place(self.cache, kinds, self.root / out["path"], out)
         for paths in outputs:
             self._objects.require_copies(paths)
 
@@ -316,7 +318,7 @@ def open_checked_repository(root: Path) -> Repository:
 def _makers_of(path: Path, makers: Mapping[Path, str]) -> set[str]:
     """Names of the stages that write a path, a folder around it, or something in it."""
     around = {makers[one] for one in (path, *path.parents) if one in makers}
-    return around | {name for output, name in makers.items() if path in output.parents}
+    return around | {n for out, n in makers.items() if str(out).startswith(f"{path}{os.sep}")}
 
 
 def _in_shell(line: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""ONNX Runtime loses NaN in ReduceMax for some axes."""
+"""ONNX Runtime's ReduceMax keeps NaN where it is the first number of a row, and loses it elsewhere."""
 
 import sys
 
@@ -7,12 +7,10 @@ import onnx.parser
 import onnxruntime as ort
 
 MODEL = """<ir_version: 8, opset_import: ["" : 13]>
-f (float[2,3,11] x) => (float[3] y) { y = ReduceMax <axes=[0,2], keepdims=0> (x) }"""
-x = np.arange(66, dtype="float32").reshape(2, 3, 11)
-x[1, 2, 10] = np.nan
-expected = x.max(axis=(0, 2))
+f (float[2,2] x) => (float[2] y) { y = ReduceMax <axes=[1], keepdims=0> (x) }"""
+x = np.array([[np.nan, 1], [1, np.nan]], "float32")
 session = ort.InferenceSession(onnx.parser.parse_model(MODEL).SerializeToString())
 actual = session.run(None, {"x": x})[0]
-print("expected", expected.tolist())
+print("expected", x.max(1).tolist())
 print("actual  ", actual.tolist())
-sys.exit(not np.allclose(actual, expected, equal_nan=True))
+sys.exit(bool(np.isnan(actual[0]) != np.isnan(actual[1])))

@@ -1,4 +1,4 @@
-"""AOTInductor rejects an operation in place on a constant of the exported model."""
+"""AOTInductor rejects an operation in place on what is computed from constants alone."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""ONNX has no IsInf of bfloat16."""
+"""tf2onnx asks for IsInf of half precision, which ONNX has from opset 20 on only."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A one-hot code of depth 0."""
+"""tf2onnx writes a one-hot code of depth 0, which ONNX Runtime does not run."""
 
 import sys
 

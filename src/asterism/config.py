@@ -53,6 +53,16 @@ class SeriesParams(ParameterSection):
     where: dict[Label, str] = Field(default={}, description="texts that the rows must have")
 
 
+class EntryCondition(ParameterSection):
+    """What a point of an experiment has to reach so that it is compared with the paper at all."""
+
+    metric: str = Field(description="a number of the point, such as train_classifier:test_accuracy")
+    at_least: float = Field(description="the least that it may be")
+    where: dict[Label, str] = Field(
+        default={}, description="parameters of the points that this is asked of"
+    )
+
+
 class ReproduceParams(ParameterSection):
     """How a paper's experiment is run: what its file in ``conf/experiment`` says beside parameters.
 
@@ -73,6 +83,9 @@ class ReproduceParams(ParameterSection):
     )
     series: dict[Label, SeriesParams] = Field(
         default={}, description="for figures: numbers of tables, by the names that figures use"
+    )
+    entry: list[EntryCondition] = Field(
+        default=[], description="what points have to reach: those below are recorded, not compared"
     )
 
 

@@ -181,34 +181,6 @@ print(tensorflow.config.threading.get_intra_op_parallelism_threads())
     assert ended.stdout.split()[-1] == str(TRAINING_THREADS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scope", ["global", "layer"])
-def test_magnitude_pruning_reaches_its_sparsity(scope, data, original, tmp_path):
-    options = OPTIONS["magnitude_pruning"] | {"scope": scope}
-    params = CompressionParams(method="magnitude_pruning", options=options)
-    compress(params, original, tmp_path / "m", data, UNIT, 0)
-    layers = load_keras(tmp_path / "m" / "model.keras").layers
-    kernels = [np.asarray(layer.kernel) for layer in layers if hasattr(layer, "kernel")]
-    shares = [(kernel == 0).mean() for kernel in kernels]
-    together = sum((k == 0).sum() for k in kernels) / sum(k.size for k in kernels)
-    assert together == pytest.approx(0.6, abs=0.01)
-    if scope == "layer":
-        assert shares == pytest.approx([0.6] * len(shares), abs=0.01)
-
-
-@pytest.mark.slow
-def test_filter_pruning_removes_the_faintest_filters(data, original, tmp_path):
-    params = CompressionParams(method="filter_pruning", options=OPTIONS["filter_pruning"])
-    compress(params, original, tmp_path / "m", data, UNIT, 0)
-    before, after = load_keras(original), load_keras(tmp_path / "m" / "model.keras")
-    counts = [
-        [la.filters for la in model.layers if isinstance(la, keras.layers.Conv2D)]
-        for model in (before, after)
-    ]
-    assert counts[1] == [count - count // 2 for count in counts[0]]
-    assert after.count_params() < before.count_params()
-
-
 def test_filter_pruning_that_removes_nothing_says_so(data, tmp_path):
     x = inputs = keras.Input(data.image_shape)
     x = keras.layers.Flatten()(keras.ops.relu(keras.layers.Conv2D(2, 9, 4, name="first")(x)))

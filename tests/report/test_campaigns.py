@@ -2,19 +2,14 @@
 
 import numpy as np
 import polars as pl
-import pytest
 
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.report.lanes.stateful.campaigns import (
     CampaignSummary,
     distinct_crashes,
-    line,
     load_campaigns,
-    place,
-    spoken,
 )
 
 
@@ -73,17 +68,3 @@ def test_campaigns_ran_alike_that_found_the_same_but_for_what_they_kept():
     assert not one.ran_as(CampaignSummary("none", {}, history(crashes=[0, 1]), corpus(1, 2)))
     assert not one.ran_as(CampaignSummary("none", {}, history(), corpus(1, 3)))
     assert not one.ran_as(CampaignSummary("none", {}, history(), corpus(2, 1)))
-
-
-def test_each_campaign_has_one_name_and_one_colour():
-    assert [spoken(guide) for guide in ("none", "k_step", "state")] == [
-        "nothing",
-        "k step",
-        "state",
-    ]
-    assert line("none") == {"color": "#777777", "linestyle": "--"}
-    guides = [guide for guide in GUIDING if guide != "none"]
-    assert [line(guide)["color"] for guide in guides] == [PALETTE[place(g)] for g in guides]
-    assert len({line(guide)["color"] for guide in GUIDING}) == len(GUIDING)
-    with pytest.raises(ValueError, match="is not in list"):
-        place("x")

@@ -5,17 +5,12 @@ import pytest
 from scipy.stats import wilcoxon
 
 from asterism.core.files.artifacts import read_arrays, write_arrays
-from asterism.core.messages.counting import counted
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.report.base.pictures import png
-from asterism.report.base.templating import fixed
 from asterism.report.lanes.compressed.section import (
     _first_queries,
-    _first_search,
     _gallery,
     _headline,
-    _histogram,
-    _made_by,
     _ratios,
     _wilcoxon_tests,
 )
@@ -52,15 +47,6 @@ def test_wilcoxon_compares_first_triggers_and_counts_every_end_without_one_alike
     assert row["seeds"] == 6
     assert (row["dflare"], row["dflare_r"]) == (np.median(guided), np.median(uniform))
     assert row["p"] == wilcoxon(guided, uniform, alternative="less").pvalue
-
-
-def test_the_histogram_counts_queries_until_the_first_trigger(pair, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(
-        "matplotlib.axes.Axes.hist", lambda _, values, **options: drawn.append(sorted(values))
-    )
-    _histogram([pair], "dflare")
-    assert drawn == [[2, 3, 5, 7, 9]]
 
 
 def test_a_search_that_found_nothing_has_no_first_queries(tmp_path):
@@ -101,14 +87,6 @@ def test_seeds_that_deviate_already_need_no_triggering_input():
     assert told(_headline(searches, {}, "dflare"))["seeds with a triggering input"] == "50.0%"
     nothing = {"dflare": {**searches["b"]["dflare"], "seeds": 3, "triggered": 0}}
     assert told(_headline({"b": nothing}, {}, "dflare"))["seeds with a triggering input"] == "–"
-
-
-@pytest.mark.parametrize(
-    ("names", "first"), [("x dflare a", "dflare"), ("x dflare_r b", "b"), ("x", "x")]
-)
-def test_dflare_is_shown_first_where_there_is_one(names, first):
-    one, *others = names.split()
-    assert _first_search({"p": {one: {}}, "q": {name: {} for name in others}}) == first
 
 
 def test_queries_are_a_share_of_those_of_each_other_search():
@@ -159,25 +137,3 @@ def test_the_gallery_shows_the_triggers_with_the_fewest_changed_pixels(tmp_path,
 
 
 ORIGINAL = "artifacts/train_classifier/model.keras"
-
-
-@pytest.mark.parametrize(
-    ("original", "compressed", "made_by"),
-    [
-        (ORIGINAL, "artifacts/compress/pruned/model.keras", "pruned"),
-        ("mine.h5", "artifacts/compress/pruned/model.keras", ""),
-        (ORIGINAL, "mine/pruned/model.keras", ""),
-    ],
-)
-def test_a_model_was_made_where_both_files_are_the_pipelines(original, compressed, made_by):
-    assert _made_by({"original": original, "compressed": compressed}) == made_by
-
-
-def test_numbers_in_words():
-    assert [counted(n, "query", "queries") for n in (0, 1, 1200)] == [
-        "0 queries",
-        "1 query",
-        "1,200 queries",
-    ]
-    assert (counted(1, "pixel"), counted(2, "pixel")) == ("1 pixel", "2 pixels")
-    assert (fixed(None, 2), fixed(1.239, 2)) == ("–", "1.24")

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 import yaml
 
@@ -10,13 +9,8 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.report.lanes.importance.drawings import diverging
 from asterism.report.lanes.importance.section import (
-    _control,
     _finding,
-    _idc,
-    _number,
-    _others,
     _verdict,
     importance,
 )
@@ -88,26 +82,6 @@ def test_the_finding_is_what_the_controls_say(values, words):
     assert words in _finding(augmentations, {"idc_6": 1})
 
 
-def test_relevance_is_drawn_relative_to_its_largest():
-    relevance = np.array([[4.0, -4.0], [0.0, 1.0]], np.float32)
-    half = [round(255 + (end - 255) / 2) for end in (178, 24, 43)]
-    expected = [[[178, 24, 43], [33, 102, 172]], [[255, 255, 255], half]]
-    assert np.abs(diverging(relevance).astype(int) - expected).max() <= 1
-    assert np.array_equal(diverging(1e-6 * relevance), diverging(relevance))
-    assert (diverging(np.zeros((2, 3), np.float32)) == 255).all()
-
-
-def test_coverages_stand_by_their_neurons_and_criteria_in_their_order():
-    facts = dict.fromkeys(["idc_12", "b", "inputs", "idc_4", "a", "c"], 1)
-    assert _idc(facts) == ["idc_4", "idc_12"]
-    assert _others(facts, ["a", "x", "c"]) == ["a", "c", "b"]
-
-
-def test_a_control_of_several_draws_has_a_deviation():
-    facts = {"clean_mean": 3.14, "clean_std": 0.26, "noise_mean": 2.0, "noise_std": None}
-    assert (_control(facts, "clean"), _control(facts, "noise")) == ("3.1 ± 0.3", "2.0")
-
-
 def test_one_draw_gives_no_verdict():
     control = {"clean_mean": 4, "clean_std": None, "noise_mean": 6, "noise_std": None}
     augmentations = {"fgsm": {"idc_6": {"value": 9, **control}}}
@@ -149,38 +123,11 @@ def test_the_class_that_neurons_matter_to_is_named(workspace, changed):
     assert "of class 3: those that matter to it" in str(importance(workspace).body)
 
 
-def test_every_important_neuron_has_its_histogram(workspace):
-    body = unfolded(importance(workspace).body)
-    facts = read_json(workspace / "artifacts/measure_importance/neurons.json")
-    assert len(facts["neurons"]) == 8
-    for neuron in facts["neurons"]:
-        assert f">neuron {neuron['neuron']}: {len(neuron['centroids'])} cluster" in body
-
-
 def test_what_was_not_measured_is_a_dash(workspace, changed):
     unknown = ("success", "success_rounded", "l2_mean", "linf_mean")
     changed("metrics/attack.json", lambda facts: facts["noise"].update(dict.fromkeys(unknown)))
     row = str(importance(workspace).body).split("<td>Gaussian noise</td>")[1].split("</tr>")[0]
     assert re.findall("<td>(.*?)</td>", row) == ["10", "–", "–", "–", "–"]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "–"),
-        (0, "0.0%"),
-        (0.015462, "1.55%"),
-        (0.015299, "1.53%"),
-        (0.007, "0.700%"),
-        (0.00667, "0.667%"),
-        (0.05, "5.00%"),
-        (0.8857, "88.6%"),
-        (1, "100.0%"),
-        (384.0, "384"),
-    ],
-)
-def test_a_small_share_has_three_digits_that_count(value, text):
-    assert _number(value) == text
 
 
 def test_sets_and_criteria_are_in_the_order_of_the_parameters(workspace):
@@ -220,31 +167,6 @@ def test_what_there_is_to_note_is_shown(workspace, changed):
     told = {"notes": ["relevance starts elsewhere"]}
     changed("artifacts/measure_importance/neurons.json", lambda facts: facts.update(told))
     assert "Note: relevance starts elsewhere." in str(importance(workspace).body)
-
-
-def test_few_inputs_have_counts_on_a_linear_scale(workspace, changed):
-    def thin(facts):
-        for neuron in facts["neurons"]:
-            neuron["histogram"] = [8, *[0] * (len(neuron["edges"]) - 2)]
-
-    changed("artifacts/measure_importance/neurons.json", thin)
-    body = unfolded(importance(workspace).body)
-    histograms = body.split("Important neurons of")[1].split("</svg>")[0]
-    assert re.findall(r">(\d+)</text>", histograms)
-    assert "$" not in histograms  # which are around the labels of a logarithmic scale
-
-
-def test_own_natural_images_are_called_so(workspace, changed):
-    def rename(facts):
-        facts = facts.get("augmentations", facts)
-        facts["own"] = facts.pop("semantic")
-
-    changed("metrics/measure_importance.json", rename)
-    changed("metrics/attack.json", rename)
-    body = str(importance(workspace).body)
-    assert "natural, your own" in body
-    assert "most different" not in body
-    assert "Semantically different inputs raised" in body
 
 
 def test_one_draw_is_shown_without_a_verdict(workspace, changed):

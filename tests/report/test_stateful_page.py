@@ -3,9 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from matplotlib.colors import to_hex
 
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.report.base.pictures import png
@@ -134,65 +132,23 @@ def test_each_campaign_has_a_gallery_of_its_own(workspace, figures):
     assert body.count(png(np.full((2, 2, 1), 77, np.uint8), "seed, a 1")) == 5
 
 
-def test_coverage_grows_with_the_mutants_in_percent(workspace, figures):
+def test_coverage_grows_with_the_mutants(workspace, figures):
     stateful(workspace)
-    for column, title in module.CURVES.items():
+    for column in module.CURVES:
         shown = figures[f"coverage-{column}"]
-        last = f"{100 * HISTORY[column][-1]:.1f}%"
-        assert shown.alt == (
-            f"Line chart: coverage of {title} by mutants run, a line for each campaign. "
-            f"At the end, by what guides it: state {last}, nothing {last}."
-        )
-        assert shown.data.columns == ["guided by", "mutants", column]
         points = list(zip(HISTORY["mutants"], HISTORY[column], strict=True))
         told = [(guide, *point) for guide in ("state", "nothing") for point in points]
         assert shown.data.rows() == told
-        figure = shown.figure
-        (axes,) = figure.axes
-        assert [line.get_label() for line in axes.lines] == ["state", "nothing"]
-        for line in axes.lines:
-            assert line.get_xdata().tolist() == HISTORY["mutants"]
-            assert np.allclose(line.get_ydata(), [100 * value for value in HISTORY[column]])
-        assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
-        assert [to_hex(line.get_color()) for line in axes.lines] == [PALETTE[0], "#777777"]
-        assert axes.get_xlabel() == "mutants run"
-        assert axes.get_ylabel() == f"covered {title} (%)"
-        legend = axes.get_legend()
-        assert legend.get_title().get_text() == "guided by" and not legend.get_frame_on()
-        assert figure.get_size_inches().tolist() == [6.4, 3.1]
 
 
-def test_curves_of_crashes_have_their_area_and_a_panel_for_each_similarity(workspace, figures):
+def test_curves_of_crashes_have_their_area(workspace, figures):
     stateful(workspace)
-    assert figures["roc"].alt == (
-        "Two charts of ROC curves, by state and by transition similarity: how well low similarity "
-        "tells crashes from correctly classified test inputs. Areas: state by state 0.70, nothing "
-        "by state 0.60, state by transition 0.60, nothing by transition 0.50."
-    )
     assert len(figures["roc"].data) == 12
-    figure = figures["roc"].figure
-    assert [axes.get_title() for axes in figure.axes] == [
-        "by state similarity",
-        "by transition similarity",
-    ]
-    for axes, added in zip(figure.axes, (0.5, 0.4), strict=True):
-        chance, *curves = axes.lines
-        assert (list(chance.get_xdata()), list(chance.get_ydata())) == ([0, 1], [0, 1])
-        assert (chance.get_color(), chance.get_linewidth()) == ("#cccccc", 0.8)
+    for axes, added in zip(figures["roc"].figure.axes, (0.5, 0.4), strict=True):
+        _, *curves = axes.lines
         labels = [f"state ({0.2 + added:.2f})", f"nothing ({0.1 + added:.2f})"]
         assert [curve.get_label() for curve in curves] == labels
-        assert [to_hex(curve.get_color()) for curve in curves] == [PALETTE[0], "#777777"]
-        assert curves[0].get_xdata().tolist() == [0, 0.5, 1]
-        assert curves[0].get_ydata().tolist() == [0, 0.25, 1]
-        assert curves[1].get_ydata().tolist() == [0, 0.5, 1]
-        assert axes.get_xlabel() == "false positive rate"
-        assert axes.get_aspect() == 1
-        legend = axes.get_legend()
-        assert legend.get_title().get_text() == "crashes of (AUROC)" and not legend.get_frame_on()
-        assert {t.get_fontsize() for t in (*legend.get_texts(), legend.get_title())} == {7}
-    assert figure.axes[0].get_ylabel() == "true positive rate"
-    assert figure.axes[0].get_shared_y_axes().joined(*figure.axes)
-    assert figure.get_size_inches().tolist() == [6.4, 3.7]
+        assert [curve.get_ydata().tolist() for curve in curves] == [[0, 0.25, 1], [0, 0.5, 1]]
 
 
 def test_without_crashes_there_is_nothing_to_tell_apart(workspace, figures):

@@ -105,20 +105,6 @@ def test_a_crash_that_several_campaigns_found_counts_once(workspace, copied):
     )
 
 
-def test_a_campaign_has_one_place_and_one_colour(workspace):
-    body = unfolded(stateful(workspace).body)
-    tables = re.findall(r"<tr><td>(?:queue, guided by |crashes, guided by )?(state|nothing)<", body)
-    assert tables == ["state", "nothing"] * 3
-    assert re.findall("Guided by (state|nothing):", body) == ["state", "nothing"]
-    plots = [plot[: plot.index("</svg>")] for plot in body.split("<svg")[2:]]
-    for plot in plots:
-        names = re.findall(r">(state|nothing)(?: \(|<)", plot)
-        assert names == ["state", "nothing"] * (len(names) // 2) and names
-        strokes = re.findall(r"stroke: (#\w+)[^\"]*\"", plot)
-        assert "#0072b2" in strokes and "#777777" in strokes
-        assert "#e69f00" not in strokes
-
-
 def test_the_page_asks_for_nothing(workspace):
     write_page(workspace, workspace / "index.html")
     text = (workspace / "index.html").read_text()

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from asterism.core.files.artifacts import write_table
-from asterism.report.vetted.page import page as vetted
+from asterism.report.vetted import page as vetted
 from asterism.vetting.params import VetParams
 from report.page_parts import plain, rows
 from report.vetted_results import (

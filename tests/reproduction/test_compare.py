@@ -10,9 +10,19 @@ from recorded_runs import recorded_point, recorded_run
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
+from asterism.config import ReproduceParams
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.app import compare, render
-from asterism.reproduction.claims import Claim, PaperTable, judge, read_claims, read_tables
+from asterism.reproduction.claims import (
+    RELEASED_TOOLS,
+    Claim,
+    PaperTable,
+    judge,
+    read_claims,
+    read_tables,
+)
+from asterism.reproduction.entry import admitted
+from asterism.reproduction.experiments import Experiment, read_experiments
 from asterism.reproduction.page import page
 from asterism.reproduction.records import largest, read_all_runs, write_run
 from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED
@@ -55,14 +65,12 @@ def test_the_page_is_current_with_the_results(monkeypatch):
 
 def test_there_are_at_least_forty_claims_over_the_four_papers():
     claims = read_claims(ROOT / "results/claims")
-    assert set(claims) == {"Dflare", "DeepStellar", "DeepImportance", "MEMO"}
+    assert set(claims) == {"Dflare", "DeepStellar", "DeepImportance", "MEMO", RELEASED_TOOLS}
     assert sum(map(len, claims.values())) >= 40
 
 
 def test_claims_and_tables_name_experiments_and_metrics_that_there_are():
     from fnmatch import fnmatchcase
-
-    from asterism.reproduction.experiments import read_experiments
 
     known = read_experiments(ROOT / "conf")
     for claim in (claim for own in read_claims(ROOT / "results/claims").values() for claim in own):
@@ -92,6 +100,10 @@ def test_the_papers_figures_are_those_of_their_tables():
     claims = {c.id: c.paper for c in read_claims(ROOT / "results/claims")["Dflare"]}
     assert claims["dflare-queries-lenet1"] == 83.97
     assert claims["diffchaser-queries-resnet20"] == 2323.58
+    for name in ("lenet4-pruned", "lenet4-quantised", "lenet5-pruned", "lenet5-quantised"):
+        net, _, kind = name.partition("-")
+        row = ("MNIST", f"LeNet-{net[-1]}", {"pruned": "Prune"}.get(kind, "Quantization"))
+        assert claims[f"dflare-queries-{name}"] == cells["dflare_table4.csv"][row][1]
     assert claims["drepair-lenet1"] == cells["drepair_table7.csv"][lenet1][2]
     assert claims["drepair-resnet20"] == cells["drepair_table7.csv"][resnet20][2]
 
@@ -105,6 +117,40 @@ def test_a_claim_is_judged_by_its_runs():
     ):
         verdict = judge(CLAIM, runs)
         assert (verdict.word, verdict.reason) == (NOT_COMPARABLE, reason)
+
+
+def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_path):
+    settings = ReproduceParams(
+        targets=["t"],
+        metrics=["*"],
+        scales={"small": ["seed=0"]},
+        entry=[{"metric": "a:right", "at_least": 0.86, "where": {"net": "b"}}],
+    )
+    points = [
+        recorded_point({"a:x": 1.0, "a:right": right, "t-p:x": 1.0}, {"net": net})
+        for net, right in (("b", 0.2), ("s", 0.2), ("s", 0.2))
+    ]
+    (kept,) = admitted([replace(run(), points=points)], {"one": Experiment("one", settings)})
+    assert [point.status == "finished" for point in kept.finished] == [True, True]
+    assert judge(CLAIM, {"one": kept}).word == REPRODUCED
+    small = CLAIM.model_copy(
+        update={"runs": [CLAIM.runs[0].model_copy(update={"where": {"net": "b"}})]}
+    )
+    verdict = judge(small, {"one": kept})
+    assert verdict.word == NOT_COMPARABLE
+    assert "right is 0.2" in verdict.reason and "0.86" in verdict.reason
+    (tmp_path / "table.csv").write_text("net,found\nbig,4\nsmall,5\n")
+    assert fill(TABLE, {"one": kept}, tmp_path)[0].runs == ()
+
+
+def test_what_is_not_reproduced_has_a_cause(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    runs = largest(admitted(read_all_runs(), read_experiments()))
+    claims = read_claims()
+    claims.pop(RELEASED_TOOLS)
+    for claim in (claim for own in claims.values() for claim in own):
+        if judge(claim, runs).word not in (REPRODUCED, NOT_COMPARABLE):
+            assert claim.cause and claim.why, claim.id
 
 
 def test_of_several_experiments_each_counts_once():
@@ -156,15 +202,15 @@ def test_a_row_has_its_runs_seeds_and_columns_that_the_paper_lacks(tmp_path):
 
 
 def test_what_is_known_of_a_cause_stands_beside_a_verdict_that_needs_it():
-    claim = CLAIM.model_copy(update={"why": "The net is another."})
+    claim = CLAIM.model_copy(update={"cause": "scale", "why": "The net is another."})
     for value, told in ((1.0, False), (0.995, True), (0.5, True)):
-        text = page({"Dflare": [claim]}, [], [run(**{"a:x": value})], [])
-        assert ("; 3 runs). The net is another. |" in text) == told
+        text = page({"Dflare": [claim]}, [], {"one": run(**{"a:x": value})}, [], [])
+        assert ("scale: The net is another. |" in text) == told
 
 
 def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
     told = replace(run("told"), points=[replace(p, processor_seconds=30.0) for p in run().points])
-    text = " ".join(page({}, [], [told, run("other"), run("third", "smoke")], []).split())
+    text = " ".join(page({}, [], {}, [told, run("other"), run("third", "smoke")], []).split())
     assert (
         "`SCALE=small`: the recorded runs (2) took 0.2 minutes by the clock. Their processor time "
         "is recorded for 1: 1.5 minutes. Not for `other`." in text
@@ -187,7 +233,7 @@ def test_the_largest_scale_that_was_recorded_counts(tmp_path):
 def test_a_recorded_run_is_on_the_page_with_a_picture(root):
     empty, none = render(Path())
     assert none == []
-    assert "no run yet of dflare_success_lenet1" in empty
+    assert "no run yet of dflare_released_lenet1" in empty
     metrics = {
         f"trigger-file:{search}.{name}": value
         for search in ("dflare", "dflare_r")
@@ -210,21 +256,24 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
     compare(True, print)
 
 
+SHARES, QUERIES = (0.1, 0.2, 0.3, 0.4, 0.5), (90.0, 70.0, 50.0, 30.0, 10.0)
+
+
 def test_a_correlation_is_drawn(root):
     points = [
         recorded_point(
             {"trigger-changed_weights:dflare.mean_queries": queries},
             {"compression.changed_weights.options.share": str(share)},
         )
-        for share, queries in ((0.1, 90.0), (0.3, 50.0), (0.5, 12.0))
+        for share, queries in zip(SHARES, QUERIES, strict=True)
     ]
     write_run(replace(run("dflare_figure5_lenet5"), points=points))
     text, plots = render(Path())
     assert [plot.name for plot in plots] == ["dflare-figure5-lenet5"]
     (axes,) = plots[0].figure.axes
     drawn = axes.collections[0].get_offsets().data.tolist()
-    assert drawn == [[0.1, 90.0], [0.3, 50.0], [0.5, 12.0]]
-    assert "**reproduced** | r = -1.000 over 3 pairs of numbers" in text
+    assert drawn == [list(both) for both in zip(SHARES, QUERIES, strict=True)]
+    assert "**reproduced** | r = -1.000 over 5 points" in text
 
 
 def test_a_page_that_is_not_current_is_told(root):

@@ -11,6 +11,7 @@ from asterism.reproduction.claims import read_claims
 from asterism.reproduction.quantities import Quantity, estimate
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
+    NOT_DECIDED,
     NOT_REPRODUCED,
     PARTLY,
     REPRODUCED,
@@ -76,40 +77,53 @@ def test_points_that_failed_do_not_count():
 
 
 CLOSE = {"within": 0.1, "partly": 0.5}
+EXACT, EFFECT = CLOSE | {"exact": True}, CLOSE | {"no_effect": 1}
+LEAST = {"bound": 100, "partly": 99}
+RANGE, ALPHA = {"low": 1, "high": 2}, {"alpha": 0.05}
+SIZE, MEANS = {"bound": 0.9}, {"bound": 0.9, "averaged": True}
+RISING, WILD = [1, 2, 3, 4, 5], [3, 1, 4, 1, 5]
+LONG, ROUGH = [1, 2, 3, 4, 5, 6, 7, 8], [1, 3, 2, 5, 3, 7, 5, 6]
 CASES = [
-    ("close", CLOSE, 10, [10.5], [], REPRODUCED),
-    ("close", CLOSE, 10, [12.0], [], PARTLY),
-    ("close", CLOSE, 10, [9.0, 12.0, 15.0], [], PARTLY),  # the interval contains 10, and is wide
-    ("close", CLOSE, 10, [10.0, 11.5, 13.0], [], REPRODUCED),  # it contains 10, and is narrow
+    ("close", EXACT, 10, [10.5], [], REPRODUCED),
+    ("close", EXACT, 10, [12.0], [], PARTLY),
+    ("close", EXACT, -0.9, [-0.95], [], REPRODUCED),
+    ("close", CLOSE, 10, [10.5], [], NOT_DECIDED),  # one run of something that is drawn
+    ("close", CLOSE, 10, [10.5, 10.4, 10.6], [], REPRODUCED),
+    ("close", CLOSE, 10, [9.0, 12.0, 15.0], [], NOT_DECIDED),  # the interval is wide
+    ("close", CLOSE, 10, [10.0, 11.5, 13.0], [], PARTLY),  # that it holds 10 is no reproduction
     ("close", CLOSE, 10, [12.0, 12.1, 11.9], [], PARTLY),
-    ("close", CLOSE, 10, [1.0, 39.0], [], NOT_REPRODUCED),  # it does too, but 20 is far away
-    ("close", CLOSE, -0.9, [-0.95], [], REPRODUCED),
+    ("close", CLOSE, 10, [20.0, 20.1, 19.9], [], NOT_REPRODUCED),
     ("close", CLOSE, None, [1.0], [], NOT_COMPARABLE),
-    ("at_least", {"bound": 100, "partly": 99}, 100, [100, 100], [], REPRODUCED),
-    ("at_least", {"bound": 100, "partly": 99}, 100, [100, 99], [], PARTLY),
-    ("at_least", {"bound": 100, "partly": 99}, 100, [98], [], NOT_REPRODUCED),
-    ("at_least", {"bound": 28, "partly": 14}, 28, [20, 90], [], PARTLY),  # the interval is wide
-    ("at_most", {"bound": 4, "partly": 8}, 4, [3, 3.1], [], REPRODUCED),
-    ("at_most", {"bound": 4, "partly": 8}, 4, [2, 4], [], PARTLY),
-    ("at_most", {"bound": 4, "partly": 8}, 4, [8], [], PARTLY),
-    ("at_most", {"bound": 4, "partly": 8}, 4, [9], [], NOT_REPRODUCED),
-    ("between", {"low": 1, "high": 2}, None, [1.5], [], REPRODUCED),
-    ("between", {"low": 1, "high": 2}, None, [1.4, 1.41], [], REPRODUCED),
-    ("between", {"low": 1, "high": 2}, None, [1.1, 1.7], [], PARTLY),
-    ("between", {"low": 1, "high": 2}, None, [3.0, 3.01, 3.0], [], NOT_REPRODUCED),
-    ("smaller", {"alpha": 0.05}, None, [1, 2, 3, 4, 5], [2, 4, 6, 8, 10], REPRODUCED),
-    ("smaller", {"alpha": 0.05}, None, [1, 2], [2, 4], PARTLY),
-    ("smaller", {"alpha": 0.05}, None, [2, 4], [1, 2], NOT_REPRODUCED),
-    ("smaller", {"alpha": 0.05}, None, [2, 4], [2, 4], NOT_REPRODUCED),
-    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [3, 2, 1], [1, 2, 3], REPRODUCED),
-    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [3, 1, 1], [1, 2, 3], PARTLY),
-    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [3, 2, 1], [1, 2, 3], NOT_REPRODUCED),
-    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 1, 3], [1, 2, 3], PARTLY),
-    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2, 3], [1, 2, 3], REPRODUCED),
-    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2], [1, 2], NOT_COMPARABLE),
-    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2, 3], [1, 2, 3], NOT_REPRODUCED),
-    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2], [2, 1], NOT_COMPARABLE),
-    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 1, 1], [1, 2, 3], NOT_COMPARABLE),
+    ("close", EFFECT, 1.07, [1.06, 1.07, 1.08], [], REPRODUCED),
+    ("close", EFFECT, 1.07, [0.95, 1.07, 1.19], [], NOT_DECIDED),  # it holds 1, no effect
+    ("close", EFFECT, 6.7, [0.9, 1.0, 1.1], [], NOT_REPRODUCED),
+    ("at_least", LEAST, 100, [100, 100], [], REPRODUCED),
+    ("at_least", LEAST, 100, [99.5, 99.6], [], NOT_DECIDED),
+    ("at_least", LEAST, 100, [99.5, 99.5], [], PARTLY),
+    ("at_least", LEAST, 100, [90, 90.5], [], NOT_REPRODUCED),
+    ("at_least", LEAST, 100, [100], [], NOT_DECIDED),
+    ("at_least", LEAST | {"exact": True}, 100, [100], [], REPRODUCED),
+    ("between", RANGE, None, [1.5], [], NOT_DECIDED),
+    ("between", RANGE, None, [1.4, 1.41], [], REPRODUCED),
+    ("between", RANGE, None, [1.1, 1.7], [], NOT_DECIDED),
+    ("between", RANGE, None, [3.0, 3.01, 3.0], [], NOT_REPRODUCED),
+    ("smaller", ALPHA, None, RISING, [2, 4, 6, 8, 10], REPRODUCED),
+    ("smaller", ALPHA, None, [2, 4, 6, 8, 10], RISING, NOT_REPRODUCED),
+    ("smaller", ALPHA, None, [1, 2], [2, 4], NOT_DECIDED),
+    ("smaller", ALPHA, None, [2, 4], [1, 2], NOT_DECIDED),
+    ("smaller", ALPHA, None, [2, 4], [2, 4], NOT_REPRODUCED),
+    ("falls_with", SIZE, None, RISING[::-1], RISING, REPRODUCED),
+    ("falls_with", SIZE, None, ROUGH[::-1], LONG, PARTLY),
+    ("falls_with", SIZE, None, RISING, RISING, NOT_REPRODUCED),
+    ("falls_with", SIZE, None, WILD, RISING, NOT_DECIDED),
+    ("rises_with", SIZE, None, RISING, RISING, REPRODUCED),
+    ("rises_with", SIZE, None, ROUGH, LONG, PARTLY),
+    ("rises_with", SIZE, None, RISING[::-1], RISING, NOT_REPRODUCED),
+    ("rises_with", SIZE, None, WILD, RISING, NOT_DECIDED),
+    ("rises_with", SIZE, None, RISING[:4], RISING[:4], NOT_DECIDED),  # four points are too few
+    ("rises_with", MEANS, None, [0, 2, *RISING[1:]], [1, 1, *RISING[1:]], REPRODUCED),
+    ("rises_with", MEANS, None, RISING, [1, 1, 2, 3, 4], NOT_DECIDED),  # four places
+    ("falls_with", SIZE, None, [1, 1, 1, 1, 1], RISING, NOT_COMPARABLE),
 ]
 
 
@@ -128,7 +142,8 @@ def test_every_rule_has_a_case_for_each_of_its_verdicts_and_says_its_bounds():
         words[rule].add(word)
         told = RULES[rule].words(options_of(RULES, rule, options))
         assert told.startswith("reproduced where")
-    assert all(found >= {REPRODUCED, PARTLY, NOT_REPRODUCED} for found in words.values())
+    for rule, found in words.items():
+        assert found >= {REPRODUCED, NOT_DECIDED, NOT_REPRODUCED}, rule
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))

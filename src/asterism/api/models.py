@@ -101,7 +101,9 @@ def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _
     from asterism.models.signatures.torch import signature_of_graph, weights_of
 
     module = model.module()
-    return TorchRuntime(module, signature_of_graph(module.graph)), weights_of(model.state_dict)
+    weights = weights_of(model.state_dict)
+    device = str(weights[0].device) if weights else "cpu"
+    return TorchRuntime(module, signature_of_graph(module.graph), device), weights
 
 
 def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:

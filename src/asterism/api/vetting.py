@@ -18,6 +18,7 @@ from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.records import record_from
+from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import ChosenComparison
 from asterism.project import packaged_conf
@@ -76,10 +77,24 @@ class Vetting:
     names: tuple[str, ...]
     triggers: NDArray[Any]
     references: NDArray[Any]
+    _runtimes: tuple[Any, ...]
     _comparison: ChosenComparison
     _seed: int
     _sha256: Mapping[str, str]
     _workspace: tempfile.TemporaryDirectory[str] = field(repr=False)
+
+    @property
+    def repaired(self) -> Any:
+        """The compressed module with those in float that the repair names; None without a repair.
+
+        Only of two modules of PyTorch. It shares weights with both.
+        """
+        if "kept_in_float" not in self.repair:
+            return None
+        from asterism.vetting.module_pairs import exchanged
+
+        original, compressed = (runtime.plain for runtime in self._runtimes)
+        return exchanged(compressed, original, self.repair["kept_in_float"])
 
     @property
     def agree(self) -> float:
@@ -197,6 +212,7 @@ def vet(
         >>> result.agreement.differ.total
         60
     """
+    log_within_a_program()
     with ExitStack() as after:
         given = as_given(inputs, labels)
         label_file = file_or_none(labels)
@@ -262,6 +278,7 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
         names=inputs.names,
         triggers=triggers["items"],
         references=triggers.get("references", triggers["items"]),
+        _runtimes=tuple(getattr(subject, "runtime", None) for subject in given.subjects),
         _comparison=comparison,
         _seed=seed,
         _sha256=sha256,

@@ -1,1 +1,1 @@
-"""What is asked about a pair of models, settled by a look at the original before anything runs."""
+"""Settling how to vet a pair of models, by running the original before anything else."""

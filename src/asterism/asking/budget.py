@@ -1,4 +1,4 @@
-"""A budget of time and memory as counts: results depend on these only, so they can be repeated."""
+"""Converting a budget of time and memory into counts, so that results can be repeated."""
 
 from __future__ import annotations
 

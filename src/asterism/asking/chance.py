@@ -1,4 +1,4 @@
-"""Whether a model's answers have anything to do with the labels."""
+"""Testing whether a model predicts the labels better than by chance."""
 
 from __future__ import annotations
 

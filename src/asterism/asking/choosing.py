@@ -1,4 +1,4 @@
-"""Which of a model's outputs are compared, and how: each by itself, or those of one thing."""
+"""Choosing which outputs of a model are compared, and how: each on its own, or several together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The original is looked at first: what it answers to some of the given inputs."""
+"""Running the original on some of the user's inputs, to learn what its outputs mean."""
 
 from __future__ import annotations
 

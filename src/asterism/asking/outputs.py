@@ -1,4 +1,4 @@
-"""An output of the original, what is known beside it, and how it is to be compared."""
+"""An output of the original, its known properties, and the comparison that fits it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two files and the inputs say by themselves: whether they fit, and of which kind."""
+"""What the two files and the inputs tell without a run: whether they fit, and their kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The question about a pair of models as overrides of Hydra, with what was settled said aloud."""
+"""The settled question about a pair as overrides of Hydra, and the report of each decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an output is compared: told by its shape, its maker, its name, and its values."""
+"""Rules that choose the comparison of an output by its shape, operator, name and values."""
 
 from __future__ import annotations
 

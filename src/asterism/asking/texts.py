@@ -1,4 +1,4 @@
-"""What given texts and the file tell of tokens: the vocabulary, padding, and special tokens."""
+"""Inferring the vocabulary, padding and special tokens from the user's texts and the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on a regressor: as far from its own output as a small change of the input leads."""
+"""Attacks on a regressor that move its output as far as a small change of the input allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Natural inputs that mean something else than those of the test set."""
+"""Natural inputs that differ most from the test set, as an augmentation."""
 
 from __future__ import annotations
 

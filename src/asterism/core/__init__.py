@@ -1,1 +1,1 @@
-"""What every lane stands on: errors, registries, parameters, artifacts, streams, progress."""
+"""What every lane builds on: errors, registries, parameters, artifacts, random streams."""

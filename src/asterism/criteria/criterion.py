@@ -1,4 +1,4 @@
-"""What a criterion over the activations of a network is."""
+"""The interface of a criterion over the activations of a network."""
 
 from __future__ import annotations
 

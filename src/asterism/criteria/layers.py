@@ -1,4 +1,4 @@
-"""Which layers of a Keras model are looked at: the subject, and those whose neurons count."""
+"""Choosing layers of a Keras model: the subject layer, and those whose neurons count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a data set is, and the way to get one by name."""
+"""Data sets: their contents, and loading them by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a composite is: which rule of LRP applies to which kind of operation."""
+"""The interface of a composite: which rule of LRP applies to which kind of operation."""
 
 from __future__ import annotations
 

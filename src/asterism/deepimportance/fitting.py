@@ -1,4 +1,4 @@
-"""What a training set teaches: the important neurons, their clusters and the other criteria."""
+"""Fitting on a training set: the important neurons, their clusters and the other criteria."""
 
 from __future__ import annotations
 

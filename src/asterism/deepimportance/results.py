@@ -1,4 +1,4 @@
-"""Writing what was learnt about a model's neurons."""
+"""Writing the result files: important neurons, their clusters, and the inputs that cover them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where a compressed model deviates from its original: searching for such inputs, and repair."""
+"""Searching for inputs on which a compressed model deviates from its original, and repairing it."""

@@ -1,4 +1,4 @@
-"""An original and its compressed model, asked together."""
+"""An original and its compressed model, which answer the same inputs."""
 
 from __future__ import annotations
 

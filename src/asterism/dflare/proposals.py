@@ -1,4 +1,4 @@
-"""What a search proposes to ask the models about."""
+"""Proposals of a search: the inputs that both models are asked about next."""
 
 from __future__ import annotations
 

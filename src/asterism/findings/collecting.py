@@ -33,7 +33,7 @@ from asterism.memo.universe.spec import universe
 
 log = get_logger(__name__)
 
-UNIQUE, REPORT = "unique.json", "report.md"  # the report of a candidate, not of a collection
+UNIQUE = "unique.json"
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
 _KEPT = (REPRO, HISTORY, "arrays.npz", "model.json", "model.keras", "model.onnx")

@@ -1,4 +1,4 @@
-"""Quantising nodes anew: weights by channels, ranges of outputs measured on given inputs.
+"""Quantising nodes anew: weights per channel, ranges of outputs measured on the inputs at hand.
 
 A node that is repaired so stays a quantised node.
 """

@@ -1,4 +1,4 @@
-"""An ONNX graph as a network of tensors: which node makes each, which nodes take it."""
+"""An ONNX graph as a network of tensors: which node produces each, and which nodes consume it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LiteRT graphs in the form that a converter to ONNX reads rightly.
+"""LiteRT graphs rewritten so that the converter to ONNX reads them correctly.
 
 A streaming LiteRT file keeps its state in variables: a graph of its own fills them once, and the
 main graph reads and assigns them in each call. Converters to ONNX know no variables. Here each

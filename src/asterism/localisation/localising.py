@@ -1,4 +1,4 @@
-"""Localising: which nodes make the deviations, and small sets of them that do away with these.
+"""Localising: finding the nodes that cause deviations, and small sets of them to repair.
 
 An *evaluation* is one run of a candidate graph over given inputs. The first ones exchange one
 node each, or, where that is dear, groups of nodes, of which the one with the largest effect is

@@ -1,4 +1,4 @@
-"""Changes of a compressed graph: nodes that get other constants, and nodes that are put in."""
+"""Changes to a compressed graph: nodes with other constants, and inserted nodes."""
 
 from __future__ import annotations
 

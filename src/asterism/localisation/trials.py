@@ -1,4 +1,4 @@
-"""Trials: what becomes of the deviations when chosen nodes are computed in float."""
+"""Trials: how many deviations disappear when chosen nodes are computed in float."""
 
 from __future__ import annotations
 

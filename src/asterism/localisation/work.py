@@ -1,4 +1,4 @@
-"""How much work a run of a graph is, so that dear trials are told without a clock."""
+"""Estimating the work of one run of a graph, to recognise expensive trials without a clock."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
 from asterism.reproduction.collecting import collect
+from asterism.reproduction.entry import admitted
 from asterism.reproduction.experiments import Experiment, choose, read_experiments
 from asterism.reproduction.figures import FIGURES, draw_figures, read_figures
 from asterism.reproduction.page import PAGE, page
@@ -128,20 +129,20 @@ def render(root: Path) -> tuple[str, list[Plot]]:
     """The page's text and its pictures.
 
     Args:
-        root: of the project, whose ``results/`` are read.
+        root: of the project, whose ``results/`` and entry conditions in ``conf/`` are read.
 
     Raises:
         UserError: a file of ``results/`` is missing or not as it should be.
     """
     claims, recorded = read_claims(root / CLAIMS), read_all_runs(root / RECORDED)
-    runs = largest(recorded)
+    runs = largest(admitted(recorded, read_experiments(root / "conf")))
     tables = [(table, fill(table, runs, root / PAPERS)) for table in read_tables(root / TABLES)]
     plots = [
         *draw_tables(tables),
         *draw_relations(claims, runs),
         *draw_figures(read_figures(root / FIGURES), runs),
     ]
-    return page(claims, tables, recorded, plots), plots
+    return page(claims, tables, runs, recorded, plots), plots
 
 
 def _holds(path: Path, text: str) -> bool:

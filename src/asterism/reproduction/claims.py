@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
@@ -21,7 +22,10 @@ CLAIMS, TABLES = Path("results/claims"), Path("results/tables")
 
 Section = TypeVar("Section", bound=ParameterSection)
 
-Paper = Literal["Dflare", "DeepStellar", "DeepImportance", "MEMO"]
+#: What known answers of released tools, which are no statements of a paper, are filed under.
+RELEASED_TOOLS = "released tools"
+
+Paper = Literal["Dflare", "DeepStellar", "DeepImportance", "MEMO", "released tools"]
 
 
 class Claim(ParameterSection):
@@ -42,14 +46,19 @@ class Claim(ParameterSection):
     rule: str | None = Field(default=None, description="one of asterism.reproduction.rules")
     options: dict[str, Any] = Field(default={}, description="what this rule takes")
     not_comparable: str | None = Field(default=None, description="why nothing here compares")
-    why: str = Field(
-        default="", description="what is known of why it is not, or only partly, reproduced"
+    cause: Literal["ours", "scale", "paper", "unknown"] | None = Field(
+        default=None,
+        description="why a claim is not reproduced: a method of this project, the size of the "
+        "run, the paper's own statement, or something that has not been found",
     )
+    why: str = Field(default="", description="what is known of that cause")
 
     @model_validator(mode="after")
     def _has_a_rule_or_a_reason(self) -> Self:
         if (self.rule is None) == (self.not_comparable is None):
             raise ValueError(f"{self.id} needs either a rule or why it is not comparable")
+        if (self.cause is None) != (not self.why):
+            raise ValueError(f"{self.id} needs both a cause and why, or neither")
         if self.rule is not None:
             options_of(RULES, self.rule, self.options)
             if not self.runs or (RULES[self.rule].takes_two != bool(self.compared)):
@@ -114,8 +123,9 @@ def judge(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
     if smoke:
         named = ", ".join(sorted(set(smoke)))
         return ClaimVerdict(NOT_COMPARABLE, f"only a smoke run of {named}, on other data")
-    if any(not sample for side in sides for sample in side):
-        return ClaimVerdict(NOT_COMPARABLE, "the runs did not measure it")
+    for quantity, sample in zip(chain(claim.runs, claim.compared), chain(*sides), strict=True):
+        if not sample:
+            return ClaimVerdict(NOT_COMPARABLE, quantity.why_none(runs))
     sample, other = (_together(side, bool(claim.compared)) for side in sides)
     if kind.takes_two and len(sample) != len(other):
         return ClaimVerdict(NOT_COMPARABLE, "not all runs have measured both numbers")

@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from asterism.reproduction.claims import Claim, PaperTable, judge
+from asterism.reproduction.claims import RELEASED_TOOLS, Claim, PaperTable, judge
 from asterism.reproduction.plots import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
-from asterism.reproduction.records import RecordedRun, largest
-from asterism.reproduction.rules import NOT_REPRODUCED, PARTLY, VERDICTS, ClaimVerdict, number
+from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED, VERDICTS, ClaimVerdict, number
 from asterism.reproduction.tables import Cell, FilledRow
 
 #: Where the page lies in the project.
@@ -21,8 +21,8 @@ _HEAD = """\
 # The papers' experiments, run here
 
 This page compares the figures of four papers with runs of this project. `asterism compare` writes
-it from `results/` alone, and `asterism compare --check` tells whether it is current, so do not edit
-it.
+it from `results/` and the entry conditions of `conf/experiment/`, and `asterism compare --check`
+tells whether it is current, so do not edit it.
 
 ```sh
 make reproduce SCALE=smoke                 # minutes, on digits: shows that all of it runs
@@ -52,10 +52,20 @@ several networks, each network counts as one run, with a mean of its own. A verd
 rule, which is described under each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are verdicts of the rule;
-* **not comparable** means that there is no run yet, or that nothing here measures the same thing.
+* **not decided** means that the runs are too few or scatter too much for a verdict, or that their
+  interval still holds "no effect" where the statement is an effect;
+* **not comparable** means that there is no run yet, that its network misses the experiment's entry
+  condition (an accuracy near the paper's), or that nothing here measures the same thing.
+
+There is one claim for each statement of a paper. A number of a table is compared with the number of
+the same pair, and not with the range over all pairs. Where a claim is not reproduced, the page
+gives the cause: *ours* (a method of this project), *scale* (the size of the run), *the paper's*, or
+*unknown*. [How the rules came about](decisions/rules-of-claims.md) says which verdicts they moved.
+Known answers of a released tool are in a list of their own, and are not counted with the claims.
 
 A verdict from a `small` run is based on fewer seeds than the paper's, and often on fewer images.
-The differences are listed at the head of each experiment's file in `conf/experiment/`.
+The differences are listed at the head of each experiment's file in `conf/experiment/`, which also
+has the entry condition.
 
 The papers' numbers are in [`results/papers`](../results/papers/README.md). A claim is an entry in
 `results/claims/`, and a rule is a class in `src/asterism/reproduction/rules/`. A table is a file in
@@ -70,6 +80,7 @@ _MAY_TAKE = {"smoke": 10, "small": 180}
 def page(
     claims: Mapping[str, Sequence[Claim]],
     tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]],
+    runs: Mapping[str, RecordedRun],
     recorded: Sequence[RecordedRun],
     plots: Sequence[Plot],
 ) -> str:
@@ -78,13 +89,13 @@ def page(
     Args:
         claims: of each paper.
         tables: the papers' tables, filled.
-        recorded: the recorded runs; of an experiment, the one of the largest scale is compared.
+        runs: by experiment, what is compared: of each the run of the largest scale.
+        recorded: all recorded runs.
         plots: the pictures that belong to it.
     """
-    runs = largest(recorded)
     parts = [_HEAD.rstrip(), "## Verdicts", _counts(claims, runs)]
     for paper, own in claims.items():
-        parts += [f"## {paper}", _claims(own, runs), "Rules:", _rules(own)]
+        parts += [f"## {paper[:1].upper()}{paper[1:]}", _claims(own, runs), "Rules:", _rules(own)]
         for table, rows in tables:
             if table.paper == paper:
                 parts += [f"### {table.title}", *_filled(table, rows)]
@@ -97,15 +108,15 @@ def page(
 
 
 def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRun]) -> str:
-    rows = []
-    totals = dict.fromkeys(VERDICTS, 0)
-    for paper, own in claims.items():
-        words = [judge(claim, runs).word for claim in own]
-        for word in words:
-            totals[word] += 1
-        rows.append([paper, str(len(own)), *(str(words.count(word)) for word in VERDICTS)])
-    every = sum(totals.values())
-    rows.append(["all", str(every), *(str(totals[word]) for word in VERDICTS)])
+    words = {paper: [judge(claim, runs).word for claim in own] for paper, own in claims.items()}
+    tools = words.pop(RELEASED_TOOLS, [])
+    words["all"] = [word for own in words.values() for word in own]
+    if tools:
+        words[RELEASED_TOOLS] = tools
+    rows = [
+        [paper, str(len(own)), *(str(own.count(word)) for word in VERDICTS)]
+        for paper, own in words.items()
+    ]
     return _table(["paper", "claims", *VERDICTS], rows)
 
 
@@ -121,18 +132,23 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
                 claim.quantity,
                 "" if claim.paper is None else number(claim.paper),
                 f"**{verdict.word}**",
-                _reason(claim, verdict),
+                verdict.reason,
+                _cause(claim, verdict),
                 ", ".join(scales),
                 str(rules[claim.words()]) if claim.words() else "",
             ]
         )
-    return _table(["claim", "quantity", "the paper", "verdict", "reason", "scale", "rule"], rows)
+    return _table(
+        ["claim", "quantity", "the paper", "verdict", "reason", "cause", "scale", "rule"], rows
+    )
 
 
-def _reason(claim: Claim, verdict: ClaimVerdict) -> str:
-    """Why a verdict is what it is: the numbers, and what is known of their cause."""
-    told = claim.why and verdict.word in (PARTLY, NOT_REPRODUCED)
-    return f"{verdict.reason}. {claim.why}" if told else verdict.reason
+def _cause(claim: Claim, verdict: ClaimVerdict) -> str:
+    """The cause why a claim is not reproduced; empty where it is, or where nothing compares."""
+    if claim.cause is None or verdict.word in (REPRODUCED, NOT_COMPARABLE):
+        return ""
+    whose = "the paper's" if claim.cause == "paper" else claim.cause
+    return f"{whose}: {claim.why}"
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pydantic import Field
 from scipy import stats
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.reproduction.records import RecordedPoint, RecordedRun
+from asterism.reproduction.records import BELOW_ENTRY, RecordedPoint, RecordedRun
 
 #: The share of intervals that hold the true mean.
 CONFIDENCE = 0.95
@@ -42,6 +42,13 @@ class Quantity(ParameterSection):
         points = [] if run is None else run.finished
         numbers = [self._of(point) for point in points if self._holds(point)]
         return [number for number in numbers if number is not None]
+
+    def why_none(self, runs: Mapping[str, RecordedRun]) -> str:
+        """Why no point gives a number: what points that were meant miss, or that none has it."""
+        run = runs.get(self.experiment)
+        missed = [p.status for p in (run.points if run else ()) if self._holds(p)]
+        below = [status for status in missed if status.startswith(BELOW_ENTRY)]
+        return below[0] if below else "the runs did not measure it"
 
     def _holds(self, point: RecordedPoint) -> bool:
         return all(point.values.get(name) == value for name, value in self.where.items())

@@ -15,6 +15,9 @@ from asterism.reproduction.series import RecordedSeries
 #: Where the recorded runs lie in the project.
 RECORDED = Path("results/reproduction")
 
+#: How the status of a point begins that misses its experiment's entry condition.
+BELOW_ENTRY = "below the entry condition: "
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedPoint:
@@ -22,7 +25,8 @@ class RecordedPoint:
 
     Attributes:
         values: its parameters as they were given, by name; no files of the machine.
-        status: ``"finished"``, else how it ended.
+        status: ``"finished"``, else how it ended; ``"below the entry condition: ..."`` where
+            it ended and is not compared.
         metrics: all its numbers, by ``file:path.of.keys``.
         seconds: what its stages took in all when they ran; stages from the cache take none.
         seconds_of_searches: what single searches took, by ``file:search``.
@@ -80,7 +84,7 @@ class RecordedRun:
 
     @property
     def finished(self) -> list[RecordedPoint]:
-        """The points that came to their end."""
+        """The points that came to their end and meet the experiment's entry condition."""
         return [point for point in self.points if point.status == "finished"]
 
 

@@ -1,4 +1,4 @@
-"""What a compressed file says that a device computes, beside what this machine computes."""
+"""What a device computes for a compressed file, compared with what this machine computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model file is and what given inputs are, said in a few lines; models are opened."""
+"""A short description of a model file and of the user's inputs, for which models are opened."""
 
 from __future__ import annotations
 

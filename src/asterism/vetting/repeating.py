@@ -1,4 +1,4 @@
-"""Repeating a certificate: whether everything in it is still what is measured."""
+"""Repeating a certificate: checking that everything in it can be measured again."""
 
 from __future__ import annotations
 

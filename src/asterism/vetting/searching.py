@@ -1,4 +1,4 @@
-"""Searching a pair for triggering inputs: near ordinary ones, and the models deviate on them."""
+"""Searching a pair for triggering inputs near ordinary ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random changes of one strength, as an augmentation of their own."""
+"""Random changes of a fixed strength, as an augmentation."""
 
 from __future__ import annotations
 

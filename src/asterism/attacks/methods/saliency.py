@@ -1,4 +1,4 @@
-"""Attack on the pixels that a Jacobian marks as most telling."""
+"""JSMA: an attack on the pixels that a Jacobian-based saliency map marks as most influential."""
 
 from __future__ import annotations
 

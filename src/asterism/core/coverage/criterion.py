@@ -1,4 +1,4 @@
-"""What a coverage criterion is, whatever it looks at."""
+"""The interface of a coverage criterion, independent of what it covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interrupting a command: it ends, whatever becomes of the interrupt on its way.
+"""Ending a command on an interrupt, even if a library swallows the exception.
 
 A signal raises KeyboardInterrupt. Libraries catch that (scikit-learn's ``fit`` gives back a
 half-trained model), turn it into errors of their own, or lose it in a callback. So the signal is

@@ -1,4 +1,4 @@
-"""Folders of what is run: nobody but this user and root can write to them, as ssh asks of its keys.
+"""Folders of files that are executed: only this user and root may write to them, as for ssh's keys.
 
 Saved state, caches and results may lie where others write, since they are data. What is executed,
 imported or unpickled lies here instead, and is looked at before each use.

@@ -1,4 +1,4 @@
-"""Files and folders that are what they seem: no link to elsewhere, no pipe, no folder for a file.
+"""Checks that a path is a plain file or a plain folder: no link to elsewhere, and no pipe.
 
 Whoever may write into a folder can put such things where a command writes. Through a link it would
 write over files elsewhere, and a pipe it would wait for.

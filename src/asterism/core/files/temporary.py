@@ -1,4 +1,4 @@
-"""Temporary folders beside what is being written, also those that killed writers have left.
+"""Temporary folders next to what is being written, and removal of those that killed writers left.
 
 A writer holds a lock on its folder, which the operating system gives back when it ends, however it
 ends. So a folder whose lock is free has been left, and no clock or process number has to be asked.

@@ -1,4 +1,4 @@
-"""Files of the user's, which parameters name and stages depend on.
+"""Files of the user that parameters name and stages depend on.
 
 DVC needs a path for each, also where no file is wanted.
 """

@@ -1,4 +1,4 @@
-"""Which characters of a text that others wrote are shown as they are, here and on pages."""
+"""Escaping text from others: which characters are shown unchanged, here and on pages."""
 
 from __future__ import annotations
 

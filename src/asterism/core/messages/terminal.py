@@ -1,4 +1,4 @@
-"""The one way to standard output and standard error: no text that others wrote commands a terminal.
+"""The only way to standard output and error: text from others cannot control the terminal.
 
 What this project says goes through :func:`say`. What libraries print goes through an
 :class:`EscapedStream`, which every process that a terminal may show has (:func:`escape_streams`).

@@ -1,4 +1,4 @@
-"""One mechanism for everything that is chosen by name."""
+"""Registries: one mechanism for everything that is chosen by name."""
 
 from __future__ import annotations
 

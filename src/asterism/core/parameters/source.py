@@ -1,4 +1,4 @@
-"""Where a parameter comes from."""
+"""Source: the place in a paper that a parameter comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mutators draw from, and normal random numbers that are fast to draw."""
+"""The interface of random generators that mutators use, and fast normal random numbers."""
 
 from __future__ import annotations
 

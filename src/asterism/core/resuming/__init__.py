@@ -1,1 +1,1 @@
-"""Work that is cut into units and saved, so that a killed stage goes on."""
+"""Work that is cut into units and saved, so that a killed stage resumes."""

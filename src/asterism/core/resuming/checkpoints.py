@@ -1,4 +1,4 @@
-"""Checkpoints of long stages, so that a killed run continues to the very same result.
+"""Checkpoints of long stages, from which a killed run resumes with exactly the same result.
 
 DVC deletes a stage's outputs before it runs again, so checkpoints live outside the workspace,
 under a key made of everything that the result depends on: the stage, its parameters and the

@@ -1,4 +1,4 @@
-"""How much memory and processor time this process takes, with all that it has started."""
+"""Memory and processor time of this process and of all processes that it has started."""
 
 from __future__ import annotations
 

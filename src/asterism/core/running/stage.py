@@ -1,4 +1,4 @@
-"""Running one stage: what every script in ``stages/`` would otherwise repeat.
+"""Running one stage: the steps that every script in ``stages/`` has in common.
 
 A stage script declares ``Params`` (the sections of ``params.yaml`` that it reads) and
 ``run(params)``; a stage with variants ``variants(params)``, which names them, and

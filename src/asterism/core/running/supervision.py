@@ -1,4 +1,4 @@
-"""Running a stage below two small processes that end it on a signal or when its parent ends.
+"""Running a stage under two small processes that end it on a signal or when its parent ends.
 
 Native code that never comes back to Python (a model's endless loop, a catastrophic regular
 expression) handles no signal, and an exception raised by a signal is lost where Python raises it

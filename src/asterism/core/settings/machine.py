@@ -1,9 +1,11 @@
-"""Facts of this machine, which results must not depend on: folders, and limits of memory.
+"""Settings of this machine: folders, limits of memory, and the device that models run on.
 
-They come from ``machine.yaml`` in the project's root (untracked) or from environment variables
-(``ASTERISM_DATA_ROOT``, ``ASTERISM_LIMITS_ARRAY_MB``), never from ``params.yaml``: there they would
-poison the cache. Runs in workspaces of their own, which lie below the project's ``.dvc``, have the
-project's: queued and temporary experiments, and the points of sweeps.
+Results must not depend on them, but for the last bits of a model's answers on another device, which
+the results then say. They come from ``machine.yaml`` in the project's root (untracked) or from
+environment variables (``ASTERISM_DATA_ROOT``, ``ASTERISM_LIMITS_ARRAY_MB``), never from
+``params.yaml``: there they would poison the cache. Runs in workspaces of their own, which lie below
+the project's ``.dvc``, have the project's: queued and temporary experiments, and the points of
+sweeps.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _LIMITS_MB: dict[Limit, int] = {
     "limits.process_mb": 4000,
 }
 
-_KEYS = ("data.root", "state.root", "state.days", "programs.root", *_LIMITS_MB)
+_KEYS = ("data.root", "state.root", "state.days", "programs.root", "device", *_LIMITS_MB)
 
 #: Days that a run of a long stage may lie unused below ``state.root``, where nothing else is set.
 _STATE_DAYS = 14.0
@@ -74,6 +76,18 @@ def state_days() -> float:
     if not days > 0:
         raise UserError(f"{spelled('state.days')} is {value!r}: it should be a number above 0")
     return days
+
+
+def device() -> str:
+    """Where models run, if their library can run elsewhere: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
+
+    Raises:
+        UserError: the setting names something else.
+    """
+    value = _setting("device", project_of(Path.cwd())) or "cpu"
+    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", value):
+        raise UserError(f"{spelled('device')} is {value!r}: it should be cpu, cuda, or cuda:1")
+    return value
 
 
 def limit(key: Limit) -> int:

@@ -1,4 +1,4 @@
-"""Opening files whose names others gave: plain files only, and without waiting for anything."""
+"""Opening files whose names come from others: plain files only, and without blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting worker processes: anew, or as forks of a process that has done the imports.
+"""Starting worker processes: from scratch, or as forks of a process that has done the imports.
 
 Importing a library takes seconds of processor time, several workers may need the same one, and a
 worker that crashed is needed again at once. A fork server does the imports, does nothing else,

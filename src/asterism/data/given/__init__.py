@@ -1,1 +1,1 @@
-"""Inputs that a user gives as a file or a folder, of any kind."""
+"""Inputs of any kind that a user supplies as a file or a folder."""

@@ -1,4 +1,4 @@
-"""What a kind of inputs is: how one is read from a file, and how several become one array."""
+"""The interface of a kind of inputs: reading one from a file, and stacking several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the inputs that a user gives: a folder of files, one file, or arrays of NumPy."""
+"""Reading the user's inputs: a folder of files, one file, or arrays of NumPy."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a fuzzing campaign consists of and leaves: mutants, queue, crashes, files."""
+"""The parts and results of a fuzzing campaign: mutants, corpus, misclassified mutants, files."""

@@ -1,4 +1,4 @@
-"""What mutates the seeds of a campaign: the mutators of their kind, and how far they may lead.
+"""Mutation in a campaign: the mutators for a kind of inputs, and how far mutants may be from seeds.
 
 Seeds are images (uint8 ``(N, H, W, C)``), token ids (integers ``(N, T)``) or other numbers
 (floating ``(N, T, ...)``). Symbols are those up to the largest in a seed, and 0 fills a row up.

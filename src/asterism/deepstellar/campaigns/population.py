@@ -1,4 +1,4 @@
-"""The queue and the crashes of a campaign, and what it has covered."""
+"""The corpus and the misclassified mutants of a fuzzing campaign, and what it has covered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a campaign: its queue and crashes, their tables, its history and its metrics."""
+"""Files of a campaign: its corpus and misclassified mutants, their tables, history and metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The campaign: choose parents, mutate them, run the mutants, keep what is new or breaks.
+"""The fuzzing loop: choose parents, mutate them, run the mutants, keep those that are new or fail.
 
 Mutants are made in generations. While the threads work on one generation, the results of the one
 before are judged, so a generation's parents are chosen before the results of the generation in

@@ -1,4 +1,4 @@
-"""Which mutants tell something new: coverage as the fuzzer's feedback.
+"""Coverage as the fuzzer's feedback: which mutants reach something new.
 
 As in AFL, and in the published fuzzer after it, a mutant is new not only when it visits something
 for the first time, but also when it visits something more often than any before it, counted

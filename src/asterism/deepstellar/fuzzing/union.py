@@ -1,4 +1,4 @@
-"""Uniting the campaigns that shared a budget.
+"""Merging the campaigns that shared a budget.
 
 Each island is a campaign of its own, with streams of its own, so islands may be run one after
 another, side by side or on several machines: their union is the same.

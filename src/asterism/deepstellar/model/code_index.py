@@ -1,4 +1,4 @@
-"""From sparse integer codes to dense numbers, for millions of codes a second."""
+"""Mapping sparse integer codes to dense numbers, for millions of codes a second."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Strategies of choosing parents from the queue."""
+"""Strategies of choosing parents from the corpus."""

@@ -1,4 +1,4 @@
-"""What a selection strategy is."""
+"""The interface of a selection strategy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When two models' outputs deviate, and how far apart they are: comparisons by name.
+"""Comparisons by name: whether two models' outputs deviate, and by how much.
 
 Outputs are float32 ``(N, K)``, one row for each input, which holds all that is compared of an
 output of any shape. A comparison is told this shape where it needs it.

@@ -1,4 +1,4 @@
-"""Whether a mutant takes the place of the best one so far.
+"""Fitness rules: whether a mutant replaces the best one so far.
 
 The paper's fitness is ``H(x) = D(x) / delta + O(x)``: D is the distance of the two models' top-1
 probabilities, and O is 1 where the pair ``(f(x), g(x))`` has not been observed before.

@@ -1,4 +1,4 @@
-"""A correction of the compressed model's own answer, as small as the inputs allow."""
+"""A repairer that corrects the compressed model's own answer as little as the inputs allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants that are known to lead nowhere, so that they need not be made again.
+"""A record of mutants that were tried in vain, so that they are not made again.
 
 The same mutant of the same item does not replace this item at a second time either, nor is it a
 new triggering input. A search that stays at one image soon knows all blurs of it, and a blur of

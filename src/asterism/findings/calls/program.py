@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asterism.findings.calls.call import NAMES, Call, Input
@@ -29,6 +28,18 @@ _BFLOAT16 = {
 _LAYERS_TO_FLOAT64 = {
     "pytorch": "for layer in [v for v in globals().values() if isinstance(v, torch.nn.Module)]:\n"
     "    layer.double()\n"
+}
+
+#: Lines that forget what a framework has compiled.
+_AFRESH = {"pytorch": "torch._dynamo.reset()"}
+#: Lines that move each input of float64 by one rounding of float32, by framework.
+_SHIFT = "1 + 2.0**-23 * np.random.default_rng(0).choice([-1.0, 1.0], tuple(x.shape))"
+_MOVED = {
+    "pytorch": f"inputs = [x * torch.tensor({_SHIFT}) if x.is_floating_point() else x "
+    "for x in inputs]",
+    "tensorflow": f"inputs = [x * ({_SHIFT}) if x.dtype.is_floating else x for x in inputs]",
+    "jax": f"inputs = [x * jnp.asarray({_SHIFT}, x.dtype) "
+    'if jnp.issubdtype(x.dtype, jnp.floating) else x for x in inputs]',
 }
 
 #: Ways to fill inputs, the simplest first; the last one is what a campaign looks with.
@@ -84,17 +95,22 @@ class Program:
     @property
     def plain(self) -> str:
         """The text that computes ``expected``."""
-        return f"{self.function()}{self.way.expected}\n"
+        return f"{self._first}{self.function()}{self.way.expected}\n"
 
     @property
     def indirect(self) -> str:
         """The text that computes ``actual``."""
-        return f"{self.function()}{self._helpers}{self.way.lines}\n"
+        return f"{self._first}{self.function()}{self._helpers}{self.way.lines}\n"
 
     def in_float64(self, moved: bool) -> str:
         """The text that computes ``expected`` in float64, perhaps of inputs that are moved."""
-        move = "inputs = [moved(x) for x in inputs]\n" if moved else ""
-        return f"{self.function('float64')}{move}{self.way.expected}\n"
+        move = f"{_MOVED[self.call.framework]}\n" if moved else ""
+        return f"{self._first}{self.function('float64')}{move}{self.way.expected}\n"
+
+    @property
+    def _first(self) -> str:
+        """The lines that a text begins with in a worker, which has run others before."""
+        return f"{self.imports}\n{_AFRESH.get(self.call.framework, '')}\n"
 
     @property
     def _helpers(self) -> str:
@@ -156,9 +172,3 @@ def array_text(given: Input, fill: str, at: int) -> str:
     if "complex" in dtype:
         text = f"({text} * (1 + 2j))"
     return f"{text}.astype({dtype!r})"
-
-
-def imports_of(ways: Sequence[Way]) -> str:
-    """The lines at the top for several ways of one framework."""
-    lines = [IMPORTS[ways[0].framework], *(r.imports for r in ways if r.imports)]
-    return "\n".join(dict.fromkeys("\n".join(lines).split("\n")))

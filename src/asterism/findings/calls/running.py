@@ -1,32 +1,26 @@
-"""Running texts in a worker process that may crash or hang, and is started again then."""
+"""Running the texts of calls in the libraries' workers, which may crash or hang."""
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.own_folders import own_temporary_folder
-from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
-from asterism.findings.calls.worker import serve
-from asterism.libraries.running.messages import steady
+from asterism.core.workers.worker import Limits
+from asterism.findings.calls.program import Program
+from asterism.libraries.judging.finding import ERROR, UNSUPPORTED
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.worker_client import WorkerClient
 
 #: Texts after which a worker is started anew: compilers keep what they have compiled.
 _LIFE = 300
 _ENVIRONMENT = {
     "CI": "true",  # OpenVINO tells nobody of conversions, which takes a process for each
-    "CUDA_VISIBLE_DEVICES": "",
     "JAX_ENABLE_X64": "1",
-    "JAX_PLATFORMS": "cpu",
-    "OMP_NUM_THREADS": "1",
-    "TF_CPP_MIN_LOG_LEVEL": "2",
     "TF_USE_LEGACY_KERAS": "0",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
@@ -58,61 +52,65 @@ class Ran:
         return self.status == "ok"
 
 
-@dataclass
-class TextRunner:
-    """A worker process for texts of one framework, started when it is first needed.
+class Runners:
+    """Workers of one framework's library: one for plain calls, one for each library's ways.
 
     Args:
-        framework: whose tensors they make.
-        imports: lines that run once.
+        framework: whose calls.
         limits: of one text.
-        environment: variables beside those of every worker of this kind.
+        params: tolerances.
     """
 
-    framework: str
-    imports: str
-    limits: Limits
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, framework: str, limits: Limits, params: JudgeParams) -> None:
+        self.framework, self.params, self.limits = framework, params, limits
         self._stack = ExitStack()
-        folder = str(self._stack.enter_context(own_temporary_folder()))
-        given = {**_ENVIRONMENT, **self.environment, "TMPDIR": folder}
-        self._worker = WorkerProcess(serve, (self.framework, self.imports), given)
-        self._served = 0
+        self._folder = self._stack.enter_context(own_temporary_folder())
+        self._clients: dict[str, WorkerClient] = {}
+        self._served: dict[str, int] = {}
 
-    def run(self, text: str, result: str) -> Ran:
-        """Run a text; ``result`` is the name that holds its results."""
-        try:
-            if self._worker.pid is None or self._served >= _LIFE:
-                self._restart()
-            self._served += 1
-            request = json.dumps({"text": text, "result": result}).encode()
-            self._worker.send(request, limits=self.limits)
-            answer = json.loads(bytes(self._worker.receive(self.limits)))
-            content = io.BytesIO(self._worker.receive_more())
-        except WorkerDied as died:
-            message = steady("\n".join(died.said), end=True)
-            return Ran(died.how, exception=died.ended, message=message)
-        with np.load(content, allow_pickle=False) as stored:
-            arrays = tuple(stored[f"arr_{at}"] for at in range(len(stored.files)))
-        answer["dtypes"] = tuple(answer.get("dtypes", ()))
-        return Ran(arrays=arrays, **answer)
+    def run(self, text: str, result: str, worker: str = "") -> Ran:
+        """Run a text.
 
-    def _restart(self) -> None:
-        self._worker.stop()
-        self._worker.start()
-        self._served = 0
-        self._worker.receive(Limits(600.0))
+        Args:
+            text: with all that it imports.
+            result: the name that holds its results.
+            worker: names the process, which is started when it is first needed.
+        """
+        if worker not in self._clients:
+            environment = {**_ENVIRONMENT, "TMPDIR": str(self._folder)}
+            client = WorkerClient(self.framework, self.limits, environment)
+            self._stack.callback(client.stop)
+            self._clients[worker] = client
+        client = self._clients[worker]
+        self._served[worker] = self._served.get(worker, 0) + 1
+        if self._served[worker] % _LIFE == 0:
+            client.stop()
+        target = self._folder / "results.npz"
+        request = {"step": "text", "backend": worker, "text": text, "result": result}
+        answer = client.ask(request | {"target": str(target)}, self.limits.seconds)
+        facts = {name: answer.get(name, "") for name in ("exception", "message", "frame")}
+        if answer["status"] != "ok":
+            status = ERROR if answer["status"] == UNSUPPORTED else answer["status"]
+            return Ran(status, **facts)
+        stored = read_arrays(target)
+        arrays = tuple(stored[f"arr_{at}"] for at in range(len(stored)))
+        return Ran("ok", arrays, tuple(answer["dtypes"]))
+
+    def plain(self, program: Program) -> tuple[Ran, Ran, Ran]:
+        """A plain call as it is, in float64, and in float64 with inputs that are moved."""
+        plain = self.run(program.plain, "expected")
+        floating = any("float" in given.dtype for given in program.call.inputs)
+        if not plain.is_ok or not floating:
+            return plain, Ran(ERROR), Ran(ERROR)
+        exact, moved = (self.run(program.in_float64(m), "expected") for m in (False, True))
+        return plain, exact, moved
+
+    def indirect(self, program: Program) -> Ran:
+        """What the way of a program gives."""
+        return self.run(program.indirect, "actual", program.way.imports)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._worker.stop()
+    def __exit__(self, *_: object) -> None:
         self._stack.close()

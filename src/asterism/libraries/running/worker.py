@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.workers.channel import Channel
+from asterism.libraries.adapters.code import execute
 from asterism.libraries.adapters.forms import LENGTHENED, LONGER
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
@@ -26,6 +27,7 @@ from asterism.libraries.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS,
 from asterism.libraries.running.array_files import INPUTS
 from asterism.libraries.running.branches import SWITCH, BranchMeter
 from asterism.libraries.running.messages import is_internal, is_unsupported, steady
+from asterism.libraries.running.texts import arrays_of
 from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]
@@ -56,9 +58,11 @@ class Worker:
 
     def _answer(self, request: dict[str, Any]) -> Answer:
         """The end of one step, with the names of the arrays that it wrote."""
-        progress = {"stage": "compile"}
+        progress = {"stage": "run" if request["step"] == "text" else "compile"}
         plugin: Plugin = self.library
         try:
+            if request["step"] == "text":
+                return {**_executed(request), "status": "ok", "stage": "run"}
             model_under_test = self._open(request)
             if request["step"] == "convert":
                 progress["stage"] = "convert"
@@ -95,7 +99,7 @@ class Worker:
         except BaseException as error:
             described = _describe(error, plugin)
             answer = {**described, "stage": progress["stage"]}
-            return _of_free_length(answer) if request["form"] == LENGTHENED else answer
+            return _of_free_length(answer) if request.get("form") == LENGTHENED else answer
 
     def _open(self, request: dict[str, Any]) -> ModelUnderTest:
         key = (request["folder"], request["weights"], str(request["outputs"]))
@@ -139,6 +143,15 @@ class Worker:
             for at, array in enumerate(given):
                 results[f"{distribution}/{at}"] = array
         np.savez(Path(request["arrays"]) / request["target"], **results)
+
+
+def _executed(request: dict[str, Any]) -> Answer:
+    """Run a text by itself; the arrays that one of its names holds are written."""
+    space: dict[str, Any] = {"__name__": "__main__"}
+    execute(request["text"], space)
+    arrays = arrays_of(space[request["result"]])
+    np.savez(request["target"], *(array for array, _ in arrays))
+    return {"dtypes": [name for _, name in arrays]}
 
 
 def _longer(array: NDArray[Any]) -> NDArray[Any]:

@@ -19,8 +19,9 @@ from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.triage.answers import Answers, Questions
 from asterism.libraries.triage.ceiling import NO_CEILING, Ceiling
+from asterism.libraries.triage.reducer import unfinished
 from asterism.libraries.triage.reproduction import Reproduction
-from asterism.libraries.triage.shrink import Shows, Shrinker, unfinished
+from asterism.libraries.triage.shrink import Shows, Shrinker
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from asterism.libraries.triage.ceiling import NO_CEILING, Ceiling
+from asterism.libraries.triage.reducer import Parts, Reducer
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.reducing.reduce import bypass, renumbered, without_branch
 from asterism.memo.universe.spec import universe
@@ -17,32 +18,17 @@ from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 Shows = Callable[[Graph], bool]
 
 
-class Shrinker:
-    """Shrinks one model while ``shows`` holds.
+class Shrinker(Reducer[Graph]):
+    """Shrinks one generated model while ``shows`` holds.
 
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
         steps: how many candidates may be tried.
         ceiling: of time, after which none is tried.
-
-    Attributes:
-        out_of_time: whether it was time, rather than steps, for want of which it stopped.
     """
 
     def __init__(self, shows: Shows, steps: int, ceiling: Ceiling = NO_CEILING) -> None:
-        self.out_of_time = False
-        self._shows = shows
-        self._left, self._ceiling = steps, ceiling
-        self._gone: set[str] = set()
-        self._untried: set[str] = set()
-
-    @property
-    def untried(self) -> int:
-        """How many candidates were left to try of the model that it stopped at; 0 of a minimal one.
-
-        One of them that shows the finding would bring others.
-        """
-        return len(self._untried)
+        super().__init__(shows, _key, steps, ceiling)
 
     def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:
         """The smallest model found.
@@ -51,68 +37,11 @@ class Shrinker:
             graph: shows the finding.
             suspect: the layer that is tried alone first, where one is known.
         """
-        graph = self._layers(graph, suspect)
+        graph = self.fewest(graph, layers_of(graph), suspect)
+        graph = self.repeat(graph, self._removals)
         graph = self._defaults(graph)
-        graph = self._repeat(graph, self._shapes)
+        graph = self.repeat(graph, self._shapes)
         return renumbered(graph)
-
-    def _still(self, graph: Graph) -> bool:
-        """Whether it is still there; nothing is asked twice, nor when no steps are left.
-
-        Once it has stopped, the rest is gone through all the same, and counted.
-        """
-        key = json.dumps(graph.to_json(), sort_keys=True)
-        if key in self._gone:
-            return False
-        if self._untried or self._left <= 0 or self._ceiling.is_reached():
-            self.out_of_time |= not self._untried and self._left > 0
-            self._untried.add(key)
-            return False
-        self._left -= 1
-        if self._shows(graph):
-            return True
-        self._gone.add(key)
-        return False
-
-    def _layers(self, graph: Graph, suspect: int | None) -> Graph:
-        """The suspect and as few before it as it takes, or a half of a half of …; then ddmin."""
-        graph = self._halves(graph) if suspect is None else self._around(graph, suspect)
-        return self._repeat(graph, self._removals)
-
-    def _around(self, graph: Graph, suspect: int) -> Graph:
-        """The suspect alone, else with the nearest layers that it depends on, ever more."""
-        near = _nearest_first(graph, suspect)
-        size = 1
-        while size < len(graph.layers):
-            part = isolated(graph, set(near[:size]))
-            if self._still(part):
-                return part
-            if size == len(near):
-                break
-            size = min(2 * size + 1, len(near))
-        return graph
-
-    def _halves(self, graph: Graph) -> Graph:
-        """The first or the second half of the layers, as often as one of them is enough."""
-        while len(order := graph.layers) > 1:
-            middle = len(order) // 2
-            halves = (isolated(graph, set(h)) for h in (order[:middle], order[middle:]))
-            smaller = next(filter(self._still, halves), None)
-            if smaller is None:
-                break
-            graph = smaller
-        return graph
-
-    def _repeat(self, graph: Graph, candidates: Callable[[Graph], Iterator[Graph]]) -> Graph:
-        """Take the first candidate that still shows it, until none does."""
-        found = True
-        while found:
-            found = False
-            for smaller in candidates(graph):
-                if self._still(smaller):
-                    graph, found = smaller, True
-                    break
-        return graph
 
     def _removals(self, graph: Graph) -> Iterator[Graph]:
         """Outputs dropped, prefixes cut off, layers bypassed, branches taken away."""
@@ -142,7 +71,7 @@ class Shrinker:
         while size:
             for start in range(0, len(changes), size):
                 smaller = _reset(graph, changes[start : start + size])
-                if smaller is not None and smaller != graph and self._still(smaller):
+                if smaller is not None and smaller != graph and self.still(smaller):
                     graph = smaller
             size //= 2
         return graph
@@ -159,19 +88,18 @@ class Shrinker:
                         continue
 
 
-def unfinished(untried: int, steps: str, ceiling: str) -> str:
-    """Why shrinking stopped and what it would take to go on; nothing where it did not stop.
+def layers_of(graph: Graph) -> Parts[Graph]:
+    """The layers of a model as its parts."""
+    layers = graph.layers
 
-    Args:
-        untried: candidates that were left.
-        steps: the budget of steps, as users name it.
-        ceiling: that of time, where it was the reason, likewise.
-    """
-    if not untried:
-        return ""
-    left = f"{untried:,} smaller models are" if untried > 1 else "1 smaller model is"
-    goes_on = ", and the next run goes on here" if ceiling else ""
-    return f"stopped by {ceiling or steps}; {left} left to try{goes_on}"
+    def sources(identity: int) -> list[int]:
+        return [source for source in graph.nodes[identity].inputs if source in layers]
+
+    return Parts(layers, sources, lambda chosen: isolated(graph, chosen))
+
+
+def _key(graph: Graph) -> str:
+    return json.dumps(graph.to_json(), sort_keys=True)
 
 
 #: What says how large an input is, and a layer.
@@ -214,15 +142,6 @@ def _reset(graph: Graph, changes: Iterable[Change]) -> Graph | None:
         return graph.with_nodes(nodes)
     except InvalidLayerError:
         return None
-
-
-def _nearest_first(graph: Graph, identity: int) -> list[int]:
-    """A layer and all that it depends on, by the number of edges between."""
-    found = [identity]
-    for node in found:  # grows while it is gone through
-        sources = graph.nodes[node].inputs
-        found += [s for s in dict.fromkeys(sources) if s in graph.layers and s not in found]
-    return found
 
 
 def isolated(graph: Graph, layers: set[int]) -> Graph:

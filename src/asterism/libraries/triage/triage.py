@@ -19,8 +19,9 @@ from asterism.libraries.triage.graph_passes import without_passes
 from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.reducer import unfinished
 from asterism.libraries.triage.reproduction import Reproduced, Reproduction
-from asterism.libraries.triage.shrink import Shrinker, unfinished
+from asterism.libraries.triage.shrink import Shrinker
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.tensors import Config

@@ -1,4 +1,4 @@
-"""Whether a model and a data set fit together in their classes."""
+"""Checking that a model has a score for each class of a data set."""
 
 from __future__ import annotations
 

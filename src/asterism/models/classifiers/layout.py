@@ -1,4 +1,4 @@
-"""What an image looks like to a model: files may take ``(N, H, W, C)`` or ``(N, C, H, W)``."""
+"""The layout of images that a model takes: ``(N, H, W, C)`` or ``(N, C, H, W)``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Model files that others made: checked against their format, and rewritten with names of ours."""
+"""Model files from others: checked against their format, and rewritten with generated names."""

@@ -1,4 +1,4 @@
-"""Names of ours for those of a foreign file.
+"""Generated names that replace the names in a model file from others.
 
 Libraries write names of nodes, inputs and parameters into source that they generate and execute.
 So a library that may do that gets a file in which every name is a letter and a number.

@@ -1,4 +1,4 @@
-"""ONNX models with names of ours, and with nothing in them that is no part of the computation."""
+"""ONNX models with generated names, stripped of everything that is no part of the computation."""
 
 from __future__ import annotations
 

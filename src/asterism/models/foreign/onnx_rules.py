@@ -1,4 +1,4 @@
-"""What an ONNX file may hold: messages of the format's schema, few enough, with plain words.
+"""Which ONNX files are accepted: those of the format's schema, within limits, in plain text.
 
 A protocol buffer of a few kilobytes can hold functions that call each other twice, forty deep, or
 words that no operator has. Both are rejected before a library reads the file.

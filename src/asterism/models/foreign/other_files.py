@@ -1,4 +1,4 @@
-"""What a file is that no reader here opens, told by its bytes, and the command that leads on.
+"""Recognising files that no reader here opens, by their bytes, with advice on how to convert them.
 
 Nothing of the files is executed: of a pickle only the names are looked for that it refers to.
 """

@@ -1,4 +1,4 @@
-"""Expressions of free sizes in exported PyTorch programs, read by a grammar of ours.
+"""A parser for expressions of free sizes in exported PyTorch programs.
 
 SymPy evaluates such text as Python, and computes what it says: ``9**9**9`` takes the machine. So it
 is parsed here, bounded, and written anew. The grammar is that of ``sympy.srepr``: nested calls.

@@ -1,4 +1,4 @@
-"""Texts in files that others made: names, descriptions, values of settings."""
+"""Checks of texts in files from others: names, descriptions, values of settings."""
 
 from __future__ import annotations
 

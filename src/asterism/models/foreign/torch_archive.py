@@ -64,8 +64,11 @@ class ForeignProgram:
     content: bytes
     names: Names
 
-    def module(self) -> Any:
+    def module(self, device: str = "cpu") -> Any:
         """The program as a module of PyTorch, which takes its inputs in order and gives a tuple.
+
+        Args:
+            device: where its weights lie, and where it makes tensors of its own.
 
         Raises:
             UserError: PyTorch does not open it.
@@ -75,7 +78,12 @@ class ForeignProgram:
         try:
             with warnings.catch_warnings(), _raising_what_is_logged():
                 warnings.simplefilter("ignore")
-                return torch.export.load(io.BytesIO(self.content)).module(check_guards=False)
+                program = torch.export.load(io.BytesIO(self.content))
+                if device != "cpu":
+                    from torch.export.passes import move_to_device_pass
+
+                    program = move_to_device_pass(program, device)
+                return program.module(check_guards=False)
         except Exception as error:  # whatever a foreign file makes PyTorch raise
             said = telling_line(str(error)) or type(error).__name__
             reason = re.sub(r"\b[a-z]{1,3}\d+\b", lambda ours: self.names.theirs(ours[0]), said)

@@ -1,4 +1,4 @@
-"""The document of an exported PyTorch program, written anew with names of ours.
+"""The document of an exported PyTorch program, rewritten with generated names.
 
 PyTorch writes names of inputs, parameters and keywords into Python source that it executes, and
 executes the guards that a file states. None of a file's texts is left in what is written here:

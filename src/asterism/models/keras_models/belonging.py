@@ -1,4 +1,4 @@
-"""Whether a model and the inputs that it is given belong together, before Keras is asked."""
+"""Checking, before Keras is called, that inputs fit a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Keras 2 model config means in terms of Keras 3."""
+"""Translating a Keras 2 model config into one of Keras 3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guessing from a model's signature which inputs it takes."""
+"""Inferring from a model's signature which kind of inputs it takes."""
 
 from __future__ import annotations
 

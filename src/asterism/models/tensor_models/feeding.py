@@ -1,4 +1,4 @@
-"""How an item becomes a model's named inputs: the main input, masks, constants, carried states."""
+"""Turning an item into a model's named inputs: the main input, masks, constants, carried states."""
 
 from __future__ import annotations
 

@@ -14,8 +14,10 @@ from asterism.core.parameters.registry import Registry
 REPRODUCED = "reproduced"
 PARTLY = "partly"
 NOT_REPRODUCED = "not reproduced"
+#: The runs are too few, or scatter too much, for any of the words above.
+NOT_DECIDED = "not decided"
 NOT_COMPARABLE = "not comparable"
-VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_COMPARABLE)
+VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_DECIDED, NOT_COMPARABLE)
 
 
 @dataclass(frozen=True)

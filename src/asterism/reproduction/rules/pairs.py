@@ -12,6 +12,7 @@ from scipy import stats
 from asterism.core.parameters.params import ParameterSection
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
+    NOT_DECIDED,
     NOT_REPRODUCED,
     PARTLY,
     REPRODUCED,
@@ -20,6 +21,9 @@ from asterism.reproduction.rules import (
     Rule,
     number,
 )
+
+#: Points that a correlation needs at least.
+_FEWEST = 5
 
 
 @RULES.register("smaller")
@@ -37,9 +41,10 @@ class Smaller(Rule):
     def words(options: Options) -> str:
         """See :class:`Rule`."""
         return (
-            "reproduced where the mean is smaller than what it is compared with, and a test "
-            "agrees; partly where the test does not. It is Wilcoxon's one-sided signed-rank test "
-            f"over the runs, with p of at most {options.alpha:g}"
+            "reproduced where Wilcoxon's one-sided signed-rank test over the runs says that the "
+            f"number is smaller than what it is compared with, with p of at most {options.alpha:g};"
+            " not reproduced where the same test says the contrary, or where no run differs; and "
+            "else not decided"
         )
 
     @staticmethod
@@ -49,11 +54,15 @@ class Smaller(Rule):
         """See :class:`Rule`."""
         first, second = np.array(sample), np.array(other)
         told = f"{number(first.mean())} beside {number(second.mean())}"
-        if first.mean() >= second.mean():
-            return ClaimVerdict(NOT_REPRODUCED, f"{told}, which is not smaller")
+        if np.array_equal(first, second):
+            return ClaimVerdict(NOT_REPRODUCED, f"{told}: no run differs")
+        for side, word in (("less", REPRODUCED), ("greater", NOT_REPRODUCED)):
+            p = float(stats.wilcoxon(first, second, alternative=side).pvalue)
+            if p <= options.alpha:
+                found = "" if word == REPRODUCED else "the contrary: "
+                return ClaimVerdict(word, f"{found}{told}, p = {p:.3g} over {len(first)} runs")
         p = float(stats.wilcoxon(first, second, alternative="less").pvalue)
-        word = REPRODUCED if p <= options.alpha else PARTLY
-        return ClaimVerdict(word, f"{told}, p = {p:.3g} over {len(first)} runs")
+        return ClaimVerdict(NOT_DECIDED, f"{told}, p = {p:.3g} over {len(first)} runs")
 
 
 class Correlated(Rule):
@@ -67,18 +76,22 @@ class Correlated(Rule):
         """How closely two numbers go together, as the size of Pearson's correlation."""
 
         bound: float = Field(gt=0, le=1, description="the claim holds from this size on")
-        partly: float = Field(gt=0, le=1, description="and in part from this one on")
+        alpha: float = Field(default=0.05, gt=0, lt=1, description="level of the test")
+        averaged: bool = Field(
+            default=False,
+            description="whether runs of one value of the second number count as their mean",
+        )
 
     @classmethod
     def words(cls, options: Options) -> str:
         """See :class:`Rule`."""
-        bound, partly = number(cls.sign * options.bound), number(cls.sign * options.partly)
-        if cls.sign < 0:
-            return (
-                f"reproduced where Pearson's correlation is at most {bound}; partly up to {partly}"
-            )
+        side = "at least" if cls.sign > 0 else "at most"
+        of = "means of the runs at each place" if options.averaged else "runs"
         return (
-            f"reproduced where Pearson's correlation is at least {bound}; partly from {partly} on"
+            f"reproduced where Pearson's correlation over the {of} is {side} "
+            f"{number(cls.sign * options.bound)} with p of at most {options.alpha:g}; partly where "
+            "it is smaller in size but p is as small; not reproduced where p says the contrary; "
+            f"and else, or over fewer than {_FEWEST} points, not decided"
         )
 
     @classmethod
@@ -90,13 +103,22 @@ class Correlated(Rule):
         other: Sequence[float],
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
-        if len(set(sample)) < 2 or len(set(other)) < 2 or len(sample) < 3:
+        y, x = np.array(sample), np.array(other)
+        if options.averaged:
+            places = np.unique(x)
+            x, y = places, np.array([y[x == place].mean() for place in places])
+        if len(set(x)) < 2 or len(set(y)) < 2:
             return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
-        r = float(stats.pearsonr(sample, other).statistic)
-        word = NOT_REPRODUCED
-        if cls.sign * r >= options.partly:
-            word = REPRODUCED if cls.sign * r >= options.bound else PARTLY
-        return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} pairs of numbers")
+        if len(x) < _FEWEST:
+            return ClaimVerdict(NOT_DECIDED, f"{len(x)} points are too few for a correlation")
+        found = stats.pearsonr(y, x)
+        r, p = float(found.statistic), float(found.pvalue)
+        told = f"r = {r:.3f} over {len(x)} points, p = {p:.3g}"
+        if p > options.alpha:
+            return ClaimVerdict(NOT_DECIDED, told)
+        if cls.sign * r < 0:
+            return ClaimVerdict(NOT_REPRODUCED, f"{told}: the contrary")
+        return ClaimVerdict(REPRODUCED if cls.sign * r >= options.bound else PARTLY, told)
 
 
 @RULES.register("falls_with")

@@ -10,6 +10,7 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.reproduction.quantities import Estimate, estimate
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
+    NOT_DECIDED,
     NOT_REPRODUCED,
     PARTLY,
     REPRODUCED,
@@ -19,6 +20,8 @@ from asterism.reproduction.rules import (
     number,
 )
 
+ONE_RUN = "one run tells no interval"
+
 
 def _told(found: Estimate) -> str:
     if found.low is None or found.high is None:
@@ -27,24 +30,43 @@ def _told(found: Estimate) -> str:
     return f"{number(found.mean)} ({between}; {found.runs} runs)"
 
 
+class OneNumber(ParameterSection):
+    """What every rule about one number takes."""
+
+    exact: bool = Field(
+        default=False, description="whether nothing in the number is drawn: one run then decides"
+    )
+
+
 @RULES.register("close")
 class Close(Rule):
     """The mean is near the paper's value."""
 
-    class Options(ParameterSection):
+    class Options(OneNumber):
         """How near."""
 
         within: float = Field(gt=0, description="relative difference that counts as the same")
         partly: float = Field(gt=0, description="relative difference that counts as partly")
+        no_effect: float | None = Field(
+            default=None,
+            description="the value that means no effect, where the statement is an effect",
+        )
 
     @staticmethod
     def words(options: Options) -> str:
         """See :class:`Rule`."""
         within, partly = (f"{100 * share:g}%" for share in (options.within, options.partly))
-        return (
+        told = (
             f"reproduced where the mean is at most {within} from the paper's value; partly up to "
-            f"{partly}. It is reproduced there too where the 95% interval contains the paper's "
-            f"value and reaches at most {partly} of that to either side"
+            f"{partly}"
+        )
+        if options.no_effect is not None:
+            told += f"; not decided where the 95% interval holds {options.no_effect:g}, no effect"
+        if options.exact:
+            return f"{told}. Nothing in the number is drawn, so that one run decides"
+        return (
+            f"{told}. Not decided where there is one run, or the 95% interval reaches more than "
+            f"{partly} of the paper's value to either side"
         )
 
     @staticmethod
@@ -56,22 +78,25 @@ class Close(Rule):
             return ClaimVerdict(NOT_COMPARABLE, "the paper gives no value")
         found = estimate(sample)
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
+        told = f"{_told(found)} is {number(100 * apart)}% from {number(paper)}"
         low, high = found.ends
-        inside = found.contains(paper) and (high - low) / 2 <= options.partly * abs(paper)
-        word = NOT_REPRODUCED
-        if apart <= options.partly:
-            word = REPRODUCED if apart <= options.within or inside else PARTLY
-        told = ", and the interval contains it" if inside else ""
-        return ClaimVerdict(
-            word, f"{_told(found)} is {number(100 * apart)}% from {number(paper)}{told}"
-        )
+        if found.low is None and not options.exact:
+            return ClaimVerdict(NOT_DECIDED, f"{told}; {ONE_RUN}")
+        if (high - low) / 2 > options.partly * abs(paper):
+            return ClaimVerdict(NOT_DECIDED, f"{told}; the interval is too wide")
+        if apart > options.partly:
+            return ClaimVerdict(NOT_REPRODUCED, told)
+        if options.no_effect is not None and low <= options.no_effect <= high:
+            held = f"the interval holds {options.no_effect:g}, no effect"
+            return ClaimVerdict(NOT_DECIDED, f"{told}; {held}")
+        return ClaimVerdict(REPRODUCED if apart <= options.within else PARTLY, told)
 
 
 @RULES.register("at_least")
 class AtLeast(Rule):
-    """The interval of the mean reaches a bound."""
+    """The whole interval of the mean reaches a bound that the statement itself names."""
 
-    class Options(ParameterSection):
+    class Options(OneNumber):
         """The bounds."""
 
         bound: float = Field(description="the claim holds from here on")
@@ -82,7 +107,8 @@ class AtLeast(Rule):
         """See :class:`Rule`."""
         return (
             f"reproduced where the whole 95% interval is at least {number(options.bound)}; partly "
-            f"where the mean is at least {number(options.partly)}"
+            f"where all of it is at least {number(options.partly)}; not reproduced where none of "
+            "it is, and else not decided"
         )
 
     @staticmethod
@@ -91,40 +117,13 @@ class AtLeast(Rule):
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         found = estimate(sample)
-        word = NOT_REPRODUCED
-        if found.mean >= options.partly:
-            word = REPRODUCED if found.ends[0] >= options.bound else PARTLY
-        return ClaimVerdict(word, f"the mean is {_told(found)}")
-
-
-@RULES.register("at_most")
-class AtMost(Rule):
-    """The interval of the mean stays below a bound."""
-
-    class Options(ParameterSection):
-        """The bounds."""
-
-        bound: float = Field(description="the claim holds up to here")
-        partly: float = Field(description="and in part up to here")
-
-    @staticmethod
-    def words(options: Options) -> str:
-        """See :class:`Rule`."""
-        return (
-            f"reproduced where the whole 95% interval is at most {number(options.bound)}; partly "
-            f"where the mean is at most {number(options.partly)}"
-        )
-
-    @staticmethod
-    def judge(
-        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
-    ) -> ClaimVerdict:
-        """See :class:`Rule`."""
-        found = estimate(sample)
-        word = NOT_REPRODUCED
-        if found.mean <= options.partly:
-            word = REPRODUCED if found.ends[1] <= options.bound else PARTLY
-        return ClaimVerdict(word, f"the mean is {_told(found)}")
+        told = f"the mean is {_told(found)}"
+        if found.low is None and not options.exact:
+            return ClaimVerdict(NOT_DECIDED, f"{told}; {ONE_RUN}")
+        low, high = found.ends
+        if low >= options.partly:
+            return ClaimVerdict(REPRODUCED if low >= options.bound else PARTLY, told)
+        return ClaimVerdict(NOT_DECIDED if high >= options.partly else NOT_REPRODUCED, told)
 
 
 @RULES.register("between")
@@ -142,7 +141,7 @@ class Between(Rule):
         """See :class:`Rule`."""
         return (
             f"reproduced where the whole 95% interval lies between {number(options.low)} and "
-            f"{number(options.high)}; partly where a part of it does"
+            f"{number(options.high)}; not reproduced where none of it does, and else not decided"
         )
 
     @staticmethod
@@ -152,7 +151,8 @@ class Between(Rule):
         """See :class:`Rule`."""
         found = estimate(sample)
         low, high = found.ends
-        word = NOT_REPRODUCED
-        if low <= options.high and high >= options.low:
-            word = REPRODUCED if options.low <= low and high <= options.high else PARTLY
-        return ClaimVerdict(word, f"the mean is {_told(found)}")
+        told = f"the mean is {_told(found)}"
+        if low > options.high or high < options.low:
+            return ClaimVerdict(NOT_REPRODUCED, told)
+        inside = found.low is not None and options.low <= low and high <= options.high
+        return ClaimVerdict(REPRODUCED if inside else NOT_DECIDED, told)

@@ -9,18 +9,20 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.onnx import signature_of
 
 
 class OnnxRuntime(Runtime):
-    """An ONNX model on the CPU, one thread a call."""
+    """An ONNX model on the device of ``machine.yaml``, with one thread a call on the CPU."""
 
     def __init__(self, path: Path) -> None:
-        file = renamed_onnx(path)
+        file, device = renamed_onnx(path), machine.device()
         self.signature = signature_of(file, path)
-        self._session = open_session(file.content, str(path))
+        self._session = open_session(file.content, str(path), device)
+        self.notes = () if device == "cpu" else (f"runs on {device}",)
         first = self.signature.given[0].shape if self.signature.given else ()
         self.fixed_batch = first[0] if first else None
         self._inputs = {file.names.theirs(i.name): i.name for i in self._session.get_inputs()}
@@ -32,26 +34,37 @@ class OnnxRuntime(Runtime):
         return dict(zip(self._outputs, self._session.run(None, given), strict=True))
 
 
-def open_session(content: bytes, named: str) -> Any:
-    """A session of ONNX Runtime on the CPU, with one thread: several calls run side by side.
+def open_session(content: bytes, named: str, device: str = "cpu") -> Any:
+    """A session of ONNX Runtime, on the CPU with one thread: several calls run side by side.
 
     Sums come out the same on machines with any number of processors.
 
     Args:
         content: a serialised model with names of ours.
         named: what messages call it.
+        device: ``"cpu"``, or ``"cuda"`` with or without a number.
 
     Raises:
-        UserError: ONNX Runtime cannot open it.
+        UserError: ONNX Runtime cannot open it, or cannot use the device.
     """
     import onnxruntime
+
+    providers: list[Any] = ["CPUExecutionProvider"]
+    if device != "cpu":
+        if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+            raise UserError(
+                f"{machine.spelled('device')} is {device!r}, but this ONNX Runtime has no CUDA: "
+                "install onnxruntime-gpu in its place"
+            )
+        number = {"device_id": int(device.partition(":")[2] or 0)}
+        providers.insert(0, ("CUDAExecutionProvider", number))
 
     onnxruntime.set_default_logger_severity(3)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=providers)
     except Exception as error:  # ONNX Runtime's own errors share no base class
         raise UserError(f"ONNX Runtime cannot open {named}: {error}") from None
 

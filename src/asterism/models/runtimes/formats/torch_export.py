@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 from asterism.models.foreign.torch_archive import rewritten
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.signature import Signature
@@ -15,19 +17,21 @@ from asterism.models.signatures.torch import signature_of_graph
 
 
 class TorchRuntime(Runtime):
-    """A PyTorch module without states on the CPU.
+    """A PyTorch module without states.
 
     PyTorch's kernels give other last bits for other batch sizes, as TensorFlow's do.
 
     Args:
         module: takes tensors in order, and gives a tensor or a sequence of them.
         signature: of its inputs and outputs, by names of any choice.
+        device: where the module lies, ``"cpu"`` or ``"cuda:0"``.
     """
 
     varies_in = "PyTorch"
 
-    def __init__(self, module: Any, signature: Signature) -> None:
-        self._module, self.signature = module, signature
+    def __init__(self, module: Any, signature: Signature, device: str = "cpu") -> None:
+        self._module, self.signature, self._device = module, signature, device
+        self.notes = () if device == "cpu" else (f"runs on {device}",)
         self.fixed_batch = next((spec.shape[0] for spec in signature.inputs if spec.shape), None)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
@@ -36,30 +40,45 @@ class TorchRuntime(Runtime):
 
         # Copies, even of what NumPy calls contiguous as it stands: an axis of length 1 may have any
         # stride there, and PyTorch takes strides for the order of channels.
-        given = [
-            torch.from_numpy(inputs[spec.name].copy(order="C")) for spec in self.signature.inputs
-        ]
+        arrays = [inputs[spec.name].copy(order="C") for spec in self.signature.inputs]
+        given = [torch.from_numpy(array).to(self._device) for array in arrays]
         with torch.inference_mode():
             found = self._module(*given)
         tensors = [found] if isinstance(found, torch.Tensor) else found
-        arrays = [
-            (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
+        answers = [
+            (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy()
             for tensor in tensors
             if isinstance(tensor, torch.Tensor)
         ]
         names = (spec.name for spec in self.signature.outputs)
-        return dict(zip(names, arrays, strict=True))
+        return dict(zip(names, answers, strict=True))
+
+
+def require_device() -> str:
+    """The device of ``machine.yaml``, where PyTorch has it.
+
+    Raises:
+        UserError: it has not.
+    """
+    import torch
+
+    device, seen = machine.device(), torch.cuda.device_count()
+    if device != "cpu" and (torch.device(device).index or 0) >= seen:
+        named = machine.spelled("device")
+        raise UserError(f"{named} is {device!r}, but PyTorch sees {seen} GPUs here")
+    return device
 
 
 def opened_program(path: Path) -> TorchRuntime:
-    """An exported PyTorch program.
+    """An exported PyTorch program, on the device of ``machine.yaml``.
 
     Raises:
-        UserError: see :func:`~asterism.models.foreign.torch_archive.rewritten`.
+        UserError: PyTorch has no such device, or see
+            :func:`~asterism.models.foreign.torch_archive.rewritten`.
     """
-    program = rewritten(path)
-    module = program.module()
-    return TorchRuntime(module, signature_of_graph(module.graph, program.names.theirs))
+    program, device = rewritten(path), require_device()
+    module = program.module(device)
+    return TorchRuntime(module, signature_of_graph(module.graph, program.names.theirs), device)
 
 
 @FORMATS.register("torch")

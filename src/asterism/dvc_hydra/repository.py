@@ -1,8 +1,8 @@
 """A workspace that DVC keeps: its stages, its cache, and the work on them.
 
 What stages depend on is hashed here, and their results are found in the cache and in ``dvc.lock``,
-which are plain files. DVC itself is asked for the stages of ``dvc.yaml``, for ``dvc commit`` after a
-command, and for ``dvc checkout`` of data under ``dvc add``.
+which are plain files. DVC itself is asked for the stages of ``dvc.yaml``, for ``dvc commit`` once a
+command has run, and for ``dvc checkout`` of data under ``dvc add``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.doctor import examination
 from asterism.doctor.check import Check
-from asterism.dvc_hydra.guard import _say as warn_of_cache
+from asterism.dvc_hydra.run_cache import _warn as warn_of_cache
 from asterism.findings import campaign as campaigns
 from asterism.findings import checking, entry, gathering
 from asterism.libraries.adapters import environments

@@ -44,7 +44,7 @@ LAYERS = [
     ["versions"],
     ["findings"],
     ["sweep"],
-    ["judge_tests.py", "project.py", "reproduction"],
+    ["judging_tests.py", "project.py", "reproduction"],
     ["api", "doctor"],
     ["cli", "pytest.py"],
 ]

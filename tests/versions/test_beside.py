@@ -150,3 +150,8 @@ def test_who_overflows_in_the_type_that_a_file_names_is_not_to_blame():
         (found,) = within_type(pool(), subject, inputs, Verdict([infinite])).findings
         assert found.symptom == symptom and found.is_fault == (symptom == infinite.symptom)
         assert ("Mul node0 makes 1e+06" in found.message) == (size == 1000.0)
+
+
+def test_a_worker_that_does_not_start_any_more_is_a_failure():
+    found = findings({FILE: 1, ORT: 1, OV: "blocked"})
+    assert (found[OV].symptom, found[OV].agreeing) == ("error", (ORT, FILE))

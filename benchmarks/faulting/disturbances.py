@@ -168,7 +168,7 @@ def _filled(place: Path) -> Iterator[None]:
 
 
 def read_only_folder(now: Round) -> list[str]:
-    """Nothing can be written into one of the folders, by root neither."""
+    """Nothing can be written into one of the folders, not even by root."""
     folder = now.rng.choice([f for f in _FOLDERS if (now.trial.place / f).is_dir()])
     now.done.append(folder)
     with read_only(now.trial.place / folder) as made:
@@ -201,9 +201,9 @@ def take_away(now: Round) -> list[str]:
 
 
 def move_clock(now: Round) -> list[str]:
-    """The clock jumps a day forward in a run; or is a day off while a killed run goes on.
+    """The clock jumps a day forward during a run, or is a day off while a killed run resumes.
 
-    Times of files stay the machine's own, as on a file server with another clock.
+    Times of files remain the machine's own, as on a file server with another clock.
     """
     told = _clock_file(now.trial)
     if now.number % 2 == 0:

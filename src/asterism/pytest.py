@@ -25,8 +25,9 @@ def assert_agrees(
 ) -> None:
     """Assert that a compressed model answers as its original does, on inputs like the given ones.
 
-    It passes where the whole interval of the share of inputs that both answer alike lies at or
-    above ``agreement``. So few inputs never pass: 0.98 takes at least 183, all alike.
+    All inputs are asked about, and little else is tried. It passes where the whole interval of the
+    share of inputs that both answer alike lies at or above ``agreement``. So few inputs never pass:
+    0.98 takes at least 183, all alike.
 
     Args:
         original: see :func:`asterism.vet`; so are ``compressed``, ``inputs`` and ``labels``.
@@ -48,9 +49,11 @@ def assert_agrees(
         >>> rows = np.random.default_rng(0).normal(size=(200, 4))
         >>> assert_agrees(np.tanh, lambda x: np.tanh(x) + 1e-7, rows, comparison="regression")
     """
+    __tracebackhide__ = True
     options["overrides"] = [
-        *options.get("overrides", ()),
+        "vet.limit=null",
         f"vet.thresholds.agreement={agreement}",
+        *options.get("overrides", ()),
     ]
     found = vet(original, compressed, inputs, labels, minutes=minutes, **options)
     if found.agreement.differ.rest.low >= agreement:

@@ -27,7 +27,7 @@ def commands(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_the_page_has_commands_that_there_are_and_output(page):
-    assert commands(page)
+    assert any(not part.file for part in parts(page))
     assert any(part.shown for part in parts(page))
     for words in commands(page):
         result = CliRunner().invoke(app, [words[0], "--help"])

@@ -1,5 +1,7 @@
 """Vetting from Python: the same numbers as the stages', and a page that says what is returned."""
 
+import doctest
+import importlib
 import json
 import subprocess
 import sys
@@ -173,3 +175,10 @@ def test_models_of_keras_are_models_too():
     wanted = [model.predict(rows, verbose=0).argmax(axis=1) for model in (net, other)]
     assert found.agree == pytest.approx((wanted[0] == wanted[1]).mean())
     assert found.parameters.comparison.kind == "top_label"
+
+
+@pytest.mark.parametrize("name", ["asterism.api.vetting", "asterism.pytest"])
+def test_examples_in_docstrings_hold(name):
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted
+    assert not found.failed

@@ -18,6 +18,7 @@ from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.records import record_from
+from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import ChosenComparison
 from asterism.project import packaged_conf
@@ -197,6 +198,7 @@ def vet(
         >>> result.agreement.differ.total
         60
     """
+    log_within_a_program()
     with ExitStack() as after:
         given = as_given(inputs, labels)
         label_file = file_or_none(labels)

@@ -147,18 +147,15 @@ def one_bar() -> Iterator[None]:
 
 
 class _AboveTheBar:
-    """A stream that prints without tearing a progress bar apart."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    """Standard error, as it is at the time, printed to without tearing a progress bar apart."""
 
     def write(self, text: str) -> int:
         if text.strip():
-            tqdm.write(text.rstrip("\n"), file=self._stream)
+            tqdm.write(text.rstrip("\n"), file=sys.stderr)
         return len(text)
 
     def flush(self) -> None:
-        self._stream.flush()
+        sys.stderr.flush()
 
 
 class _LogFile(logging.StreamHandler[TextIO]):
@@ -188,24 +185,8 @@ def divert_native_messages(log: int) -> None:
 
 def configure_logging(log: int | None = None, level: int = logging.INFO) -> None:
     """Readable lines to standard error, and JSON lines to a file whose descriptor is given."""
-    shared: list[Any] = [
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="%H:%M:%S" if log is None else "iso"),
-        structlog.processors.format_exc_info,
-    ]
-    screen = logging.StreamHandler(_AboveTheBar(sys.stderr))
-    screen.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _clock_only,
-                _printable,
-                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
-            ],
-        )
-    )
-    handlers: list[logging.Handler] = [screen]
+    shared = _facts("%H:%M:%S" if log is None else "iso")
+    handlers: list[logging.Handler] = [_screen(shared)]
     if log is not None:
         lines = _LogFile(os.fdopen(log, "a", encoding="utf-8"))
         lines.setFormatter(
@@ -220,6 +201,48 @@ def configure_logging(log: int | None = None, level: int = logging.INFO) -> None
         handlers.append(lines)
     logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
     logging.getLogger("asterism").setLevel(level)
+    _through_logging(shared)
+
+
+def log_within_a_program() -> None:
+    """Readable lines to standard error for a program that imports Asterism, and sets up no log."""
+    if structlog.is_configured():
+        return
+    shared, logger = _facts("%H:%M:%S"), logging.getLogger("asterism")
+    if not logging.getLogger().handlers:
+        logger.addHandler(_screen(shared))
+    logger.setLevel(logging.INFO)
+    _through_logging(shared)
+
+
+def _facts(clock: str) -> list[Any]:
+    """What adds to an event its level, its time, and the traceback of an error."""
+    return [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt=clock),
+        structlog.processors.format_exc_info,
+    ]
+
+
+def _screen(shared: list[Any]) -> logging.Handler:
+    """Shows events as readable lines."""
+    screen = logging.StreamHandler(_AboveTheBar())
+    screen.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _clock_only,
+                _printable,
+                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
+            ],
+        )
+    )
+    return screen
+
+
+def _through_logging(shared: list[Any]) -> None:
+    """Events go to the handlers of Python's own logging."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -80,7 +80,9 @@ class ForeignProgram:
                 warnings.simplefilter("ignore")
                 program = torch.export.load(io.BytesIO(self.content))
                 if device != "cpu":
-                    program = torch.export.passes.move_to_device_pass(program, device)
+                    from torch.export.passes import move_to_device_pass
+
+                    program = move_to_device_pass(program, device)
                 return program.module(check_guards=False)
         except Exception as error:  # whatever a foreign file makes PyTorch raise
             said = telling_line(str(error)) or type(error).__name__

@@ -79,8 +79,13 @@ fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED,
 findings: $(STAMP) ## run every script of findings/ again and say which bugs live; SAMPLE=5: only so many
 	@asterism check-findings $(if $(SAMPLE),--sample $(SAMPLE))
 
+# mutmut is installed beside the project's own packages, and changes none of them.
 mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"
-	cd tests && python -m mutation $(OPTIONS)
+	@test -x $(VENV)-mutmut/bin/mutmut || { $(VENV)/bin/python -m venv $(VENV)-mutmut && \
+	  $(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    > $(VENV)-mutmut/lib/python3.11/site-packages/outer.pth && \
+	  $(VENV)-mutmut/bin/python -m pip install --quiet "mutmut==3.8.*"; }
+	$(VENV)-mutmut/bin/python tests/mutants.py $(OPTIONS)
 
 dependencies: $(STAMP) ## write into dvc.yaml what code stages depend on; lines that each declares and reaches
 	python tests/pipeline/dependencies.py --write

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Tests of a package that do not lie in the folder of its name.
 NEAREST = {
+    "api": ("vetting/test_torch_in_python.py", "vetting/test_vet_in_python.py"),
     "cli": ("pipeline/test_command_line.py", "pipeline/test_open.py"),
     "criteria": ("criteria", "deepimportance"),
     "dvc_hydra": (

@@ -267,8 +267,8 @@ def call_functions(
     from asterism.core.resuming import saved_folders
     from asterism.core.workers.worker import Limits
     from asterism.findings.calls.campaign import CALLS, run_calls
-    from asterism.findings.calls.distinct import FINDINGS
     from asterism.findings.calls.running import Runners
+    from asterism.findings.calls.sightings import FINDINGS
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
     from asterism.findings.campaign import Settings

@@ -34,9 +34,10 @@ from asterism.findings.checking import (
 )
 from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
-from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
+from asterism.findings.operators import sightings_of, write_candidates
 from asterism.findings.page import write_pages
 from asterism.findings.phase import phase_of
+from asterism.findings.sightings import distinct
 from asterism.findings.single_layers import single_layer_models
 from asterism.libraries.adapters.backends import OF_ONNX, is_backend, under_test
 from asterism.libraries.adapters.library import CONVERTERS
@@ -244,10 +245,10 @@ def _of_operators(
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
     documented = _documented(settings)
     chosen = [
-        (sighting, needed)
-        for sighting, needed in distinct(sightings_of(comparison, old, new))
-        if signature_of(sighting, needed) not in noted
-        and not any(part in signature_of(sighting, needed) for part in documented)
+        sighting
+        for sighting, _ in distinct(sightings_of(comparison, old, new))
+        if sighting.signature not in noted
+        and not any(part in sighting.signature for part in documented)
     ]
     pairs = pairs_of(old, new)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import read_array, read_arrays
 from asterism.core.files.folders import files_in
 from asterism.core.files.hashes import digest_of_arrays
@@ -108,27 +107,6 @@ def kind_of(files: Sequence[Path]) -> str | None:
     claimed = {s: name for name in INPUT_KINDS for s in INPUT_KINDS[name].suffixes}
     counts = Counter(claimed.get(path.suffix.lower(), "bytes") for path in files)
     return counts.most_common(1)[0][0]
-
-
-def has_labels(path: Path, kind: str, labels: Path | None) -> bool:
-    """Whether inputs have labels: a file of them, classes as subfolders, or an array.
-
-    Args:
-        path: as in :func:`read_inputs`.
-        kind: the kind's name.
-        labels: the file of labels.
-
-    Raises:
-        UserError: an ``.npz`` file is damaged.
-    """
-    if labels is not None:
-        return True
-    if path.is_dir():
-        return bool(class_folders(path, files_of_kind(path, kind)))
-    if path.suffix != ".npz":
-        return False
-    with reading(str(path)), opened_zip(path, "limits.array_mb") as archive:
-        return any(name.removesuffix(".npy") in _LABELS for name in archive.namelist())
 
 
 def files_of_kind(path: Path, kind: str) -> list[Path]:

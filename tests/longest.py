@@ -23,6 +23,7 @@ LONGEST = (
     "core/test_supervised.py",
     "pipeline/test_sharing.py",
     "libraries/test_gradients.py",
+    "mutation/test_faults.py",
     "deepimportance/test_relevance.py",
     "attacks/test_attacks.py",
     "core/test_validation.py",

@@ -228,6 +228,15 @@ def build_domain(chosen: DomainParams, operators: Mapping[str, Mapping[str, Any]
     return DOMAINS[chosen.kind](operators, domain_options(chosen))
 
 
+def accept_operators(given: tuple[DomainParams, Mapping[str, Mapping[str, Any]]]) -> None:
+    """Check that a domain has these operators.
+
+    Raises:
+        UserError: see :func:`build_domain`.
+    """
+    build_domain(*given)
+
+
 def accept_bound(given: tuple[DomainParams, BoundParams | None]) -> None:
     """Check that a bound is in a measure that a domain has.
 

@@ -11,7 +11,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import Shown, run_calls, totals
-from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
+from asterism.findings.calls.sightings import sighting_of, sightings_of
+from asterism.findings.sightings import distinct
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, Runners
@@ -168,8 +169,8 @@ def test_failures_that_say_the_same_are_one_finding_in_all_functions():
     for name, details in (("one", "got 3 of 'a'"), ("two", "got 7 of 'b'"), ("three", "no way")):
         call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
         shown = Shown(call.name, ERROR, details, "ValueError", "torch/x.py:f")
-        found.append(CallSighting(call, "pytorch:aot", shown, {}))
-    assert [first.call.family for first, _ in distinct(found)] == ["one", "three"]
+        found.append(sighting_of(call, "pytorch:aot", shown, {}))
+    assert [first.function for first, _ in distinct(found)] == ["one", "three"]
 
 
 def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
@@ -183,8 +184,8 @@ def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
     ):
         call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
         shown = Shown(call.name, word, details, "Error")
-        found.append(CallSighting(call, "pytorch:aot", shown, {}))
-    assert [first.call.family for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
+        found.append(sighting_of(call, "pytorch:aot", shown, {}))
+    assert [first.function for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
 
 
 def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):

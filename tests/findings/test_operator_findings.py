@@ -5,21 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from asterism.findings.operators import (
-    Sighting,
-    _simple,
-    attributes_of,
-    distinct,
-    sightings_of,
-    signature_of,
-)
+from asterism.findings.operators import OperatorRun, attributes_of, sighting_of, sightings_of
+from asterism.findings.sightings import distinct
+from asterism.libraries.reporting.numbers import simple_inputs
 from asterism.versions.operators import operator_subjects
 
 SUBJECTS = {subject.name: subject for subject in operator_subjects()}
 
 
-def sighting(name, inputs="normal", symptom="values differ", culprit="openvino"):
-    return Sighting(SUBJECTS[name], inputs, symptom, culprit, "now wrong", "file")
+def sightings(names, inputs="normal", culprit="openvino"):
+    """Of models that show wrong values, while all others do not."""
+    fine = [subject for name, subject in SUBJECTS.items() if name not in names]
+    runs = [OperatorRun(SUBJECTS[name], "now wrong", "file") for name in sorted(names)]
+    return [sighting_of(run, inputs, culprit, "values differ", fine) for run in runs]
 
 
 def named(operator, **wanted):
@@ -33,45 +31,44 @@ def named(operator, **wanted):
 
 
 def test_the_attribute_that_decides_is_the_one_that_all_failing_models_need():
-    failing = [sighting(name) for name in named("LSTM", clip="0.5")]
+    failing = sightings(named("LSTM", clip="0.5"))
     assert len(failing) > 1
-    ((chosen, needed),) = distinct(failing)
-    assert set(needed) == {"clip"}
-    assert signature_of(chosen, needed) == "values differ | openvino | LSTM(clip=0.5)"
+    ((chosen, _),) = distinct(failing)
+    assert chosen.signature == "values differ | openvino | LSTM(clip=0.5)"
 
 
 def test_an_operator_that_always_fails_needs_no_attribute():
-    ((_, needed),) = distinct([sighting(name) for name in named("Shrink")])
-    assert needed == {}
+    ((chosen, _),) = distinct(sightings(named("Shrink")))
+    assert chosen.needed == {}
 
 
 def test_two_attributes_that_each_decide_are_two_causes():
-    failing = {*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}
-    found = distinct([sighting(name) for name in sorted(failing)])
-    assert sorted(tuple(needed) for _, needed in found) == [("clip",), ("input_forget",)]
+    found = distinct(sightings({*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}))
+    assert sorted(tuple(s.needed) for s, _ in found) == [("clip",), ("input_forget",)]
 
 
 def test_an_operator_has_one_finding_with_special_inputs():
     names = {*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}
-    assert len(distinct([sighting(name, "nan") for name in sorted(names)])) == 1
+    assert len(distinct(sightings(names, "nan"))) == 1
 
 
 def test_what_shows_on_ordinary_inputs_is_not_a_second_finding_on_special_ones():
     names = named("LSTM", clip="0.5")
-    found = distinct([sighting(n, i) for n in names for i in ("nan", "normal")])
+    found = distinct([*sightings(names, "nan"), *sightings(names)])
     assert [s.inputs for s, _ in found] == ["normal"]
 
 
 def test_two_libraries_are_two_findings():
     names = named("LSTM", clip="0.5")
-    given = [sighting(n, culprit=c) for n in names for c in ("openvino", "onnxruntime")]
+    given = [s for culprit in ("openvino", "onnxruntime") for s in sightings(names, "wide", culprit)]
     assert len(distinct(given)) == 2
 
 
 @pytest.mark.parametrize("inputs", ["normal", "nan", "infinity"])
 @pytest.mark.parametrize("operator", ["Relu", "Min 2x5 1x5"])
 def test_simple_inputs_are_what_their_source_says(inputs, operator):
-    for arrays in _simple(sighting(operator, inputs)):
+    shapes = [(spec.shape, spec.dtype) for spec in SUBJECTS[operator].inputs]
+    for arrays in simple_inputs(inputs, shapes):
         for array in arrays:
             read = eval(array.source, {"np": np})
             np.testing.assert_array_equal(read, array.values)
@@ -100,4 +97,4 @@ def test_a_comparison_names_whom_to_blame_and_leaves_out_what_is_unsupported(tmp
     ]
     (tmp_path / "changes.json").write_text(json.dumps({"changes": changes}))
     found = sightings_of(tmp_path, "onnxruntime", "openvino")
-    assert [s.culprit for s in found] == ["openvino", "onnxruntime"]
+    assert [s.library for s in found] == ["openvino", "onnxruntime"]

@@ -16,8 +16,9 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.report.whole.page import write_page
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
-from asterism.versions.page import Comparison, Explained, write_versions_page
+from asterism.versions.page import Explained
 from asterism.versions.subjects import subject_of
+from asterism.versions.versions_page import Comparison, write_versions_page
 from places import ROOT
 from report.library_results import write_library_results
 from versions.made_up_changes import made_change
@@ -141,8 +142,8 @@ def write_versions(folder):
         "onnxruntime 1.31",
         ({"numpy": "1.26.4", "onnxruntime": "0.1"}, {"numpy": "2.4.6", "onnxruntime": "1.31"}),
         [(subject_of(one.subject, chain("Relu", "Exp"), 4, {}), [one]) for one in (wrong, *others)],
-        [Explained(wrong, part, "01-now-wrong-a-model", (0, 1))],
-        [("a fourth", "holds an operator of another domain")],
+        explained=[Explained(wrong, part, "01-now-wrong-a-model", (("0.1", 0), ("1.31", 1)))],
+        rejected=[("a fourth", "holds an operator of another domain")],
     )
     write_versions_page(folder / "versions.html", found, JudgeParams(ulps=64, conditioning=8))
     return folder / "versions.html"

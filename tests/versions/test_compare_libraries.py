@@ -16,7 +16,7 @@ from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.versions import libraries_app
+from asterism.versions import explaining, libraries_app
 
 REDUCED = {"axes": [1], "keepdims": 1}
 
@@ -93,8 +93,8 @@ def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
     monkeypatch.setattr(libraries_app, "_libraries", lambda *given: ["onnxruntime"])
     monkeypatch.setattr(libraries_app, "title_of", lambda library: f"{library} 1")
-    monkeypatch.setattr(libraries_app, "interpreter_of", lambda library: library)
-    monkeypatch.setattr(libraries_app, "exit_statuses", lambda script, n, python: [1])
+    monkeypatch.setattr(explaining, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(explaining, "exit_statuses", lambda script, n, python: [1])
     made = pool(lambda kinds: ("Softplus",))
     made.start = lambda: {"openvino:file": "no such library"}
     monkeypatch.setattr(libraries_app, "WorkerPool", lambda backends, limits: nullcontext(made))

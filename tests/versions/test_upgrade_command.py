@@ -17,10 +17,11 @@ from small_files import chain
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.environments import environment
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.versions import app, making
+from asterism.versions import app, explaining, making
 from asterism.versions.comparing import Pair
-from asterism.versions.page import Comparison, Explained
+from asterism.versions.page import Explained
 from asterism.versions.subjects import subject_of
+from asterism.versions.versions_page import Comparison
 
 
 def request(project, **more):
@@ -53,8 +54,10 @@ def faulty(old_runtime, monkeypatch):
         return nullcontext(workers)
 
     monkeypatch.setattr(app, "WorkerPool", made)
-    monkeypatch.setattr(app, "exit_statuses", lambda script, n, python: [int("@" in str(python))])
-    monkeypatch.setattr(app, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(
+        explaining, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
+    )
+    monkeypatch.setattr(explaining, "interpreter_of", lambda library: library)
     monkeypatch.setattr(app, "pairs_of", lambda old, new: [PAIR])
     return workers
 
@@ -71,7 +74,8 @@ def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
     assert found.old.endswith(" 0.1.0") and found.new.endswith(f" {version('onnxruntime')}")
     assert found.versions[0] == {"onnxruntime": "0.1.0", "numpy": "1.23.5"}
     (one,) = found.explained
-    assert one.part.layers == ["Softplus node1"] and one.confirmed and one.statuses == (1, 0)
+    assert one.part.layers == ["Softplus node1"] and one.confirmed
+    assert one.statuses == ((found.old, 1), (found.new, 0))
     assert one.folder == "01-now-right-off-one"
     folder = old_runtime / "page"
     assert onnx.load(folder / one.folder / "model.onnx").graph.node[0].op_type == "Softplus"
@@ -138,8 +142,11 @@ def test_facts():
     other = made_change("now runs", "f", inputs="wide", exception="A")
     subject = subject_of("m", chain("Neg"), 4, {})
     part = SimpleNamespace(layers=["Neg n"])
-    explained = [Explained(one, part, "place", (0, 1))]
-    found = Comparison("a", "b", ({}, {}), [(subject, [one, other])], explained, [("bad", "why")])
+    rest = {
+        "explained": [Explained(one, part, "place", (("a", 0), ("b", 1)))],
+        "rejected": [("bad", "why")],
+    }
+    found = Comparison("a", "b", ({}, {}), [(subject, [one, other])], **rest)
     facts = app.facts_of(found)
     first, second = facts.pop("changes")
     assert facts.pop("compared") == [{"name": "m", "nodes": 1, "kinds": {"file": "now wrong"}}]

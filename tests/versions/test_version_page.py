@@ -10,17 +10,16 @@ from small_files import chain
 from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
 from asterism.versions.comparing import Pair
-from asterism.versions.page import (
+from asterism.versions.page import Explained
+from asterism.versions.subjects import subject_of
+from asterism.versions.versions_page import (
     Comparison,
-    Explained,
     _count,
     _packages,
-    _row,
     _rows,
     _times,
     write_versions_page,
 )
-from asterism.versions.subjects import subject_of
 
 FASTER = Pair("onnxruntime@0.1:file_optimised", "onnxruntime:file_optimised")
 OFF = {"excess": 1234.5}
@@ -32,14 +31,15 @@ def change(subject="m", kind="now wrong", pair=PAIR, inputs="normal", **more):
 
 def explained(of, layers=("Exp a",), statuses=(0, 1), *, finished=True):
     part = SimpleNamespace(layers=list(layers), nodes=9, finished=finished)
-    return Explained(of, part, "01-folder", statuses)
+    return Explained(of, part, "01-folder", tuple(zip(("lib 1", "lib 2"), statuses, strict=True)))
 
 
 def comparison(*changes, explained=()):
     subjects = {c.subject: subject_of(c.subject, chain("Relu", "Neg"), 4, {}) for c in changes}
     found = [(s, [c for c in changes if c.subject == n]) for n, s in subjects.items()]
     versions = ({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
-    return Comparison("lib 1", "lib 2", versions, found, list(explained), [("bad", "no <file>")])
+    rest = {"explained": list(explained), "rejected": [("bad", "no <file>")]}
+    return Comparison("lib 1", "lib 2", versions, found, **rest)
 
 
 @pytest.mark.parametrize(
@@ -57,22 +57,13 @@ def test_how_far_off_a_version_is(facts, old, new):
 
 
 def test_a_row_without_a_script():
-    row = _row(change(**OFF, apart=0.12345), [])
-    assert row == {
-        "model": "m",
-        "option": "file",
-        "inputs": "normal",
-        "kind": "now wrong",
-        "old": "within",
-        "new": "1.23e+03",
-        "apart": "0.123",
-        "answers": (),
-        "layers": "",
-        "script": "",
-        "said": "",
-    }
-    failed = _row(change(kind="no longer runs", exception="A"), [])
-    assert (failed["old"], failed["apart"], failed["said"]) == ("within", "–", "error: A")
+    (row,) = _rows(comparison(change(**OFF, apart=0.12345)))
+    assert row["cells"] == ("m", "file", "normal", "now wrong", "within", "1.23e+03", "0.123")
+    assert not (row["explained"] or row["said"] or row["told"])
+    (failed,) = _rows(comparison(change(kind="no longer runs", exception="A")))
+    assert failed["cells"][-2:] == ("does not run", "–") and failed["said"] == "error: A"
+    (open_,) = _rows(comparison(change(kind="both wrong", answers=("1", "2"))))
+    assert open_["told"] == "Where they are furthest apart, lib 1 gave 1, and lib 2 gave 2."
 
 
 @pytest.mark.parametrize(
@@ -80,16 +71,11 @@ def test_a_row_without_a_script():
 )
 def test_a_row_with_a_script(size, layers):
     one = change()
-    others = [
-        explained(change(), ["Other"]),
-        explained(one, [f"Op {i}" for i in range(size)]),
-    ]
-    row = _row(one, others)
-    assert row["layers"] == layers and row["script"] == "01-folder/repro.py"
-    assert row["statuses"] == (0, 1) and row["confirmed"]
-    assert row["blame"].startswith(f"{size} of 9 nodes show it by themselves, on what")
-    row = _row(one, [explained(one, finished=False)])
-    assert "(not the fewest: the steps were used up), on" in row["blame"]
+    shown = explained(one, [f"Op {i}" for i in range(size)])
+    other = explained(change("other"), ["Other"])
+    (row,) = _rows(comparison(one, explained=[other, shown]))
+    assert row["explained"] == [shown] and shown.confirmed
+    assert (shown.nodes, shown.script) == (layers, "01-folder/repro.py")
 
 
 @pytest.mark.parametrize(
@@ -140,11 +126,11 @@ def test_changes_of_one_kind_share_a_row():
     other, again = change("other"), change(inputs="wide")
     found = comparison(first, second, other, again, explained=[explained(second, ["Exp e"])])
     rows = _rows(found)
-    assert [(r["model"], r["option"], r["inputs"]) for r in rows] == [
+    assert [row["cells"][:3] for row in rows] == [
         ("m", "file, file_optimised", "normal, wide"),
         ("other", "file", "normal"),
     ]
-    assert [r["layers"] for r in rows] == ["Exp e", ""]
+    assert [[one.nodes for one in row["explained"]] for row in rows] == [["Exp e"], []]
 
 
 def test_packages_of_both():

@@ -72,7 +72,7 @@ def test_functions_give_the_numbers_that_the_stages_give_for_files(functions, st
         name: found["success_rate"] for name, found in searches.items()
     }
     assert functions.repair == {
-        "reason": "nodes are exchanged between model files, and these are objects"
+        "reason": "parts are exchanged between two files, or between two modules of PyTorch"
     }
 
 

@@ -77,10 +77,24 @@ class Vetting:
     names: tuple[str, ...]
     triggers: NDArray[Any]
     references: NDArray[Any]
+    _runtimes: tuple[Any, ...]
     _comparison: ChosenComparison
     _seed: int
     _sha256: Mapping[str, str]
     _workspace: tempfile.TemporaryDirectory[str] = field(repr=False)
+
+    @property
+    def repaired(self) -> Any:
+        """The compressed module with those in float that the repair names; None without a repair.
+
+        Only of two modules of PyTorch. It shares weights with both.
+        """
+        if "kept_in_float" not in self.repair:
+            return None
+        from asterism.vetting.module_exchange import exchange_of
+
+        pair = exchange_of(*(runtime.plain for runtime in self._runtimes))
+        return pair.in_float(self.repair["kept_in_float"])
 
     @property
     def agree(self) -> float:
@@ -264,6 +278,7 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
         names=inputs.names,
         triggers=triggers["items"],
         references=triggers.get("references", triggers["items"]),
+        _runtimes=tuple(getattr(subject, "runtime", None) for subject in given.subjects),
         _comparison=comparison,
         _seed=seed,
         _sha256=sha256,

@@ -20,7 +20,6 @@ from asterism.findings.calls.candidates import write_call_candidates
 from asterism.libraries.judging.finding import HANG
 from asterism.findings.campaign import (
     TRIAGED,
-    Settings,
     finished,
     folder_of_pieces,
     pieces_of,
@@ -34,9 +33,10 @@ from asterism.findings.checking import (
 )
 from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
-from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
+from asterism.findings.operators import sightings_of, write_candidates
 from asterism.findings.page import write_pages
 from asterism.findings.phase import phase_of
+from asterism.findings.sightings import distinct
 from asterism.findings.single_layers import single_layer_models
 from asterism.libraries.adapters.backends import OF_ONNX, is_backend, under_test
 from asterism.libraries.adapters.library import CONVERTERS
@@ -44,6 +44,7 @@ from asterism.libraries.reporting.known_issues import KnownIssue, read_known_iss
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.params import TriageSettings
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
@@ -55,7 +56,7 @@ FACTS = "campaign.json"
 
 
 def gather(
-    settings: Settings,
+    settings: TriageSettings,
     collection: Path,
     pieces: Path | None,
     comparisons: Sequence[str],
@@ -140,7 +141,7 @@ def gather(
     return outcome
 
 
-def _in_backends_of(candidates: Sequence[Candidate], settings: Settings) -> ExecuteParams:
+def _in_backends_of(candidates: Sequence[Candidate], settings: TriageSettings) -> ExecuteParams:
     """The settings of running, in the backends that findings of layers name."""
     findings = [one.finding for one in candidates if one.finding is not None]
     named = sorted({b for f in findings for b in (*f.backends, *f.agreeing)} - {*CONVERTERS})
@@ -183,7 +184,7 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
 
 def _of_calls(
     framework: str,
-    settings: Settings,
+    settings: TriageSettings,
     scratch: Path,
     noted: Set[str],
     outcome: Collected,
@@ -201,7 +202,7 @@ def _of_calls(
                 yield found
 
 
-def _documented(settings: Settings) -> list[str]:
+def _documented(settings: TriageSettings) -> list[str]:
     """Parts of signatures of what libraries document not to do, whatever the inputs."""
     known = read_known_issues(settings.triage.known_issues)
     return [part for part, issue in known.items() if issue.limit and not issue.inputs]
@@ -235,7 +236,7 @@ def facts_of(collection: Path) -> dict[str, Any]:
 
 
 def _of_operators(
-    given: str, settings: Settings, scratch: Path, noted: Collection[str]
+    given: str, settings: TriageSettings, scratch: Path, noted: Collection[str]
 ) -> tuple[list[Candidate], int]:
     """New confirmed findings of a comparison on single operators; how many models it had."""
     name, old, new = ([*given.rsplit(":", 2), "", ""])[:3]
@@ -244,10 +245,10 @@ def _of_operators(
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
     documented = _documented(settings)
     chosen = [
-        (sighting, needed)
-        for sighting, needed in distinct(sightings_of(comparison, old, new))
-        if signature_of(sighting, needed) not in noted
-        and not any(part in signature_of(sighting, needed) for part in documented)
+        sighting
+        for sighting, _ in distinct(sightings_of(comparison, old, new))
+        if sighting.signature not in noted
+        and not any(part in sighting.signature for part in documented)
     ]
     pairs = pairs_of(old, new)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]

@@ -6,76 +6,62 @@ operator that show it, the attributes that decide are those which, changed alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from asterism.core.files.artifacts import read_json
 from asterism.findings.causes import Candidate
-from asterism.findings.collecting import name_of, versions_of_library
-from asterism.findings.entry import Entry, place_of
+from asterism.findings.collecting import versions_of_library
+from asterism.findings.entry import place_of
+from asterism.findings.sightings import (
+    ORDINARY,
+    Seen,
+    Sighting,
+    confirmed,
+    deciding,
+    folder_of,
+)
 from asterism.libraries.adapters.backends import OF_ONNX, product_of
 from asterism.libraries.judging.compare import DIFFERENCES
+from asterism.libraries.judging.finding import UNSUPPORTED
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
-from asterism.libraries.reporting.confirming import death_of, exit_statuses
+from asterism.libraries.reporting.confirming import death_of
 from asterism.libraries.reporting.decisions import comparing, failing
 from asterism.libraries.reporting.computed_references import onnx_reference
 from asterism.libraries.reporting.file_scripts import write_file_script
-from asterism.libraries.reporting.numbers import MAKERS, Array
+from asterism.libraries.reporting.numbers import Array, simple_inputs
 from asterism.libraries.reporting.onnx_text import onnx_text
 from asterism.libraries.reporting.program_text import Runner, onnx_program
 from asterism.libraries.reporting.script_writer import REPRO
-from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.blaming import Part
-from asterism.versions.comparing import Change, Pair, change_of
+from asterism.versions.comparing import Pair, change_of
 from asterism.versions.judging import run_subject
 from asterism.versions.operators import operator_subjects
 from asterism.versions.scripts import right_of
 from asterism.versions.subjects import Subject
 
 #: Changes that name a library which is wrong while another one and the reference agree.
-_BLAMING = ("now wrong", "now right", "no longer runs", "now runs")
-
-#: Special numbers that inputs may hold, as Python writes them.
-_SPECIAL = {"nan": ("np.nan", np.nan), "infinity": ("np.inf", np.inf)}
+_OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
 
 @dataclass(frozen=True)
-class Sighting:
-    """A model of one operator that shows a finding.
+class OperatorRun:
+    """A model of one operator, and how it was run.
 
     Args:
         subject: the model.
-        inputs: kind of inputs.
-        symptom: what is wrong.
-        culprit: library to blame.
         kind: of the change.
         option: the way to run it.
     """
 
     subject: Subject
-    inputs: str
-    symptom: str
-    culprit: str
     kind: str
     option: str
 
-    @property
-    def is_ordinary(self) -> bool:
-        """Whether it needs no special inputs."""
-        return self.inputs not in _SPECIAL
 
-    @property
-    def operator(self) -> str:
-        """ONNX's name."""
-        return str(self.subject.model.graph.node[0].op_type)
-
-
-def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting]:
+def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[OperatorRun]]:
     """What a comparison of two libraries on single operators has seen, unsupported left out.
 
     Args:
@@ -84,23 +70,53 @@ def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting]:
         new: the other.
     """
     subjects = {subject.name: subject for subject in operator_subjects()}
+    changes = [
+        change
+        for change in read_json(comparison / "changes.json")["changes"]
+        if change["kind"] in (*_OF_NEW, *_OF_OLD) and not change["said"].startswith(UNSUPPORTED)
+    ]
+    failing: dict[tuple[bool, bool], set[str]] = {}
+    for change in changes:
+        group = change["kind"] in _OF_NEW, change["inputs"] in ORDINARY
+        failing.setdefault(group, set()).add(change["model"])
     found = []
-    for change in read_json(comparison / "changes.json")["changes"]:
-        if change["kind"] not in _BLAMING or change["said"].startswith("unsupported"):
-            continue
-        culprit = new if change["kind"] in ("now wrong", "no longer runs") else old
+    for change in changes:
+        is_new = change["kind"] in _OF_NEW
+        wrong = failing[is_new, change["inputs"] in ORDINARY]
         off = change["new"] or change["old"]
-        found.append(
-            Sighting(
-                subjects[change["model"]],
-                change["inputs"],
-                off[0] if off is not None else change["said"].partition(":")[0],
-                culprit,
-                change["kind"],
-                change["option"],
-            )
-        )
+        symptom = off[0] if off is not None else change["said"].partition(":")[0]
+        subject = subjects[change["model"]]
+        run = OperatorRun(subject, change["kind"], change["option"])
+        fine = (other for name, other in subjects.items() if name not in wrong)
+        culprit = new if is_new else old
+        found.append(sighting_of(run, change["inputs"], culprit, symptom, fine))
     return found
+
+
+def sighting_of(
+    run: OperatorRun, inputs: str, culprit: str, symptom: str, fine: Iterable[Subject]
+) -> Sighting[OperatorRun]:
+    """A sighting with the attributes that decide.
+
+    A model with two causes has no attribute that decides alone: one that has such an attribute
+    stands for it.
+
+    Args:
+        run: the model, and how it was run.
+        inputs: kind of inputs.
+        culprit: library to blame.
+        symptom: what is wrong.
+        fine: models that do not show it.
+    """
+    operator, shapes = _kind_of(run.subject)
+    facts = attributes_of(run.subject)
+    alike = (attributes_of(other) for other in fine if _kind_of(other) == (operator, shapes))
+    needed = deciding(facts, alike)
+    family, names = place_of(operator, needed, symptom)
+    place = culprit, family, "wrong" if symptom in DIFFERENCES else "fails"
+    rank = int(not needed), len(needed), len(facts)
+    given = run, run.option, culprit, symptom, operator, needed, inputs, place, rank
+    return Sighting(*given, frozenset(names))
 
 
 def attributes_of(subject: Subject) -> dict[str, str]:
@@ -111,66 +127,23 @@ def attributes_of(subject: Subject) -> dict[str, str]:
     return {a.name: str(_plain(helper.get_attribute_value(a))) for a in node.attribute}
 
 
-def distinct(sightings: Sequence[Sighting]) -> list[tuple[Sighting, dict[str, str]]]:
-    """One sighting for each cause, with the attributes that decide, ordinary inputs first.
-
-    A model with two causes has no attribute that decides alone: it stands for none where another
-    model has one. Of special inputs an operator has one finding, whatever its attributes.
-    """
-    subjects = list(operator_subjects())
-    failing: dict[tuple[str, bool], set[str]] = {}
-    for sighting in sightings:
-        group = failing.setdefault((sighting.culprit, sighting.is_ordinary), set())
-        group.add(sighting.subject.name)
-    given = []
-    for sighting in sightings:
-        group = failing[sighting.culprit, sighting.is_ordinary]
-        given.append((sighting, _deciding(sighting.subject, group, subjects)))
-    given.sort(
-        key=lambda g: (not g[0].is_ordinary, not g[1], len(g[1]), len(attributes_of(g[0].subject)))
-    )
-    found: dict[tuple[str, str, bool, frozenset[str]], tuple[Sighting, dict[str, str]]] = {}
-    for sighting, needed in given:
-        family, names = place_of(sighting.operator, needed, sighting.symptom)
-        place = (sighting.culprit, family, sighting.symptom in DIFFERENCES)
-        alike = {key[3]: other for key, (other, _) in found.items() if key[:3] == place}
-        ordinary = sighting.is_ordinary
-        if not (needed and ordinary) and any(o.is_ordinary == ordinary for o in alike.values()):
-            continue
-        if not any(earlier <= names for earlier in alike):
-            found[(*place, names)] = sighting, needed
-    return list(found.values())
-
-
-def _deciding(subject: Subject, failing: set[str], subjects: Sequence[Subject]) -> dict[str, str]:
-    """Attributes which, changed alone, make what fails vanish."""
-    own = attributes_of(subject)
-    shape = [spec.shape for spec in subject.inputs]
-    needed = {}
-    for other in subjects:
-        if other.model.graph.node[0].op_type != subject.model.graph.node[0].op_type:
-            continue
-        if [spec.shape for spec in other.inputs] != shape or other.name in failing:
-            continue
-        theirs = attributes_of(other)
-        apart = {n for n in {*own, *theirs} if own.get(n) != theirs.get(n)}
-        if len(apart) == 1 and (name := apart.pop()) in own:
-            needed[name] = own[name]
-    return needed
+def _kind_of(subject: Subject) -> tuple[str, list[tuple[int, ...]]]:
+    """The operator of a model, and the shapes of its inputs."""
+    return str(subject.model.graph.node[0].op_type), [spec.shape for spec in subject.inputs]
 
 
 def write_candidates(
-    chosen: Sequence[tuple[Sighting, dict[str, str]]],
+    chosen: Sequence[Sighting[OperatorRun]],
     pool: WorkerPool,
     pairs: Sequence[Pair],
     params: JudgeParams,
     seed: int,
     folder: Path,
 ) -> Iterator[Candidate]:
-    """Write scripts and a report for each; gives those that three fresh processes show.
+    """Write a script for each; gives those that three fresh processes show.
 
     Args:
-        chosen: a sighting for each cause, and the attributes that decide.
+        chosen: a sighting for each cause.
         pool: started workers of both libraries and of the references.
         pairs: ways to run a file in both.
         params: tolerances.
@@ -178,104 +151,44 @@ def write_candidates(
         folder: for the results.
     """
     by_option = {pair.option: pair for pair in pairs}
-    for sighting, needed in chosen:
-        pair = by_option[sighting.option]
+    for sighting in chosen:
+        pair = by_option[sighting.backend]
         made = _simplest(sighting, pool, pair, params, seed)
         if made is None:
             continue
         part, inputs = made
-        signature = signature_of(sighting, needed)
-        name = name_of(sighting.culprit, sighting.symptom, sighting.operator, signature)
-        place = folder / name
-        place.mkdir(parents=True, exist_ok=True)
-        _write_script(place, part, inputs, signature, params)
-        death = death_of(part.change.at_fault)
-        statuses = exit_statuses(place / REPRO, CONFIRMATIONS, death=death)
-        if any(status != 1 for status in statuses):
-            continue
+        place = folder_of(sighting, folder)
+        _write_script(place, part, inputs, sighting.signature, params)
         change = part.change
         other = pair.old if change.culprit == pair.new else pair.new
-        entry = Entry(
-            name=name,
-            source="operator",
-            signature=signature,
-            library=product_of(sighting.culprit),
-            symptom=sighting.symptom,
-            severity="normal" if sighting.is_ordinary else "special",
-            inputs=sighting.inputs,
-            layer=sighting.operator,
-            parameters=needed,
-            backends=(change.culprit,),
-            right=(other, OF_ONNX.right),
-            versions=versions_of_library(product_of(sighting.culprit)),
-            statuses=(1,) * CONFIRMATIONS,
-            models=1,
-            lines=(place / REPRO).read_text(encoding="utf-8").count("\n"),
-        )
-        yield Candidate(entry, place)
+        versions = versions_of_library(product_of(sighting.library))
+        seen = Seen("operator", (change.culprit,), (other, OF_ONNX.right), versions)
+        candidate = confirmed(sighting, seen, place, death_of(change.at_fault))
+        if candidate is not None:
+            yield candidate
 
 
 def _simplest(
-    sighting: Sighting, pool: WorkerPool, pair: Pair, params: JudgeParams, seed: int
-) -> tuple[Part, list[Array] | None] | None:
+    sighting: Sighting[OperatorRun], pool: WorkerPool, pair: Pair, params: JudgeParams, seed: int
+) -> tuple[Part, Sequence[Array] | None] | None:
     """The model on the simplest inputs that show it; on those that were drawn where none does."""
-    subject, backends = sighting.subject, (pair.old, pair.new)
+    subject, backends = sighting.subject.subject, (pair.old, pair.new)
     drawn = subject.draw(seed, sighting.inputs)
-    for arrays in (*_simple(sighting), None):
+    shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
+    for arrays in (*simple_inputs(sighting.inputs, shapes), None):
         given = drawn if arrays is None else [array.values for array in arrays]
-        result: Result = run_subject(pool, subject, {sighting.inputs: given}, backends)
-        change: Change = change_of(subject, result, pair, sighting.inputs, params)
-        if change.kind == sighting.kind and change.at_fault.symptom == sighting.symptom:
+        result = run_subject(pool, subject, {sighting.inputs: given}, backends)
+        change = change_of(subject, result, pair, sighting.inputs, params)
+        alike = change.kind == sighting.subject.kind
+        if alike and change.at_fault.symptom == sighting.symptom:
             return Part(subject, given, change, result, 1, 1, finished=True), arrays
     return None
-
-
-def _simple(sighting: Sighting) -> list[list[Array]]:
-    """Simple inputs to try, the simplest first."""
-    specs = sighting.subject.inputs
-    if any(np.dtype(spec.dtype).kind != "f" for spec in specs):
-        return []
-    if sighting.inputs not in _SPECIAL:
-        return [[m(s.shape, s.dtype, at) for at, s in enumerate(specs)] for m in MAKERS]
-    text, number = _SPECIAL[sighting.inputs]
-    full = [
-        Array(np.full(s.shape, number, s.dtype), f"np.full({s.shape}, {text}, {s.dtype!r})")
-        for s in specs
-    ]
-    ramps, drawn = ([m(s.shape, s.dtype, at) for at, s in enumerate(specs)] for m in MAKERS[2:])
-    return [
-        full,
-        [full[0], *ramps[1:]],
-        *(
-            [_with_one(a, text, number, place) for a in arrays]
-            for arrays in (ramps, drawn)
-            for place in ("0", "-1", f"{ramps[0].values.size // 2}")
-        ),
-    ]
-
-
-def _with_one(array: Array, text: str, number: float, place: str) -> Array:
-    """The array with a special number at a place of its elements in their order."""
-    flat = array.values.reshape(-1).copy()
-    place = place if int(place) < flat.size else "0"
-    flat[int(place)] = number
-    shape, dtype = array.values.shape, str(array.values.dtype)
-    at = int(place) % flat.size
-    condition = f"np.arange({flat.size}).reshape({shape}) == {at}"
-    source = f"np.where({condition}, {text}, {array.source}).astype({dtype!r})"
-    return Array(flat.reshape(shape), source)
-
-
-def signature_of(sighting: Sighting, needed: dict[str, str]) -> str:
-    """A stable name: symptom, library, and the operator with the attributes that decide."""
-    named = ", ".join(f"{name}={value}" for name, value in sorted(needed.items()))
-    return f"{sighting.symptom} | {sighting.culprit} | {sighting.operator}({named})"
 
 
 def _write_script(
     place: Path,
     part: Part,
-    inputs: list[Array] | None,
+    inputs: Sequence[Array] | None,
     signature: str,
     params: JudgeParams,
 ) -> None:

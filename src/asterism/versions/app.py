@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -22,11 +23,12 @@ from asterism.libraries.adapters.backends import (
     plugin_of,
     reads_given,
 )
-from asterism.libraries.adapters.environments import environment, interpreter_of, versions_of
+from asterism.libraries.adapters.environments import environment, versions_of
 from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 from asterism.libraries.judging.finding import RIGHT, UNCHECKED, Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.confirming import exit_statuses
+from asterism.libraries.reducing.params import ReduceParams
+from asterism.libraries.reducing.reduction import reduce_models
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
@@ -34,18 +36,16 @@ from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
-from asterism.memo.reducing.params import ReduceParams
-from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
 from asterism.versions.blaming import Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of
+from asterism.versions.explaining import Asked, explain
 from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.judging import lacks_reference, run_subject
 from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.operators import operator_subjects
-from asterism.versions.page import Comparison, Explained, models_of, write_versions_page
-from asterism.versions.scripts import write_part
 from asterism.versions.subjects import Subject, given_inputs, read_subjects, subject_of
+from asterism.versions.versions_page import Comparison, models_of, write_versions_page
 
 #: The converter that makes files of generated models.
 CONVERTER = "tf2onnx"
@@ -260,8 +260,8 @@ def facts_of(found: Comparison) -> dict[str, object]:
             "said": change.said,
             "answers": list(change.answers),
             "nodes": None if explained is None else explained.part.layers,
-            "script": None if explained is None else f"{explained.folder}/repro.py",
-            "statuses": None if explained is None else list(explained.statuses),
+            "script": None if explained is None else explained.script,
+            "statuses": None if explained is None else [status for _, status in explained.statuses],
         }
 
     return {
@@ -317,22 +317,22 @@ def _explain(
     request: Request, params: _Params, pool: WorkerPool, found: Comparison, folder: Path
 ) -> None:
     """Look for the nodes to blame for the worst changes, one for each model and way to run it."""
-    subjects = {subject.name: subject for subject, _ in found.subjects}
     first: dict[tuple[str, str], Change] = {}
     for change in found.changes:
         first.setdefault((change.subject, change.pair.option), change)
-    chosen = list(first.values())[: request.explained]
+    asked = [
+        Asked(
+            c,
+            c.kind,
+            {found.old: library_of(c.pair.old), found.new: library_of(c.pair.new)},
+            _headline,
+        )
+        for c in list(first.values())[: request.explained]
+    ]
+    subjects = {subject.name: subject for subject, _ in found.subjects}
+    inputs = partial(_inputs, request, params)
     blame = Blame(pool, params.judge, request.steps)
-    for number, change in enumerate(progress(chosen, label="blame", unit="change"), 1):
-        with going_on(f"the nodes of {change.subject} to blame", found.rejected):
-            subject = subjects[change.subject]
-            inputs = _inputs(request, params, subject)[change.distribution]
-            part = blame.smallest(subject, inputs, change)
-            words = f"{number:02d} {change.kind} {change.subject}"
-            script = write_part(part, folder, words, _headline(part), params.judge)
-            libraries = (library_of(change.pair.old), library_of(change.pair.new))
-            old, new = (exit_statuses(script, 1, interpreter_of(one))[0] for one in libraries)
-            found.explained.append(Explained(change, part, script.parent.name, (old, new)))
+    found.explained += explain(asked, subjects, inputs, blame, params.judge, folder, found.rejected)
 
 
 def _headline(part: Part) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from asterism.config import changed_params
@@ -18,21 +19,19 @@ from asterism.libraries.adapters.backends import (
     reads_given,
     suffix_of,
 )
-from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.judging.finding import RIGHT, Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.app import installed, named_version, readers_of, title_of, version_of
 from asterism.versions.beyond_type import within_type
-from asterism.versions.blaming import Blame
+from asterism.versions.blaming import Blame, Part
 from asterism.versions.comparing import Change
+from asterism.versions.explaining import Asked, explain
 from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.judging import run_subject, verdict_of
-from asterism.versions.libraries_page import Shown, Standing, facts_of, write_libraries_page
+from asterism.versions.libraries_page import Standing, facts_of, write_libraries_page
 from asterism.versions.model_files import Arrays, ModelFile
-from asterism.versions.scripts import write_part
 from asterism.versions.subjects import given_inputs, read_subject, read_subjects
 
 
@@ -60,6 +59,7 @@ class Request:
         steps: parts tried for each of them.
         target: folder of the page; replaced.
         changes: of parameters, as ``-S`` takes them.
+        root: the project whose parameters count.
     """
 
     models: Sequence[Path]
@@ -73,6 +73,7 @@ class Request:
     steps: int
     target: Path
     changes: Sequence[str] = ()
+    root: Path = Path()
 
 
 def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
@@ -81,7 +82,7 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = changed_params(_Params, request.changes)
+    params = changed_params(_Params, request.changes, request.root)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
     rejected: NotCompared = []
@@ -98,7 +99,7 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     limits = Limits(params.execute.hang_seconds, params.execute.memory_mb)
     with WorkerPool([*backends, *dict.fromkeys(references)], limits) as pool:
         titles = [title_of(library) for library in libraries]
-        found = Standing(pool.start(), titles, rejected=rejected)
+        found = Standing(titles, left_out=pool.start(), rejected=rejected)
         for subject in progress(subjects, label="run", unit="model"):
             with going_on(subject.name, rejected):
                 inputs = _inputs(request, params, subject)
@@ -156,25 +157,23 @@ def _explain(
 ) -> None:
     """Look for the nodes to blame for the worst faults: one of each model, library and kind."""
     subjects = {subject.name: subject for subject, _ in found.subjects}
-    chosen: dict[tuple[str, ...], tuple[str, Finding]] = {}
+    chosen: dict[tuple[str, ...], Asked] = {}
     for name, one in found.faults:
         key = (name, one.library, one.symptom, one.exception)
-        if one.agreeing:
-            chosen.setdefault(key, (name, one))
-    blame = Blame(pool, params.judge, request.steps)
-    some = list(chosen.values())[: request.explained]
-    for number, (name, one) in enumerate(progress(some, label="blame", unit="fault"), 1):
-        subject, library = subjects[name], one.library
-        with going_on(f"the nodes of {name} to blame, {one.backends[0]}", found.rejected):
-            inputs = _inputs(request, params, subject)[one.distributions[0]]
-            part = blame.smallest(
-                subject, inputs, _beside(subject, one, name in found.no_reference)
+        if one.agreeing and key not in chosen:
+            change = _beside(subjects[name], one, name in found.no_reference)
+            words = f"{one.library} {one.symptom}"
+            chosen[key] = Asked(
+                change, words, {title_of(one.library): one.library}, partial(_title, one)
             )
-            words = f"{number:02d} {library} {one.symptom} {name}"
-            title = f"{title_of(library)}: {one.symptom} in {', '.join(part.layers[:3])}"
-            script = write_part(part, folder, words, title, params.judge)
-            (status,) = exit_statuses(script, 1, interpreter_of(library))
-            found.shown.append(Shown(name, one, part, script.parent.name, status))
+    asked = list(chosen.values())[: request.explained]
+    inputs = partial(_inputs, request, params)
+    blame = Blame(pool, params.judge, request.steps)
+    found.explained += explain(asked, subjects, inputs, blame, params.judge, folder, found.rejected)
+
+
+def _title(one: Finding, part: Part) -> str:
+    return f"{title_of(one.library)}: {one.symptom} in {', '.join(part.layers[:3])}"
 
 
 def _beside(subject: ModelFile, one: Finding, unknown: bool) -> Change:

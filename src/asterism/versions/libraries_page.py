@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from asterism.libraries.judging.finding import BEYOND_TYPE, INVALID_INPUTS, STATUSES, Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.report.base.document import write_document
-from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.base.templating import render_body, renderer
-from asterism.versions.blaming import Part
-from asterism.versions.going_on import NotCompared
 from asterism.versions.judging import Unresolved, Verdict
 from asterism.versions.model_files import ModelFile
+from asterism.versions.page import Compared, Explained, of_change, write_comparison_page
 
-_render = renderer("asterism.versions")
-
+_COLUMNS = ("model", "library", "fault", "configurations", "inputs", "times its bound")
+#: What is said of models without a fault and without an open question.
+_SOUND = ": every library that runs a model computes what the reference does"
 #: What each status means on the page.
 WORDS = {
     "crash": "its process dies of the model",
@@ -45,42 +42,17 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A fault with the smallest part of the model that shows it.
-
-    Args:
-        subject: name of the model.
-        fault: of one configuration.
-        part: which nodes show it.
-        folder: where its script lies, relative to the page.
-        status: of the script: 1 where it shows the fault.
-    """
-
-    subject: str
-    fault: Finding
-    part: Part
-    folder: str
-    status: int
-
-
 @dataclass
-class Standing:
+class Standing(Compared):
     """What all libraries did.
 
     Args:
-        left_out: configurations that do not work here, and why.
         libraries: that ran the models, each with its version.
         subjects: the models, with what each configuration did.
-        shown: faults with the parts that show them.
-        rejected: models, libraries and nodes to blame that were left out, with the reason.
     """
 
-    left_out: Mapping[str, str]
     libraries: Sequence[str]
     subjects: list[tuple[ModelFile, Verdict]] = field(default_factory=list)
-    shown: list[Shown] = field(default_factory=list)
-    rejected: NotCompared = field(default_factory=list)
 
     @property
     def faults(self) -> list[tuple[str, Finding]]:
@@ -127,51 +99,57 @@ def write_libraries_page(target: Path, found: Standing, params: JudgeParams) -> 
         params: the oracle's tolerances.
     """
     models = _models(found)
-    body, contents = render_body(
-        _render,
-        "libraries.html.j2",
-        "libraries",
-        libraries=found.libraries,
-        ulps=f"{params.ulps:g}",
-        conditioning=f"{params.conditioning:g}",
-        faults=_rows(found),
-        backends=list(dict.fromkeys(b for model in models for b in model["statuses"])),
-        models=models,
-        left_out=found.left_out,
-        unresolved=found.unresolved,
-        no_reference=found.no_reference,
-        invalid=found.invalid,
-        beyond=found.beyond,
-        rejected=found.rejected,
-        words=list(WORDS.items()),
-    )
     wrong = {name for name, _ in found.faults}
-    section = ReportSection(
-        anchor="libraries",
-        title="Libraries side by side",
-        question="Do these models compute the same in every library that reads their files?",
-        headline=(
-            KeyFigure(
-                "models with a fault of a library",
+    confirmed = sum(one.confirmed for one in found.explained)
+    doubts = found.unresolved or found.no_reference or found.invalid or found.beyond
+    write_comparison_page(
+        target,
+        "libraries",
+        "Libraries side by side",
+        "Do these models compute the same in every library that reads their files?",
+        {
+            "models with a fault of a library": (
                 f"{len(wrong)} of {len(found.subjects)}",
-                sources=("findings.json: faults, models",),
+                "findings.json: faults, models",
             ),
-            KeyFigure(
-                "models on which nothing decides",
-                str(len({one.subject for one in found.unresolved})),
-                sources=("findings.json: unresolved",),
+            "models on which nothing decides": (
+                len({one.subject for one in found.unresolved}),
+                "findings.json: unresolved",
             ),
-            KeyFigure(
-                "faults with a script that shows them",
-                f"{sum(one.status == 1 for one in found.shown)} of {len(found.shown)}",
-                sources=("findings.json: faults.status",),
+            "faults with a script that shows them": (
+                f"{confirmed} of {len(found.explained)}",
+                "findings.json: faults.status",
             ),
-        ),
-        body=body,
-        contents=contents,
-        order=0,
+        },
+        params,
+        found=found,
+        ran=f"{', '.join(found.libraries)}, in every configuration,",
+        rows_anchor="faults",
+        heading="Faults of libraries",
+        rows_source="findings.json: faults",
+        columns=_COLUMNS,
+        rows=[_on_page(row, found) for row in _rows(found)],
+        nothing=f"None{'' if doubts or found.rejected else _SOUND}.",
+        models=models,
+        models_source="findings.json: models",
+        ways=list(dict.fromkeys(b for model in models for b in model["statuses"])),
+        words=WORDS,
+        packages=(),
     )
-    write_document(target, [section], "")
+
+
+def _on_page(row: dict[str, Any], found: Standing) -> dict[str, Any]:
+    """A row of faults as the page tells it."""
+    cells = (
+        *(row["model"], row["library"], row["kind"]),
+        *(", ".join(row["backends"]), ", ".join(row["inputs"])),
+        "–" if row["times"] >= 1e30 else f"{row['times']:.3g}",
+    )
+    scripts = {part["script"] for part in row["parts"]}
+    explained = [one for one in found.explained if one.script in scripts]
+    heading = f"{row['model']}, {row['library']}: {row['kind']}"
+    facts = {"heading": heading, "told": "", "said": row["said"]}
+    return {"cells": cells, "explained": explained, **facts}
 
 
 def facts_of(found: Standing) -> dict[str, object]:
@@ -208,7 +186,7 @@ def _rows(found: Standing) -> list[dict[str, Any]]:
         groups.setdefault((name, one.library, one.symptom), []).append(one)
     rows = []
     for (name, library, kind), faults in groups.items():
-        shown = [one for one in found.shown if any(one.fault is fault for fault in faults)]
+        shown = of_change(found.explained, faults)
         rows.append(
             {
                 "model": name,
@@ -224,12 +202,12 @@ def _rows(found: Standing) -> list[dict[str, Any]]:
     return rows
 
 
-def _part(one: Shown) -> dict[str, Any]:
+def _part(one: Explained) -> dict[str, Any]:
     """What is told of a fault's smallest part."""
     return {
         "layers": one.part.layers,
         "of": one.part.nodes,
         "finished": one.part.finished,
-        "script": f"{one.folder}/repro.py",
-        "status": one.status,
+        "script": one.script,
+        "status": one.statuses[0][1],
     }

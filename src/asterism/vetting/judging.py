@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.randomness.random_streams import stream
 from asterism.dflare.outcome import Findings
+from asterism.models.tensor_models.subjects import Subject
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
 from asterism.vetting.opening import Vetted, beside
@@ -21,8 +22,10 @@ from asterism.vetting.symptoms import symptoms_of
 from asterism.vetting.verdict import criteria_of
 
 
-def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> dict[str, Any]:
-    """How a repaired file does where its repair has not looked.
+def judge(
+    vetted: Vetted, path: Path | Subject, unseen: NDArray[np.int64], seed: int
+) -> dict[str, Any]:
+    """How a repaired model does where its repair has not looked.
 
     The new search starts from unseen inputs, with other random numbers than the first, and from
     half as many seeds. It runs twice from the same seeds: against the compressed model, whose
@@ -30,7 +33,7 @@ def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> d
 
     Args:
         vetted: the compressed model's pair.
-        path: the repaired file.
+        path: the repaired file, or the model.
         unseen: rows of the inputs that the repair has not seen, int64, ascending.
         seed: the run's seed.
 
@@ -95,3 +98,14 @@ def _succeeded(findings: Findings, confidence: float) -> Share:
     """The share of seeds from which a triggering input was found."""
     seeds = {trigger.seed for trigger in findings.triggers}
     return share_of(len(seeds), len(findings.seeds), confidence)
+
+
+def no_gain(judged: dict[str, Any]) -> str:
+    """Why a repair gains nothing on inputs that it has not seen; empty where it does."""
+    gone, before = (judged.get(name, {}) for name in ("gone_held_out", "differ_before"))
+    if gone.get("total") and not gone["count"]:
+        return "the best file takes none of the deviations away"
+    after = judged.get("agreement", {}).get("differ", {}).get("count", 0)
+    if before.get("count") and after >= before["count"]:
+        return "the best file makes as many new deviations as it takes away"
+    return ""

@@ -24,7 +24,7 @@ from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import ChosenDomain, build_domain
 from asterism.dflare.pair import Answers, Pair
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject
+from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
 from asterism.vetting.params import Operators, VetParams
 
 
@@ -149,20 +149,20 @@ def _rooms_of_both(f: OpenModel, g: OpenModel) -> list[int]:
 
 
 @contextmanager
-def beside(vetted: Vetted, path: Path) -> Iterator[Vetted]:
+def beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
     """The same original and inputs with another compressed model.
 
     Raises:
         UserError: as :func:`open_vetted`.
     """
-    with opened_beside(vetted, path) as g:
-        given = replace(vetted.given, compressed=FileSubject(path))
+    with opened_beside(vetted, other) as g:
+        given = replace(vetted.given, compressed=subject_of(other))
         yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
 
 
-def opened_beside(vetted: Vetted, path: Path) -> OpenModel:
+def opened_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
-    return _opened(FileSubject(path), vetted.params, vetted.inputs, vetted.original.rooms)
+    return _opened(subject_of(other), vetted.params, vetted.inputs, vetted.original.rooms)
 
 
 def _opened(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +21,12 @@ from asterism.localisation.repair import (
     latency,
     repair_curve,
 )
-from asterism.vetting.judging import judge
+from asterism.vetting.judging import judge, no_gain
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import Vetted, open_vetted, opened_beside
 from asterism.vetting.params import REPAIRED, VetParams
-from asterism.vetting.speed import Speed, speed_of
+from asterism.vetting.speed import Speed, speed_of, write_speeds
+from asterism.vetting.tables import error_table
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50
@@ -66,8 +65,10 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         found = _found_from(triggers, seen)
         cases = np.concatenate([deviating, found])[: params.repair.inputs]
         speeds = _speeds_of_both(vetted)
-        _write_speeds(speeds, temporary)
+        write_speeds(speeds, temporary)
         try:
+            if None in (subject.path for subject in vetted.given.subjects):
+                return _repaired_objects(vetted, cases, unseen, seed, speeds, temporary)
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
@@ -95,15 +96,31 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         path = temporary / REPAIRED
         chosen.write(path)
         judged = judge(vetted, path, unseen, seed)
-        if no_gain := _no_gain(judged):
+        if nothing := no_gain(judged):
             path.unlink()
-            return facts | {"reason": f"{no_gain} on {len(unseen)} inputs that it was not made by"}
+            return facts | {"reason": f"{nothing} on {len(unseen)} inputs that it was not made by"}
         with opened_beside(vetted, path) as model:
             size = path.stat().st_size
             speeds.append(speed_of("repaired", size, model, vetted.inputs.items))
-        _write_speeds(speeds, temporary)
+        write_speeds(speeds, temporary)
         facts |= {"sha256": digest_of(path), "slower": speeds[-1].slower_than(speeds[0])}
         return facts | _told(chosen, params) | judged
+
+
+def _repaired_objects(
+    vetted: Vetted,
+    cases: NDArray[Any],
+    unseen: NDArray[np.int64],
+    seed: int,
+    speeds: list[Speed],
+    folder: Path,
+) -> dict[str, Any]:
+    """See :func:`~asterism.vetting.module_repairing.repair_modules`."""
+    if not all(subject.signature.format == "torch" for subject in vetted.given.subjects):
+        raise UserError("parts are exchanged between two files, or between two modules of PyTorch")
+    from asterism.vetting.module_repairing import repair_modules
+
+    return repair_modules(vetted, cases, unseen, seed, speeds, folder)
 
 
 def _speeds_of_both(vetted: Vetted) -> list[Speed]:
@@ -112,13 +129,6 @@ def _speeds_of_both(vetted: Vetted) -> list[Speed]:
         speed_of(name, subject.size, model, vetted.inputs.items)
         for name, subject, model in zip(names, subjects, vetted.pair.models, strict=True)
     ]
-
-
-def _write_speeds(speeds: Sequence[Speed], folder: Path) -> None:
-    import polars as pl
-
-    table = pl.DataFrame([asdict(speed) for speed in speeds])
-    write_table(folder / "speed.csv", table)
 
 
 def _found_from(triggers: Path, seeds: NDArray[np.int64]) -> NDArray[Any]:
@@ -183,17 +193,6 @@ def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
     return max(within, key=lambda f: (f.gone, -f.error, -len(f.floats)), default=None)
 
 
-def _no_gain(judged: dict[str, Any]) -> str:
-    """Why a file gains nothing on inputs that its repair has not seen; empty where it does."""
-    gone, before = (judged.get(name, {}) for name in ("gone_held_out", "differ_before"))
-    if gone.get("total") and not gone["count"]:
-        return "the best file takes none of the deviations away"
-    after = judged.get("agreement", {}).get("differ", {}).get("count", 0)
-    if before.get("count") and after >= before["count"]:
-        return "the best file makes as many new deviations as it takes away"
-    return ""
-
-
 def _allowed(curve: RepairCurve, params: VetParams) -> str:
     nodes = len(curve.pair.nodes)
     most = allowed_floats(nodes, params.repair.float_share)
@@ -224,17 +223,7 @@ def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folde
         "own_error": [entry.own for entry in ranking],
     }
     write_table(folder / "ranking.csv", pl.DataFrame(ranked, strict=False))
-    errors = curve.localisation.errors
-    tensors = {
-        "tensor": [error.tensor for error in errors],
-        "node": [error.node for error in errors],
-        "operator": [error.operator for error in errors],
-        "sqnr_db": [error.cumulative.sqnr_db for error in errors],
-        "relative_l2": [error.cumulative.relative_l2 for error in errors],
-        "largest": [error.cumulative.largest for error in errors],
-        "own_relative_l2": [None if e.own is None else e.own.relative_l2 for e in errors],
-    }
-    write_table(folder / "tensors.csv", pl.DataFrame(tensors, strict=False))
+    write_table(folder / "tensors.csv", error_table(curve.localisation.errors))
     (one,) = pair.runs(items[:1])
     points = {
         "nodes_in_float": [len(file.floats) for file in curve.files],

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from asterism.core.files.artifacts import write_table
 from asterism.dflare.pair import Model
 
 #: Runs at least, and seconds after which no further one is made.
@@ -35,6 +38,13 @@ class Speed:
         """Whether it takes noticeably longer."""
         least = other.milliseconds * (1 + _NOTICED) + _NOTICED_MS
         return self.milliseconds > least
+
+
+def write_speeds(speeds: Sequence[Speed], folder: Path) -> None:
+    """Write ``speed.csv`` into a folder."""
+    import polars as pl
+
+    write_table(folder / "speed.csv", pl.DataFrame([asdict(speed) for speed in speeds]))
 
 
 def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> Speed:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import array_types, read_array, read_arrays
 from asterism.core.files.folders import files_in
 from asterism.core.files.hashes import digest_of_arrays
@@ -121,27 +120,6 @@ def type_of_arrays(path: Path) -> np.dtype[Any] | None:
     """
     types = array_types(path)
     return next((types[name] for name in ("", *_INPUTS) if name in types), None)
-
-
-def has_labels(path: Path, kind: str, labels: Path | None) -> bool:
-    """Whether inputs have labels: a file of them, classes as subfolders, or an array.
-
-    Args:
-        path: as in :func:`read_inputs`.
-        kind: the kind's name.
-        labels: the file of labels.
-
-    Raises:
-        UserError: an ``.npz`` file is damaged.
-    """
-    if labels is not None:
-        return True
-    if path.is_dir():
-        return bool(class_folders(path, files_of_kind(path, kind)))
-    if path.suffix != ".npz":
-        return False
-    with reading(str(path)), opened_zip(path, "limits.array_mb") as archive:
-        return any(name.removesuffix(".npy") in _LABELS for name in archive.namelist())
 
 
 def files_of_kind(path: Path, kind: str) -> list[Path]:

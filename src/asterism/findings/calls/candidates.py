@@ -1,4 +1,4 @@
-"""Calls that go wrong as candidates of the collection: scripts, report, and confirmation."""
+"""Calls that go wrong as candidates of the collection: scripts, and confirmation."""
 
 from __future__ import annotations
 
@@ -7,32 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
+from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import read_shown
-from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
 from asterism.findings.calls.judging import judge, standards_of
 from asterism.findings.calls.program import FILLS, Program
 from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.scripts import DEATHS, script_text
+from asterism.findings.calls.sightings import sightings_of
 from asterism.findings.calls.table import calls_of
-from asterism.findings.calls.way import WAYS
+from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.causes import Candidate
-from asterism.findings.collecting import name_of, versions_of_library
-from asterism.findings.entry import Entry
+from asterism.findings.collecting import versions_of_library
+from asterism.findings.sightings import Seen, Sighting, confirmed, distinct, folder_of
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
-from asterism.libraries.reporting.confirming import Death, exit_statuses
+from asterism.libraries.reporting.confirming import Death
 from asterism.libraries.reporting.script_writer import REPRO
-
-def all_sightings(folder: Path, frameworks: Collection[str]) -> list[CallSighting]:
-    """What the ways of these frameworks have shown."""
-    found = []
-    for framework in sorted(frameworks):
-        calls = calls_of(framework)
-        for name in WAYS:
-            if WAYS[name].framework == framework:
-                found += sightings_of(calls, name, read_shown(folder, name))
-    return found
 
 
 def write_call_candidates(
@@ -44,7 +34,7 @@ def write_call_candidates(
     scratch: Path,
     only: Collection[str] = (),
 ) -> Iterator[Candidate | None]:
-    """Scripts and a report for each cause; None for one that three fresh processes do not show.
+    """A script for each cause; None for one that three fresh processes do not show.
 
     Args:
         folder: of the ways' files.
@@ -55,7 +45,10 @@ def write_call_candidates(
         scratch: for the results.
         only: parts of signatures, one of which a finding must have; none for all.
     """
-    for sighting, others in distinct(all_sightings(folder, [framework])):
+    calls = calls_of(framework)
+    ways = [name for name in WAYS if WAYS[name].framework == framework]
+    found = [s for name in ways for s in sightings_of(calls, name, read_shown(folder, name))]
+    for sighting, others in distinct(found):
         if noted & {sighting.signature, *others}:
             continue
         if any(part in sighting.signature for part in limits):
@@ -66,74 +59,44 @@ def write_call_candidates(
 
 
 def _candidate(
-    sighting: CallSighting, others: Sequence[str], runners: Runners, scratch: Path
+    sighting: Sighting[Call], others: Sequence[str], runners: Runners, scratch: Path
 ) -> Candidate | None:
     made = _simplest(sighting, runners)
     if made is None:
         return None
     program, plains, indirect = made
-    word, signature = sighting.shown.word, sighting.signature
-    name = name_of(sighting.library, word, sighting.call.family, signature)
-    place = scratch / name
-    place.mkdir(parents=True, exist_ok=True)
-    versions = _versions(sighting)
+    call, word, way = sighting.subject, sighting.symptom, program.way
+    versions = _versions(call, way)
     said = ", ".join(f"{package} {version}" for package, version in versions.items())
-    dtypes = program.way.finest, *sighting.call.narrow
+    dtypes = way.finest, *call.narrow
     standards = standards_of(*plains, dtypes, runners.params) if word in DIFFERENCES else ()
     allowed = [0.0 if s is None else max(map(np.max, s.allowed())) for s in standards]
-    text = script_text(program, word, signature, said, indirect, plains[0], allowed)
+    text = script_text(program, word, sighting.signature, said, indirect, plains[0], allowed)
+    place = folder_of(sighting, scratch)
     (place / REPRO).write_text(text, encoding="utf-8")
-    death = DEATHS.get(word, Death())
-    statuses = exit_statuses(place / REPRO, CONFIRMATIONS, death=death)
-    if any(status != 1 for status in statuses):
-        return None
-    special = sighting.call.is_empty
-    entry = Entry(
-        name=name,
-        source="call",
-        signature=signature,
-        library=sighting.library,
-        symptom=word,
-        severity="special" if special else "normal",
-        inputs="empty" if special else "normal",
-        layer=sighting.call.family,
-        parameters=dict(sighting.needed),
-        backends=(sighting.way,),
-        right=(f"{sighting.call.framework}:eager",),
-        versions=versions,
-        statuses=statuses,
-        models=1 + len(others),
-        lines=(place / REPRO).read_text(encoding="utf-8").count("\n"),
-        also=tuple(other for other in others if other != signature),
-        finding={
-            "call": sighting.call.name,
-            "said": sighting.shown.details,
-            "place": list(sighting.place),
-        },
-    )
-    return Candidate(entry, place)
+    facts = {"call": call.name, "said": sighting.details, "place": list(sighting.place)}
+    right = (f"{call.framework}:eager",)
+    seen = Seen("call", (sighting.backend,), right, versions, others, facts)
+    return confirmed(sighting, seen, place, DEATHS.get(word, Death()))
 
 
 def _simplest(
-    sighting: CallSighting, runners: Runners
+    sighting: Sighting[Call], runners: Runners
 ) -> tuple[Program, tuple[Ran, Ran, Ran], Ran] | None:
     """The call with the simplest inputs that show the symptom."""
-    way = WAYS[sighting.way]
+    call, way = sighting.subject, WAYS[sighting.backend]
     for fill in FILLS:
-        program = Program(sighting.call, way, fill)
-        plains = runners.plain(program)
-        indirect = runners.indirect(program)
-        if (
-            judge(way, *plains, indirect, runners.params, sighting.call.narrow)[0]
-            == sighting.shown.word
-        ):
+        program = Program(call, way, fill)
+        plains, indirect = runners.plain(program), runners.indirect(program)
+        word, _ = judge(way, *plains, indirect, runners.params, call.narrow)
+        if word == sighting.symptom:
             return program, plains, indirect
     return None
 
 
-def _versions(sighting: CallSighting) -> dict[str, str]:
+def _versions(call: Call, way: Way) -> dict[str, str]:
     installed = installed_versions()
-    own = versions_of_library(sighting.call.framework)
+    own = versions_of_library(call.framework)
     own.pop("keras", None)
-    more = WAYS[sighting.way].packages
+    more = way.packages
     return own | {package: installed[package] for package in more if package in installed}

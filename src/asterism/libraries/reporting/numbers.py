@@ -59,6 +59,8 @@ class Numbers:
         return graph.with_nodes(nodes), arrays
 
 
+Shape = tuple[int, ...]
+
 #: Makes an array of a shape and a dtype; it has a number among those of a script.
 Maker = Callable[[tuple[int, ...], str, int], Array]
 
@@ -159,7 +161,9 @@ def simplest(
         return found is not None and found.library == finding.library
 
     def with_simple_inputs(numbers: Numbers) -> Numbers:
-        tried = (replace(numbers, inputs=inputs) for inputs in _simple_inputs(finding, numbers))
+        kind = finding.distributions[0] if finding.distributions else "normal"
+        shapes = [(a.values.shape, str(a.values.dtype)) for a in numbers.inputs]
+        tried = (replace(numbers, inputs=inputs) for inputs in simple_inputs(kind, shapes))
         return next(filter(shows, tried), numbers)
 
     simpler = with_simple_inputs(known)
@@ -172,25 +176,50 @@ def simplest(
     return simpler
 
 
-def _simple_inputs(finding: Finding, known: Numbers) -> list[tuple[Array, ...]]:
-    """Simple inputs to try, the simplest first."""
-    kind = finding.distributions[0] if finding.distributions else "normal"
-    shapes = [(array.values.shape, str(array.values.dtype)) for array in known.inputs]
+def simple_inputs(kind: str, shapes: Sequence[tuple[Shape, str]]) -> list[tuple[Array, ...]]:
+    """Simple inputs to try, the simplest first.
+
+    Args:
+        kind: of the inputs that show a finding.
+        shapes: shape and dtype of each.
+    """
     floating = all("float" in dtype for _, dtype in shapes)
-    if kind == "empty":
-        return []
-    if kind in _SPECIAL:
-        text, number = _SPECIAL[kind]
-        full = (
-            Array(np.full(shape, number, dtype), f"np.full({shape}, {text}, {dtype!r})")
-            for shape, dtype in shapes
-        )
-        return [tuple(full)] if floating else []
     makers = MAKERS if floating else MAKERS[:1]
-    return [
+    simple = [
         tuple(maker(shape, dtype, at) for at, (shape, dtype) in enumerate(shapes))
         for maker in makers
     ]
+    if kind == "empty" or (kind in _SPECIAL and not floating):
+        return []
+    if kind not in _SPECIAL:
+        return simple
+    text, number = _SPECIAL[kind]
+    full = tuple(
+        Array(np.full(shape, number, dtype), f"np.full({shape}, {text}, {dtype!r})")
+        for shape, dtype in shapes
+    )
+    ramps, drawn = simple[2:]
+    places = (0, -1, ramps[0].values.size // 2) if ramps else ()
+    return [
+        full,
+        *([(full[0], *ramps[1:])] if len(full) > 1 else []),
+        *(
+            tuple(_with_one(array, text, number, place) for array in arrays)
+            for arrays in (ramps, drawn)
+            for place in places
+        ),
+    ]
+
+
+def _with_one(array: Array, text: str, number: float, place: int) -> Array:
+    """The array with a special number at a place of its elements in their order."""
+    flat = array.values.reshape(-1).copy()
+    at = (place if place < flat.size else 0) % flat.size
+    flat[at] = number
+    shape, dtype = array.values.shape, str(array.values.dtype)
+    condition = f"np.arange({flat.size}).reshape({shape}) == {at}"
+    source = f"np.where({condition}, {text}, {array.source}).astype({dtype!r})"
+    return Array(flat.reshape(shape), source)
 
 
 def _like(

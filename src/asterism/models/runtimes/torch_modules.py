@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -41,7 +42,7 @@ class ModuleRuntime(Runtime):
     def __init__(self, module: torch.nn.Module, name: str, example: NDArray[Any]) -> None:
         import torch
 
-        self._module = module
+        self.module = module
         tensors = [*module.parameters(), *module.buffers()]
         self._device = tensors[0].device if tensors else torch.device("cpu")
         real = [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
@@ -72,6 +73,18 @@ class ModuleRuntime(Runtime):
         with ALONE:
             return named_arrays(self._answer(inputs[self.input]))
 
+    @property
+    def plain(self) -> torch.nn.Module:
+        """The module, or of a compiled one the module that was compiled."""
+        found: torch.nn.Module = getattr(self.module, "_orig_mod", self.module)
+        return found
+
+    def running(self, module: torch.nn.Module) -> ModuleRuntime:
+        """Another module in this one's place, which takes and gives the same."""
+        other = copy.copy(self)
+        other.module = module
+        return other
+
     def _answer(self, array: NDArray[Any]) -> Any:
         import torch
 
@@ -80,7 +93,7 @@ class ModuleRuntime(Runtime):
         if tensor.dtype.is_floating_point and self._dtype is not None:
             tensor = tensor.to(self._dtype)
         with torch.no_grad():
-            return self._module(tensor)
+            return self.module(tensor)
 
 
 @contextmanager

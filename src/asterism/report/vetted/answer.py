@@ -39,7 +39,6 @@ def answer(params: VetParams, verdict: Verdict, agreement: Agreement, repair: An
         repair: what came of the repair, as its stage wrote it.
     """
     original, compressed = (Path(path).name for path in (params.original, params.compressed))
-    step = _STEPS[verdict.word]
     file = "metrics/vet_measure.json: agreement"
     figures = [
         KeyFigure("verdict", verdict.word, sources=("certificate.json: verdict.word",)),
@@ -57,8 +56,18 @@ def answer(params: VetParams, verdict: Verdict, agreement: Agreement, repair: An
         certainty=f"Intervals hold with {percent(params.confidence)} confidence (Clopper and "
         "Pearson). A threshold is met where the whole interval lies on its good side.",
         unusual=tuple(_unusual(agreement, repair)),
-        steps=(replace(step, command=params.commands()[0]) if verdict.word == "ship" else step,),
+        steps=(_step(params, verdict, repair),),
     )
+
+
+def _step(params: VetParams, verdict: Verdict, repair: Any) -> Step:
+    step = _STEPS[verdict.word]
+    if verdict.word == "ship":
+        return replace(step, command=params.commands()[0])
+    if verdict.word == "ship with the repair" and "kept_in_float" in repair:
+        names = f"kept = {repair['kept_in_float']}"
+        return Step("Quantise again, and leave these modules in float:", names)
+    return step
 
 
 def _figure(label: str, share: Share, source: str) -> KeyFigure:

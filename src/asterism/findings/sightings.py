@@ -1,0 +1,174 @@
+"""Small subjects that show findings: one for each cause, with what decides, and its candidate.
+
+A subject is one operator or one call of a function. Of all that show a finding, what decides are
+the facts which, changed alone, make it vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from asterism.findings.causes import Candidate
+from asterism.findings.collecting import name_of
+from asterism.findings.entry import Entry
+from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.confirming import Death, exit_statuses
+from asterism.libraries.reporting.script_writer import REPRO
+
+S = TypeVar("S")
+
+#: Kinds of inputs without NaN, infinity or sizes of zero.
+ORDINARY = ("normal", "wide")
+
+
+@dataclass(frozen=True)
+class Sighting(Generic[S]):
+    """A subject that shows a finding.
+
+    Args:
+        subject: what ran.
+        backend: the way to run it.
+        library: to blame.
+        symptom: what is wrong.
+        function: name of the operator or function.
+        needed: facts that decide, and their values.
+        inputs: kind of inputs.
+        place: where the cause lies; of other places it is another one.
+        rank: of two with one cause the lower one stands for both.
+        options: names of facts that tell causes in one place apart.
+        details: what was seen, in words.
+    """
+
+    subject: S
+    backend: str
+    library: str
+    symptom: str
+    function: str
+    needed: Mapping[str, str]
+    inputs: str
+    place: tuple[str, ...]
+    rank: tuple[int, ...]
+    options: frozenset[str] = frozenset()
+    details: str = ""
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether it needs no special inputs."""
+        return self.inputs in ORDINARY
+
+    @property
+    def signature(self) -> str:
+        """A stable name: symptom, library, and function with what decides."""
+        named = ", ".join(f"{name}={value}" for name, value in sorted(self.needed.items()))
+        return f"{self.symptom} | {self.library} | {self.function}({named})"
+
+
+def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Facts of one subject which, changed alone, make a finding vanish.
+
+    Args:
+        facts: of the subject that shows it.
+        right: of subjects that do not.
+    """
+    needed: dict[str, str] = {}
+    for theirs in right:
+        apart = {n for n in {*facts, *theirs} if facts.get(n) != theirs.get(n)}
+        kinds = {n.partition(" of ")[0] for n in apart}
+        if len(apart) == 1 or kinds in ({"dtype"}, {"shape"}):
+            needed |= {name: facts[name] for name in apart if name in facts}
+    return needed
+
+
+def distinct(sightings: Iterable[Sighting[S]]) -> list[tuple[Sighting[S], list[str]]]:
+    """One sighting for each cause, ordinary inputs first, and the signatures of its others."""
+    kept: dict[tuple[str, ...], list[tuple[Sighting[S], set[str]]]] = {}
+    for sighting in sorted(sightings, key=lambda s: (not s.is_ordinary, *s.rank)):
+        here = kept.setdefault(sighting.place, [])
+        same = next((known for known in here if _have_one_cause(known[0], sighting)), None)
+        if same is None:
+            here.append((sighting, set()))
+        else:
+            same[1].add(sighting.signature)
+    return [
+        (first, sorted(others - {first.signature}))
+        for rows in kept.values()
+        for first, others in rows
+    ]
+
+
+def _have_one_cause(one: Sighting[S], other: Sighting[S]) -> bool:
+    """Whether two in one place need something in common, or one of them nothing.
+
+    Of special inputs a function has one finding, whatever it needs.
+    """
+    if one.options & other.options:
+        return True
+    if one.is_ordinary != other.is_ordinary:
+        return False
+    return not one.is_ordinary or not (one.options and other.options)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the script of a sighting shows, beside the sighting.
+
+    Args:
+        source: what kind of subject it is.
+        backends: that show it.
+        right: that do not.
+        versions: of packages.
+        also: signatures of others of its cause.
+        finding: more facts.
+    """
+
+    source: str
+    backends: tuple[str, ...]
+    right: tuple[str, ...]
+    versions: Mapping[str, str]
+    also: Sequence[str] = ()
+    finding: Mapping[str, Any] = field(default_factory=dict)
+
+
+def folder_of(sighting: Sighting[S], scratch: Path) -> Path:
+    """A folder for the script of a sighting, which is made."""
+    facts = sighting.library, sighting.symptom, sighting.function, sighting.signature
+    folder = scratch / name_of(*facts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def confirmed(sighting: Sighting[S], seen: Seen, folder: Path, death: Death) -> Candidate | None:
+    """The candidate of a sighting; None where three fresh processes do not show it.
+
+    Args:
+        sighting: what was seen.
+        seen: what its script shows.
+        folder: that holds the script.
+        death: how a process ends that shows it, where the script cannot say so.
+    """
+    statuses = exit_statuses(folder / REPRO, CONFIRMATIONS, death=death)
+    if any(status != 1 for status in statuses):
+        return None
+    entry = Entry(
+        name=folder.name,
+        source=seen.source,
+        signature=sighting.signature,
+        library=sighting.library,
+        symptom=sighting.symptom,
+        severity="normal" if sighting.is_ordinary else "special",
+        inputs=sighting.inputs,
+        layer=sighting.function,
+        parameters=dict(sighting.needed),
+        backends=seen.backends,
+        right=seen.right,
+        versions=dict(seen.versions),
+        statuses=statuses,
+        models=1 + len(seen.also),
+        lines=(folder / REPRO).read_text(encoding="utf-8").count("\n"),
+        also=tuple(seen.also),
+        finding=dict(seen.finding),
+    )
+    return Candidate(entry, folder)

@@ -1,0 +1,254 @@
+"""A module of PyTorch beside its quantised version: parts that differ, exchanged by their names."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from asterism.localisation.tensor_errors import Sums, TensorError
+from asterism.models.runtimes.functions import as_array
+from asterism.models.signatures.torch import weights_of
+
+#: Runs a module on the inputs.
+Ask = Callable[[nn.Module], object]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module without children that the compressed model computes in another way.
+
+    Attributes:
+        name: fully qualified, the same in both models.
+        operator: its class in the compressed model; in a graph the operator.
+    """
+
+    name: str
+    operator: str
+
+
+class Exchange(ABC):
+    """Two models, of which parts can be exchanged by their names.
+
+    Attributes:
+        parts: that differ.
+        applied_by: the line that leaves the parts of the list ``kept`` in float where the model is
+            quantised again.
+    """
+
+    parts: list[Part]
+    applied_by: ClassVar[str]
+
+    @abstractmethod
+    def in_float(self, names: Collection[str]) -> nn.Module:
+        """The compressed model with these parts in float; both models stay as they are."""
+
+    @abstractmethod
+    def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
+        """How far the output of each part is from the original's.
+
+        Args:
+            ask_original: runs a module as the original is run.
+            ask_compressed: runs it as the compressed model is, on the same inputs in one order.
+        """
+
+
+class ModuleExchange(Exchange):
+    """Modules of the same names, which are exchanged as a whole.
+
+    Args:
+        original: in floating point.
+        compressed: its quantised version.
+    """
+
+    applied_by = (
+        "quantize_(model, config, filter_fn=lambda module, name: "
+        "isinstance(module, torch.nn.Linear) and name not in kept)"
+    )
+
+    def __init__(self, original: nn.Module, compressed: nn.Module) -> None:
+        self._both = original, compressed
+        self.parts = differing_parts(original, compressed)
+
+    def in_float(self, names: Collection[str]) -> nn.Module:
+        """See :meth:`Exchange.in_float`."""
+        original, compressed = self._both
+        return exchanged(compressed, original, names)
+
+    def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
+        """See :meth:`Exchange.errors`."""
+        original, compressed = self._both
+        ask_both = lambda: ask_original(original), lambda: ask_compressed(compressed)
+        return errors_of_parts(original, compressed, self.parts, ask_both)
+
+
+def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Part]:
+    """The original's modules without children that are of another class or have other weights.
+
+    Args:
+        original: in floating point.
+        compressed: with modules of the same names.
+    """
+    others = dict(compressed.named_modules())
+    return [
+        Part(name, type(others[name]).__name__)
+        for name, part in original.named_modules()
+        if name and name in others and not any(part.children()) and _differ(part, others[name])
+    ]
+
+
+def exchanged(
+    compressed: nn.Module, original: nn.Module, names: Collection[str], above: str = ""
+) -> nn.Module:
+    """The compressed module with some parts of the original's; weights are shared with both.
+
+    Args:
+        compressed: is left as it is.
+        original: whose parts are taken.
+        names: of the parts, fully qualified.
+        above: the name of ``compressed`` within the whole, with a dot.
+    """
+    clone = copy.copy(compressed)
+    clone._modules = dict(compressed._modules)
+    for name, part in compressed._modules.items():
+        whole = f"{above}{name}"
+        if part is None:
+            continue
+        if whole in names:
+            clone._modules[name] = InFloat(original.get_submodule(whole), part)
+        elif any(other.startswith(f"{whole}.") for other in names):
+            clone._modules[name] = exchanged(part, original, names, f"{whole}.")
+    return clone
+
+
+class InFloat(nn.Module):
+    """A part of the original in the compressed model's place for it.
+
+    It takes and gives what stands around it: quantised tensors, or real numbers of another type.
+
+    Args:
+        part: the original's.
+        replaced: the compressed model's, which says how a quantised result is to be scaled.
+    """
+
+    def __init__(self, part: nn.Module, replaced: nn.Module) -> None:
+        super().__init__()
+        self.part = part
+        real = [weights for weights in part.parameters() if weights.is_floating_point()]
+        self._dtype = real[0].dtype if real else None
+        scale, zero = getattr(replaced, "scale", None), getattr(replaced, "zero_point", None)
+        self._scale = None if scale is None or zero is None else (float(scale), int(zero))
+
+    def forward(self, given: Any) -> Any:
+        """What the original's part gives, in the type of what was given."""
+        if given.is_quantized:
+            found = self.part(given.dequantize())
+            scale, zero = self._scale or (given.q_scale(), given.q_zero_point())
+            return torch.quantize_per_tensor(found, float(scale), int(zero), given.dtype)
+        real = given.is_floating_point() and self._dtype is not None
+        return self.part(given.to(self._dtype)).to(given.dtype) if real else self.part(given)
+
+
+def errors_of_parts(
+    original: nn.Module,
+    compressed: nn.Module,
+    parts: Sequence[Part],
+    ask_both: tuple[Callable[[], object], Callable[[], object]],
+) -> list[TensorError]:
+    """How far the output of each part is from the original's, in the order in which they run.
+
+    Args:
+        original: in floating point.
+        compressed: beside it.
+        parts: that differ.
+        ask_both: run the original, and the compressed model, on the same inputs in one order.
+    """
+    theirs: dict[str, list[Any]] = defaultdict(list)
+    with _watched(compressed, parts, lambda name, _, found: theirs[name].append(_real(found))):
+        ask_both[1]()
+    together, alone = defaultdict[str, Sums](Sums), defaultdict[str, Sums](Sums)
+    failed: set[str] = set()
+
+    def compare(name: str, given: Any, found: Any) -> None:
+        wanted = _real(found)
+        calls = theirs[name]
+        together[name].add(wanted, calls.pop(0) if calls else wanted[:0])
+        try:
+            alone[name].add(wanted, _real(_called(compressed.get_submodule(name), given)))
+        except Exception:  # a part may take nothing but quantised tensors
+            failed.add(name)
+
+    with _watched(original, parts, compare):
+        ask_both[0]()
+    known = {part.name: (index, part) for index, part in enumerate(parts)}
+    return [
+        TensorError(
+            tensor=name,
+            node=name,
+            operator=known[name][1].operator,
+            quantised=known[name][0],
+            cumulative=sums.difference(),
+            own=None if name in failed else alone[name].difference(),
+            values=float(sums.values),
+        )
+        for name, sums in together.items()
+    ]
+
+
+class _watched:  # noqa: N801 - a context manager
+    """Calls a function with the name, the inputs and the output of each part that runs."""
+
+    def __init__(
+        self, module: nn.Module, parts: Sequence[Part], seen: Callable[[str, Any, Any], None]
+    ) -> None:
+        self._module, self._parts, self._seen = module, parts, seen
+
+    def __enter__(self) -> None:
+        self._hooks = [self._hook(part.name) for part in self._parts]
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _hook(self, name: str) -> Any:
+        def told(_: nn.Module, given: Any, found: Any) -> None:
+            self._seen(name, given, found)
+
+        return self._module.get_submodule(name).register_forward_hook(told)
+
+
+def _called(part: nn.Module, given: tuple[Any, ...]) -> Any:
+    """What a part alone gives for the original's tensors, in the type of its own weights."""
+    real = [weights.dtype for weights in part.parameters() if weights.is_floating_point()]
+    cast = (
+        value.to(real[0])
+        if real and hasattr(value, "dtype") and value.is_floating_point()
+        else value
+        for value in given
+    )
+    with torch.no_grad():
+        return part(*cast)
+
+
+def _real(found: Any) -> Any:
+    """The first tensor of an output as real numbers."""
+    tensor = found if isinstance(found, torch.Tensor) else next(iter(found))
+    return as_array(tensor.detach())
+
+
+def _differ(one: nn.Module, other: nn.Module) -> bool:
+    if type(one) is not type(other):
+        return True
+    both = [weights_of(part.state_dict()) for part in (one, other)]
+    return len(both[0]) != len(both[1]) or any(
+        mine.dtype != theirs.dtype
+        or not np.array_equal(as_array(mine), as_array(theirs), equal_nan=True)
+        for mine, theirs in zip(*both, strict=True)
+    )

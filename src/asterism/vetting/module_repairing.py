@@ -1,0 +1,247 @@
+"""Which modules of a quantised network are to blame, and the fewest that have to stay in float."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import write_table
+from asterism.core.messages.errors import UserError
+from asterism.dflare.comparisons import build_comparison
+from asterism.localisation.repair import allowed_floats
+from asterism.localisation.tensor_errors import TensorError
+from asterism.localisation.trials import Trial, squared_error
+from asterism.models.runtimes.torch_modules import ModuleRuntime
+from asterism.models.signatures.torch import state_of, weights_of
+from asterism.models.tensor_models.feeding import Feed
+from asterism.models.tensor_models.subjects import ObjectSubject
+from asterism.vetting.judging import judge, no_gain
+from asterism.vetting.module_exchange import exchange_of
+from asterism.vetting.opening import Vetted, opened_beside, shape_of
+from asterism.vetting.speed import Speed, speed_of, write_speeds
+from asterism.vetting.tables import error_table
+
+#: Parts of the ranking that are named, and inputs of a call that follows all parts.
+_BLAMED, _BATCH = 5, 8
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """A part, and what it is to blame for.
+
+    Attributes:
+        index: of the part.
+        trial: with this part alone in float.
+        explained: share of the deviations that is then gone; negative where there are more.
+        error_explained: the same of the outputs' squared error.
+        own: relative error of its output, where it takes what the original's part takes.
+    """
+
+    index: int
+    trial: Trial
+    explained: float
+    error_explained: float
+    own: float
+
+
+def module_pair(vetted: Vetted) -> tuple[ModuleRuntime, ModuleRuntime]:
+    """Both models.
+
+    Raises:
+        UserError: one is no module of PyTorch.
+    """
+    one, other = (getattr(subject, "runtime", None) for subject in vetted.given.subjects)
+    if isinstance(one, ModuleRuntime) and isinstance(other, ModuleRuntime):
+        return one, other
+    raise UserError("parts are exchanged between two files, or between two modules of PyTorch")
+
+
+def repair_modules(
+    vetted: Vetted,
+    cases: NDArray[Any],
+    unseen: NDArray[np.int64],
+    seed: int,
+    speeds: list[Speed],
+    folder: Path,
+) -> dict[str, Any]:
+    """Find the fewest modules that have to stay in float, and judge the model with them in float.
+
+    Each part that differs is exchanged for the original's alone; then sets grow, the most to blame
+    first, until enough of the deviations are gone.
+
+    Args:
+        vetted: a pair of modules.
+        cases: inputs on which they deviate, ``(n, ...)``.
+        unseen: rows of the inputs that the repair has not seen, int64, ascending.
+        seed: the run's seed.
+        speeds: of both models.
+        folder: gets ``ranking.csv``, ``tensors.csv`` and ``speed.csv``.
+
+    Returns:
+        Figures of the repair; ``kept_in_float`` names the modules, ``reason`` says why there is
+        none.
+
+    Raises:
+        UserError: there is nothing to repair.
+    """
+    if not len(cases):
+        raise UserError("no input was found on which the models deviate")
+    trials, params = _Trials(vetted, cases), vetted.params
+    ranking = trials.ranking(params.repair.evaluations // 2)
+    most = allowed_floats(len(trials.parts), params.repair.float_share)
+    chosen = trials.grown([one.index for one in ranking], most)
+    _write_tables(trials, ranking, folder)
+    gone = 1 - chosen.deviation / trials.base.deviation
+    names = [trials.parts[index].name for index in sorted(chosen.floats)]
+    facts: dict[str, Any] = {
+        "quantised_nodes": len(trials.parts),
+        "evaluations": trials.spent,
+        "deviating_inputs": len(cases),
+        "blamed": [
+            {
+                "node": trials.parts[one.index].name,
+                "operator": trials.parts[one.index].operator,
+                "explained": one.explained,
+            }
+            for one in ranking[:_BLAMED]
+        ],
+    }
+    within = f"with at most {most} of the {len(trials.parts)} quantised modules in float"
+    if gone <= 0:
+        return facts | {"reason": f"no model {within} takes any of the deviations away"}
+    if gone < params.repair.gone:
+        facts["reason"] = (
+            f"no model {within} takes {params.repair.gone:.0%} of the deviations away; this one "
+            f"takes {gone:.0%} of those that it was made by"
+        )
+    repaired = trials.subject(sorted(chosen.floats))
+    judged = judge(vetted, repaired, unseen, seed)
+    if nothing := no_gain(judged):
+        return facts | {"reason": f"{nothing} on {len(unseen)} inputs that it was not made by"}
+    with opened_beside(vetted, repaired) as model:
+        speeds.append(speed_of("repaired", repaired.size, model, vetted.inputs.items))
+    write_speeds(speeds, folder)
+    own: dict[str, Any] = {
+        "kept_in_float": names,
+        "applied_by": trials.applied_by,
+        "nodes_in_float": len(names),
+        "float_share": len(names) / len(trials.parts),
+        "bytes": repaired.size,
+        "bytes_before": vetted.given.compressed.size,
+        "bytes_original": vetted.given.original.size,
+        "gone": gone,
+        # A graph that no compiler has seen emulates its integers, and is slow with or without.
+        "slower": not speeds[1].slower_than(speeds[0]) and speeds[-1].slower_than(speeds[0]),
+    }
+    return facts | own | judged
+
+
+class _Trials:
+    """Runs of the compressed model with some parts in float, on the same inputs.
+
+    Args:
+        vetted: a pair of modules.
+        cases: inputs on which they deviate.
+
+    Attributes:
+        parts: that differ.
+        base: the compressed model as it is.
+        spent: how many candidates ran.
+        applied_by: see :class:`~asterism.vetting.module_pairs.Exchange`.
+        errors: of the output of each part.
+
+    Raises:
+        UserError: no part differs.
+    """
+
+    def __init__(self, vetted: Vetted, cases: NDArray[Any]) -> None:
+        pair = module_pair(vetted)
+        self._vetted, self._cases, self._runtimes = vetted, cases, pair
+        self._exchange = exchange_of(pair[0].plain, pair[1].plain)
+        self.parts, self.applied_by = self._exchange.parts, self._exchange.applied_by
+        if not self.parts:
+            raise UserError(
+                "nothing is to exchange: no module of the compressed model has the name of one of "
+                "the original's, and another class or other weights"
+            )
+        params, self.spent = vetted.params, 0
+        self._comparison = build_comparison(params.comparison, shape_of(vetted.shapes))
+        self._comparison.know(vetted.answers.f, vetted.answers.f)
+        self._wanted, given = (model.predict(cases) for model in vetted.pair.models)
+        self._noise = squared_error(self._wanted, given) or 1.0
+        self.base = self._judged(frozenset(), given)
+        self.errors: list[TensorError] = self._exchange.errors(
+            *(lambda module, runtime=one: self._follow(runtime.running(module)) for one in pair)
+        )
+
+    def subject(self, floats: Sequence[int]) -> ObjectSubject:
+        """The compressed model with these parts in float."""
+        names = [self.parts[index].name for index in floats]
+        module = self._exchange.in_float(names)
+        size = sum(weights.nbytes for weights in weights_of(state_of(module)))
+        name = f"{self._vetted.given.compressed.name}_repaired"
+        return ObjectSubject(name, self._runtimes[1].running(module), size)
+
+    def ranking(self, most: int) -> list[_Ranked]:
+        """The parts that were tried alone, the most to blame first.
+
+        Args:
+            most: parts that are tried: those with the largest errors of their own.
+        """
+        own = {e.node: e.own.relative_l2 for e in self.errors if e.own is not None}
+        noise = [own.get(part.name, 0.0) for part in self.parts]
+        order = sorted(range(len(self.parts)), key=lambda index: (-noise[index], index))
+        found = []
+        for index in order[: max(1, most)]:
+            trial = self._run(frozenset({index}))
+            explained = 1 - trial.deviation / self.base.deviation
+            found.append(_Ranked(index, trial, explained, 1 - trial.error, noise[index]))
+        return sorted(
+            found, key=lambda one: (-one.explained, -one.error_explained, -one.own, one.index)
+        )
+
+    def grown(self, order: Sequence[int], most: int) -> Trial:
+        """The smallest of growing sets that takes enough of the deviations away, else the best."""
+        tried = [self.base]
+        for size in range(1, most + 1):
+            tried.append(self._run(frozenset(order[:size])))
+            gone = 1 - tried[-1].deviation / self.base.deviation
+            if gone >= self._vetted.params.repair.gone or size == len(order):
+                break
+        return min(tried, key=lambda trial: (trial.deviation, trial.error, len(trial.floats)))
+
+    def _run(self, floats: frozenset[int]) -> Trial:
+        self.spent += 1
+        with opened_beside(self._vetted, self.subject(sorted(floats))) as model:
+            return self._judged(floats, model.predict(self._cases))
+
+    def _judged(self, floats: frozenset[int], given: NDArray[np.float32]) -> Trial:
+        deviates = self._comparison.deviates(self._wanted, given).astype(np.float64)
+        return Trial(floats, deviates, squared_error(self._wanted, given) / self._noise)
+
+    def _follow(self, runtime: ModuleRuntime) -> None:
+        """Run a model in calls of a few inputs, one after the other."""
+        images = self._vetted.inputs.kind == "images"
+        feed = Feed(runtime.signature, self._vetted.params.feeding, images)
+        for start in range(0, len(self._cases), _BATCH):
+            runtime.run(feed.inputs(self._cases[start : start + _BATCH]))
+
+
+def _write_tables(trials: _Trials, ranking: Sequence[_Ranked], folder: Path) -> None:
+    import polars as pl
+
+    parts = trials.parts
+    ranked = {
+        "node": [parts[one.index].name for one in ranking],
+        "operator": [parts[one.index].operator for one in ranking],
+        "explained": [one.explained for one in ranking],
+        "error_explained": [one.error_explained for one in ranking],
+        "own_error": [one.own for one in ranking],
+    }
+    write_table(folder / "ranking.csv", pl.DataFrame(ranked, strict=False))
+    write_table(folder / "tensors.csv", error_table(trials.errors))

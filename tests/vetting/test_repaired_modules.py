@@ -1,0 +1,192 @@
+"""Which modules of a quantised network are to blame, and which stay in float."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import torch
+import torch.ao.quantization.fx._decomposed  # registers the operators of quantised graphs
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as f
+
+from asterism.api.vetting import vet
+from asterism.models.runtimes.torch_modules import ModuleRuntime
+from asterism.vetting.module_exchange import exchange_of
+from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
+
+FEW = [
+    "vet.changes.inputs=20",
+    "vet.search.seeds=10",
+    "vet.search.queries=20",
+    "vet.repair.float_share=0.4",
+]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU())
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, pixels):
+        return self.head(self.body(pixels))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """A trained network, and inputs and labels that it was not trained with."""
+    torch.manual_seed(0)
+    data = load_digits()
+    rows, labels = torch.tensor(data.data / 16, dtype=torch.float32), torch.tensor(data.target)
+    net = Net()
+    steps = torch.optim.Adam(net.parameters(), 0.01)
+    for _ in range(150):
+        steps.zero_grad()
+        f.cross_entropy(net(rows[:1000]), labels[:1000]).backward()
+        steps.step()
+    return net.eval(), rows[1000:], labels[1000:]
+
+
+def rounded(net, bits):
+    """A copy with weights of few bits, of as many as the name of each says."""
+    small = copy.deepcopy(net)
+    with torch.no_grad():
+        for name, weights in small.named_parameters():
+            step = weights.abs().max() / 2 ** (bits.get(name.rpartition(".")[0], 8) - 1)
+            weights.copy_((weights / step).round() * step)
+    return small
+
+
+def test_the_bad_module_is_blamed_and_left_in_float(digits, tmp_path):
+    net, rows, labels = digits
+    small = rounded(net, {"body.2": 2})
+    found = vet(net, small, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.agree < 0.97
+    assert found.repair["blamed"][0]["node"] == "body.2"
+    assert found.repair["kept_in_float"] == ["body.2"]
+    assert found.repair["gone"] >= 0.8
+    with torch.no_grad():
+        mended = found.repaired(rows).argmax(1)
+        by_hand = (mended != net(rows).argmax(1)).numpy()
+    assert by_hand.mean() < found.differs.mean() / 5
+    page = found.page(tmp_path / "page").read_text()
+    assert "body.2" in page
+    assert "filter_fn" in page
+
+
+def test_what_is_exchanged_leaves_both_models_as_they_are(digits):
+    net, rows, _ = digits
+    small = rounded(net, {"body.2": 2, "head": 2})
+    with torch.no_grad():
+        before = small(rows)
+        both = exchanged(small, net, ["body.2", "head"])
+        whole = exchanged(small, net, [part.name for part in differing_parts(net, small)])
+        assert torch.equal(whole(rows), net(rows))
+        assert not torch.equal(both(rows), before)
+        assert torch.equal(small(rows), before)
+    assert type(small.body[2]) is nn.Linear
+
+
+def test_errors_are_those_counted_by_hand(digits):
+    net, rows, _ = digits
+    small = rounded(net, {"body.2": 3})
+    runtimes = [ModuleRuntime(module, "net", rows.numpy()) for module in (net, small)]
+    ask = tuple(lambda r=r: r.run({"pixels": rows[:20].numpy()}) for r in runtimes)
+    errors = {e.node: e for e in errors_of_parts(net, small, differing_parts(net, small), ask)}
+    assert list(errors) == ["body.0", "body.2", "head"]
+    with torch.no_grad():
+        wanted, given = (module.body[:3](rows[:20]) for module in (net, small))
+        alone = small.body[2](net.body[:2](rows[:20]))
+    for value, told in ((given, errors["body.2"].cumulative), (alone, errors["body.2"].own)):
+        by_hand = float((value - wanted).double().norm() / wanted.double().norm())
+        assert told.relative_l2 == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_dynamically_quantised_and_half_precision_modules_are_mended(digits):
+    net, rows, _ = digits
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dynamic = torch.ao.quantization.quantize_dynamic(copy.deepcopy(net), {nn.Linear})
+    for small in (dynamic, copy.deepcopy(net).to(torch.bfloat16)):
+        names = [part.name for part in differing_parts(net, small)]
+        assert names == ["body.0", "body.2", "head"]
+        whole = ModuleRuntime(exchanged(small, net, names), "net", rows.numpy())
+        (found,) = whole.run({whole.input: rows[:9].numpy()}).values()
+        with torch.no_grad():
+            np.testing.assert_allclose(found, net(rows[:9]).numpy(), rtol=0.02, atol=0.05)
+
+
+def test_a_pair_without_parts_that_differ_says_so(digits):
+    net, rows, labels = digits
+    far = lambda pixels: net(torch.tensor(pixels)).detach().numpy()[:, ::-1]  # noqa: E731
+    found = vet(net, far, rows[:100], labels[:100], comparison="top_label", overrides=FEW)
+    assert "two modules of PyTorch" in found.repair["reason"]
+    assert found.repaired is None
+
+
+class QuantisedLinear(nn.Module):
+    """A layer as PT2E writes it: weights of integers, and a quantiser before it."""
+
+    def __init__(self, layer, bits):
+        super().__init__()
+        step = layer.weight.detach().abs().amax(1) / 2 ** (bits - 1)
+        whole = (layer.weight.detach() / step[:, None]).round().clamp(-127, 127)
+        self.register_buffer("integers", whole.to(torch.int8))
+        self.register_buffer("scales", step)
+        self.register_buffer("zeros", torch.zeros(len(step), dtype=torch.int64))
+        self.bias = layer.bias
+
+    def forward(self, given):
+        ops = torch.ops.quantized_decomposed
+        q = ops.quantize_per_tensor.default(given, 0.06, 0, 0, 255, torch.uint8)
+        given = ops.dequantize_per_tensor.default(q, 0.06, 0, 0, 255, torch.uint8)
+        kernel = ops.dequantize_per_channel.default(
+            self.integers, self.scales, self.zeros, 0, -127, 127, torch.int8
+        )
+        return f.linear(given, kernel, self.bias)
+
+
+@pytest.fixture(scope="module")
+def graph(digits):
+    """The network as a quantised graph, in which one layer has few bits."""
+    small = copy.deepcopy(digits[0])
+    small.body[0] = QuantisedLinear(small.body[0], 8)
+    small.body[2] = QuantisedLinear(small.body[2], 2)
+    small.head = QuantisedLinear(small.head, 8)
+    free = ({0: torch.export.Dim("n")},)
+    return torch.export.export(small, (digits[1][:4],), dynamic_shapes=free).module()
+
+
+def test_the_bad_layer_of_a_quantised_graph_is_blamed_and_left_in_float(digits, graph):
+    net, rows, labels = digits
+    found = vet(net, graph, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.repair["blamed"][0] | {"explained": 0} == {
+        "node": "body.2",
+        "operator": "linear",
+        "explained": 0,
+    }
+    assert found.repair["kept_in_float"] == ["body.2"]
+    with torch.no_grad():
+        wrong = (found.repaired(rows).argmax(1) != net(rows).argmax(1)).double().mean()
+    assert wrong < found.differs.mean() / 4
+
+
+def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(digits, graph):
+    net, rows, _ = digits
+    pair = exchange_of(net, graph)
+    assert [part.name for part in pair.parts] == ["body.0", "body.2", "head"]
+    with torch.no_grad():
+        before = graph(rows)
+        whole = pair.in_float(["body.0", "body.2", "head"])
+        torch.testing.assert_close(whole(rows), net(rows))
+        errors = pair.errors(lambda module: module(rows), lambda module: module(rows))
+        assert torch.equal(graph(rows), before)
+        wanted = net.body[:3](rows)
+        layer = QuantisedLinear(net.body[2], 2)
+        alone = layer(net.body[:2](rows))
+    (error,) = (e for e in errors if (e.node, e.operator) == ("body.2", "linear"))
+    by_hand = float((alone - wanted).double().norm() / wanted.double().norm())
+    assert error.own.relative_l2 == pytest.approx(by_hand, rel=1e-4)
+    assert error.cumulative.relative_l2 > 0.9 * by_hand

@@ -121,11 +121,11 @@ def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _O
     if not is_torch_module(model):
         return None
     from asterism.models.runtimes.torch_modules import ModuleRuntime, evaluating
-    from asterism.models.signatures.torch import weights_of
+    from asterism.models.signatures.torch import state_of, weights_of
 
     if after.enter_context(evaluating(model)):
         log.info("set from training to evaluation as long as it is asked", model=name)
-    return ModuleRuntime(model, name, inputs.items), weights_of(model.state_dict())
+    return ModuleRuntime(model, name, inputs.items), weights_of(state_of(model))
 
 
 def _function(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:

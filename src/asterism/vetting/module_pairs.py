@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,6 +17,9 @@ from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import weights_of
 
+#: Runs a module on the inputs.
+Ask = Callable[[nn.Module], object]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -23,11 +27,66 @@ class Part:
 
     Attributes:
         name: fully qualified, the same in both models.
-        operator: its class in the compressed model.
+        operator: its class in the compressed model; in a graph the operator.
     """
 
     name: str
     operator: str
+
+
+class Exchange(ABC):
+    """Two models, of which parts can be exchanged by their names.
+
+    Attributes:
+        parts: that differ.
+        applied_by: the line that leaves the parts of the list ``kept`` in float where the model is
+            quantised again.
+    """
+
+    parts: list[Part]
+    applied_by: ClassVar[str]
+
+    @abstractmethod
+    def in_float(self, names: Collection[str]) -> nn.Module:
+        """The compressed model with these parts in float; both models stay as they are."""
+
+    @abstractmethod
+    def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
+        """How far the output of each part is from the original's.
+
+        Args:
+            ask_original: runs a module as the original is run.
+            ask_compressed: runs it as the compressed model is, on the same inputs in one order.
+        """
+
+
+class ModuleExchange(Exchange):
+    """Modules of the same names, which are exchanged as a whole.
+
+    Args:
+        original: in floating point.
+        compressed: its quantised version.
+    """
+
+    applied_by = (
+        "quantize_(model, config, filter_fn=lambda module, name: "
+        "isinstance(module, torch.nn.Linear) and name not in kept)"
+    )
+
+    def __init__(self, original: nn.Module, compressed: nn.Module) -> None:
+        self._both = original, compressed
+        self.parts = differing_parts(original, compressed)
+
+    def in_float(self, names: Collection[str]) -> nn.Module:
+        """See :meth:`Exchange.in_float`."""
+        original, compressed = self._both
+        return exchanged(compressed, original, names)
+
+    def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
+        """See :meth:`Exchange.errors`."""
+        original, compressed = self._both
+        ask_both = lambda: ask_original(original), lambda: ask_compressed(compressed)
+        return errors_of_parts(original, compressed, self.parts, ask_both)
 
 
 def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Part]:

@@ -24,7 +24,7 @@ export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
 .PHONY: help install repro reproduce remote push pull pull-experiments test test-all tests cases fuzz-readers mutants dependencies lint format \
-  params dag docs reference tutorial lock try-dvc upgrade-dvc clean findings
+  params dag docs reference tutorial lock try-dvc clean findings
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -118,23 +118,15 @@ lock: ## resolve pyproject.toml anew into requirements.lock
 	sed -i -E 's/^(torch==[0-9.]+)\+cpu/\1/' requirements.lock
 	rm -rf $(VENV)-lock
 
-# The throw-away environment has that DVC, and everything else from the project's own.
+# The throw-away environment has that DVC, and all else from the project's own but pathspec: DVC 3.60 fails with its version 1.
 try-dvc: $(STAMP) ## run the tests of what is relied upon in DVC with its VERSION (3.68), changing nothing
-	@test -n "$(VERSION)" || { echo "error: say which: make $(or $(MAKECMDGOALS),$@) VERSION=3.68"; exit 1; }
+	@test -n "$(VERSION)" || { echo "error: say which: make $@ VERSION=3.68"; exit 1; }
 	rm -rf $(VENV)-dvc && $(PYTHON) -m venv $(VENV)-dvc
 	$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	  > $(VENV)-dvc/lib/python3.11/site-packages/outer.pth
-	$(VENV)-dvc/bin/python -m pip install --quiet "dvc==$(VERSION).*"
-	PATH="$(abspath $(VENV)-dvc)/bin:$$PATH" $(VENV)-dvc/bin/python -m pytest tests/pipeline/test_dvc_contract.py \
-	  -m '' --deselect tests/pipeline/test_dvc_contract.py::test_versions_are_pinned_to_their_minor
-
-upgrade-dvc: try-dvc ## raise DVC to its minor VERSION (3.68) in pyproject.toml and requirements.lock, if these tests pass
-	for name in dvc dvc-data dvc-objects; do \
-	  set -- $$($(VENV)-dvc/bin/python -c "from importlib.metadata import version as v; print(*v('$$name').split('.')[:2])"); \
-	  sed -i -E "s/^  \"$$name>=[^\"]*\"/  \"$$name>=$$1.$$2,<$$1.$$(($$2 + 1))\"/" pyproject.toml; \
-	done
-	rm -rf $(VENV)-dvc
-	$(MAKE) lock install
+	$(VENV)-dvc/bin/python -m pip install --quiet "dvc==$(VERSION).*" "pathspec<1"
+	PATH="$(abspath $(VENV)-dvc)/bin:$$PATH" $(VENV)-dvc/bin/python -m pytest -m '' \
+	  tests/pipeline/test_dvc_contract.py tests/pipeline/test_repository.py tests/pipeline/test_point_and_cache.py
 
 clean: ## remove results of runs; the cache keeps them
 	rm -rf artifacts metrics plots report logs

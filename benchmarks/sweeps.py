@@ -140,10 +140,9 @@ def only_the_last_reads(project: Path, parameter: str) -> None:
 
 def outputs(project: Path) -> dict[str, list[str]]:
     """Paths that each stage writes, by its command; in folders the files that others read too."""
-    with open_repository(project) as repository:
-        stages = repository.stages().values()
-        read = {path for stage in stages for path in stage.inputs}
-        written = {" ".join(shlex.split(stage.command)): stage.outputs for stage in stages}
+    stages = open_repository(project).stages.values()
+    read = {path for stage in stages for path in stage.inputs}
+    written = {" ".join(shlex.split(" ".join(stage.commands))): stage.outputs for stage in stages}
     return {
         command: [
             str(path.relative_to(project))

@@ -89,8 +89,8 @@ def test_dvc_opens_no_lock_that_is_no_file(in_here, strange, name):
     path = in_here / ".dvc/tmp" / name
     path.parent.mkdir(parents=True)
     strange(path)
-    with pytest.raises(UserError) as error, open_repository(in_here):
-        pass
+    with pytest.raises(UserError) as error:
+        open_repository(in_here)
     require_named(error, path)
 
 

@@ -1,6 +1,5 @@
 """Rules for a cache that others may have written to, in tables; and that DVC applies them here."""
 
-import json
 import os
 import time
 from copy import deepcopy
@@ -13,6 +12,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra.run_cache import fault_in_entry, key_of
 from places import ROOT
 
 HASH = "0123456789abcdef" * 2
@@ -33,17 +33,11 @@ def nested(depth):
     return value
 
 
-def key_of(entry):
-    from dvc.stage.cache import _get_cache_hash
-
-    return _get_cache_hash(deepcopy(entry), key=True)
-
-
 def test_an_entry_as_dvc_writes_it_is_taken():
-    assert cache_rules.fault_in_entry(ENTRY, key_of(ENTRY)) is None
+    assert fault_in_entry(ENTRY, key_of(ENTRY)) is None
     folder = deepcopy(ENTRY)
     folder["outs"][0] = OUTPUT | {"md5": f"{HASH}.dir", "nfiles": 2}
-    assert cache_rules.fault_in_entry(folder, key_of(ENTRY)) is None
+    assert fault_in_entry(folder, key_of(ENTRY)) is None
 
 
 CHANGES = {
@@ -60,8 +54,8 @@ CHANGES = {
 def test_an_entry_of_something_else_is_rejected(change):
     changed = deepcopy(ENTRY)
     change(changed)
-    assert "another stage" in cache_rules.fault_in_entry(changed, key_of(ENTRY))
-    assert cache_rules.fault_in_entry(changed, key_of(changed)) is None
+    assert "another stage" in fault_in_entry(changed, key_of(ENTRY))
+    assert fault_in_entry(changed, key_of(changed)) is None
 
 
 PLACES = [
@@ -75,7 +69,7 @@ PLACES = [
 def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
     changed = deepcopy(ENTRY)
     changed["outs"][0]["path"] = path
-    assert repr(path) in cache_rules.fault_in_entry(changed, key_of(changed))
+    assert repr(path) in fault_in_entry(changed, key_of(changed))
     assert not cache_rules.is_result(path)
 
 
@@ -98,7 +92,7 @@ def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
 def test_an_output_is_a_path_and_a_hash(facts):
     changed = deepcopy(ENTRY)
     changed["outs"][0].update(facts)
-    assert cache_rules.fault_in_entry(changed, key_of(changed)) is not None
+    assert fault_in_entry(changed, key_of(changed)) is not None
 
 
 @pytest.mark.parametrize(
@@ -173,54 +167,6 @@ def test_an_output_that_is_taken_lies_below_the_results(path):
     if cache_rules.is_result(path):
         assert os.path.normpath(f"/project/{path}") == f"/project/{path}"
         assert path.startswith(tuple(f"{folder}/" for folder in cache_rules.RESULTS))
-
-
-@pytest.mark.parametrize(
-    ("path", "taken"),
-    [
-        (f"s/runs/ab/ab{'0' * 62}/{'1' * 64}", True),
-        (f"s/runs/ab/cd{'0' * 62}/{'1' * 64}", False),
-        (f"s/runs/../ab/ab{'0' * 62}/{'1' * 64}", False),
-        (f"s/runs/ab/ab{'0' * 62}/..", False),
-        ("s/runs/../../../../src/yaml.py", False),
-        (f"s/runs/ab/ab{'0' * 62}/{'1' * 64}.tmp", False),
-    ],
-)
-def test_only_entries_names_are_taken_from_a_remote(path, taken, capsys):
-    from asterism.dvc_hydra.guard import _is_entry
-
-    assert _is_entry(path, "s/runs") is taken
-    assert (repr(path) in capsys.readouterr().err) is not taken
-
-
-def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys, monkeypatch):
-    """Each guard, at the place where DVC itself calls: another version may have moved it."""
-    from dvc.stage.cache import StageCache
-    from dvc_data.hashfile import load
-    from dvc_data.hashfile.db import get_odb
-    from dvc_data.hashfile.hash_info import HashInfo
-    from dvc_objects.errors import ObjectFormatError
-    from dvc_objects.fs.local import LocalFileSystem
-
-    from asterism.dvc_hydra.guard import guard_dvc
-
-    guard_dvc()
-    store = get_odb(LocalFileSystem(), str(tmp_path))
-    (tmp_path / HASH[:2]).mkdir()
-    monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "1")
-    for written, said in (
-        (json.dumps([{"relpath": "../x", "md5": HASH}]), "'../x', which is no file of the folder"),
-        ("[" * 200_000 + "]" * 200_000, "is nested too deeply"),
-        ("[" + " " * 1_000_000 + "]", "raise limits.text_mb"),
-    ):
-        (tmp_path / HASH[:2] / f"{HASH[2:]}.dir").write_text(written)
-        with pytest.raises(ObjectFormatError, match=said):
-            load(store, HashInfo("md5", f"{HASH}.dir"))
-        assert said in capsys.readouterr().err
-    with pytest.raises(ObjectFormatError, match="no object's hash"):
-        store.check("..//../x")
-    for name in ("_load_cache", "transfer"):
-        assert getattr(StageCache, name).__module__ == "asterism.dvc_hydra.guard"
 
 
 @pytest.mark.parametrize("command", ["pull", "check"])

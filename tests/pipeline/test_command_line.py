@@ -3,7 +3,6 @@
 import json
 import sys
 import webbrowser
-from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
@@ -417,11 +416,7 @@ def test_a_sweep_is_asked_for_as_it_is_written(root, note):
 def pipeline_of(root, note, monkeypatch):
     """The project's pipeline, of which certain stages run; or running it fails."""
 
-    @contextmanager
-    def opened(folder):
-        yield f"repository of {folder}"
-
-    monkeypatch.setattr(repository, "open_checked_repository", opened)
+    monkeypatch.setattr(repository, "open_checked_repository", "repository of {}".format)
     monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
     note(run_table, "run_table", ["a table"])
     note(config, "check_params")
@@ -442,13 +437,13 @@ def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
     root = pipeline_of(["one", "two"])
     ended = run("repro", "one", "--jobs", 2)
     assert (ended.output, ended.exit_code) == ("a table\n2 stages ran\n", 0)
-    checked, python, (opened, targets, _), ends, locks, ran, tidied, tabled = note.calls
+    checked, python, (opened, targets), ends, locks, ran, tidied, tabled = note.calls
     assert tabled == ("run_table", root, ["the plan"], ["stale"], ["one", "two"])
     assert checked == ("check_params", root)
     assert (python[0], tidied[0]) == ("use_this_python", "tidy")
     assert (opened, targets) == (f"repository of {root}", ["one"])
-    assert ends == ("open_ends", root, ["the plan"]) and locks == ("lock_folder", root)
-    assert ran[:6] == ("run_stages", root, ["the plan"], ["stale"], 2, Path("locks"))
+    assert ends == ("open_ends", opened, ["the plan"]) and locks == ("lock_folder", root)
+    assert ran[:6] == ("run_stages", opened, ["the plan"], ["stale"], 2, Path("locks"))
     record = json.loads((root / "logs/repro.run.json").read_text())
     assert record["stages"] == 2 and record["jobs"] == 2
     assert 0 <= record["seconds"] < 60 and record["peak_memory_with_children_mb"] > 0

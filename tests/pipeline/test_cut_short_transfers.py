@@ -65,17 +65,6 @@ def test_a_push_after_one_that_was_cut_short_sends_everything(root, monkeypatch)
     assert objects(root.parent / "store") == sorted(NAMES)
 
 
-def test_a_pull_after_one_that_was_cut_short_fetches_everything(root, monkeypatch):
-    assert sharing.push(root) == 0
-    shutil.rmtree(root / ".dvc/cache")
-    for name in NAMES:
-        shutil.rmtree(root / name)
-    cut_short(monkeypatch, lambda: sharing.pull(root, None))
-    assert sharing.pull(root, None) == 0
-    assert objects(root / ".dvc/cache") == sorted(NAMES)
-    assert [(root / name / "file").read_text() for name in NAMES] == list(NAMES)
-
-
 def test_a_pull_after_one_that_was_cut_short_in_a_copy_checks_out_everything(root, monkeypatch):
     """DVC makes a file first, asks the file system to share its blocks, and removes it if not."""
     from dvc_objects.fs import system

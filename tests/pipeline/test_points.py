@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -20,7 +19,6 @@ from asterism.config import compose
 from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import run_cache
-from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep import app, launch, pipeline, point, slurm, workspace
 from asterism.sweep.overview import write_overview
 from asterism.sweep.pipeline import StageFailedError
@@ -188,12 +186,11 @@ def test_targets_are_looked_up_under_each_points_parameters():
     default = (ROOT / "params.yaml").read_text()
     fewer = default.replace("  - k_step\n", "")
     assert fewer != default
-    with open_repository(ROOT) as repository:
-        check_targets(repository, ["report", "fuzz", "fuzz@k_step"], [default])
-        with pytest.raises(UserError, match=r"'fuzz@nope'.*fuzz@state"):
-            check_targets(repository, ["fuzz@nope"], [default])
-        with pytest.raises(UserError, match="fuzz@k_step"):
-            check_targets(repository, ["fuzz@k_step"], [default, fewer])
+    check_targets(ROOT, ["report", "fuzz", "fuzz@k_step"], [default])
+    with pytest.raises(UserError, match=r"'fuzz@nope'.*fuzz@state"):
+        check_targets(ROOT, ["fuzz@nope"], [default])
+    with pytest.raises(UserError, match="fuzz@k_step"):
+        check_targets(ROOT, ["fuzz@k_step"], [default, fewer])
 
 
 def test_points_of_a_sweep_whose_name_has_a_dot_have_locks_of_their_own(tmp_path, monkeypatch):
@@ -416,25 +413,17 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
 
 
 def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):
-    class Opened:
-        root = tmp_path
-
-        def stages(self):
-            return dict.fromkeys(names)
-
-    def reproduce(_root, _found, stage, *_):
+    def reproduce(_repository, stage, *_):
+        ran.append(stage.name)
         if stage.name == "bad":
             raise StageFailedError("bad", 3)
         return True
 
     stages = [planned("bad"), planned("after", "bad"), planned("last", "after"), planned("other")]
-    names, ran = [stage.name for stage in stages], []
-    monkeypatch.setattr(pipeline, "open_repository", lambda _: nullcontext(Opened()))
-    monkeypatch.setattr(
-        pipeline, "reproduce", lambda *given: ran.append(given[2].name) or reproduce(*given)
-    )
+    ran = []
+    monkeypatch.setattr(pipeline, "reproduce", reproduce)
     with pytest.raises(StageFailedError, match="stage bad"):
-        pipeline.run_stages(tmp_path, stages, stages, 1, tmp_path, Shards())
+        pipeline.run_one_by_one(None, stages, tmp_path, Shards())
     assert ran == ["bad", "other"]
 
 

@@ -8,11 +8,10 @@ from contextlib import chdir
 
 import pytest
 
-from asterism.dvc_hydra import experiments, private_notes
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra import commands, private_notes
 from asterism.dvc_hydra.repository import open_repository
 
-PIPELINE = "stages: {one: {cmd: echo 1 > artifacts/one, outs: [artifacts/one]}}"
+PIPELINE = "stages: {one: {cmd: cp in artifacts/one, deps: [in], outs: [artifacts/one]}}"
 
 
 class Pickled:
@@ -48,6 +47,7 @@ def root(tmp_path, places):
         with Repo.init(str(root), no_scm=True) as repo:
             (root / "dvc.yaml").write_text(PIPELINE)
             (root / "artifacts").mkdir()
+            (root / "in").write_text("1")
         with Repo(str(root)) as repo:
             repo.reproduce()
             repo.checkout()
@@ -56,13 +56,16 @@ def root(tmp_path, places):
 
 def take(root):
     shutil.rmtree(root / "artifacts")
-    with open_repository(root) as repository:
-        stage = repository.stages()["one"]
-        with stage.lock():
-            assert stage.restore(Hashes())
+    repository = open_repository(root)
+    entry = repository.find(repository.stages["one"])
+    assert entry is not None
+    repository.take({"one": entry})
+    assert (root / "artifacts/one").exists()
 
 
-@pytest.mark.parametrize("run", [take, lambda _: experiments._dvc("checkout")], ids=["take", "dvc"])
+@pytest.mark.parametrize(
+    "run", [take, lambda root: commands.dvc(root, "checkout")], ids=["take", "dvc"]
+)
 def test_what_others_write_into_dvcs_own_place_is_not_unpickled(root, places, tmp_path, run):
     mark = tmp_path / "owned"
     spoilt = sqlite3.Binary(pickle.dumps(Pickled(mark)))

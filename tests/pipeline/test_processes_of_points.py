@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import ClassVar
 
 import psutil
 import pytest
@@ -16,8 +18,6 @@ from imports import ROOT
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra import lockfile
-from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep import pipeline, point, shards
 from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
@@ -343,9 +343,14 @@ class TestSideBySide:
         begun, running, most = [], set(), []
         lock, together = threading.Lock(), threading.Barrier(2)
         monkeypatch.setattr(pipeline, "ProcessPoolExecutor", Pool)
-        monkeypatch.setattr(lockfile, "stage_names", lambda root: ["old"])
         orders = []
-        monkeypatch.setattr(lockfile, "set_order", lambda *given: orders.append(given))
+        repository = SimpleNamespace(
+            root=tmp_path,
+            order=lambda: ["old"],
+            set_order=orders.append,
+            take=lambda found: None,
+        )
+        monkeypatch.setattr(pipeline, "find_cached", lambda _, stale: ({}, list(stale)))
 
         def run(plan, stale, jobs, outcomes):
             def stage_run(root, stage, locks, helpers, _lines):
@@ -364,9 +369,9 @@ class TestSideBySide:
 
             monkeypatch.setattr(pipeline, "run_stage", stage_run)
             try:
-                return run_stages(tmp_path, plan, stale, jobs, tmp_path / "locks", Shards(5))
+                return run_stages(repository, plan, stale, jobs, tmp_path / "locks", Shards(5))
             finally:
-                assert orders.pop() == (tmp_path, ["old", *(stage.name for stage in plan)])
+                assert orders == [["old", *(stage.name for stage in plan)]] and not orders.clear()
 
         run.begun, run.most = begun, most
         return run
@@ -434,24 +439,29 @@ class TestStages:
         (root / "params.yaml").write_text("seed: 1\nk: 1\n")
         return root
 
-    def plan(self, root):
-        with open_repository(root) as repository:
-            return read_plan(repository, [], Hashes())
-
     def test_those_that_are_behind_are_those_that_have_changed_and_those_that_follow(self, root):
-        plan = self.plan(root)
+        def behind():
+            repository = open_repository(root)
+            plan = read_plan(repository, [])
+            return repository, plan, open_ends(repository, plan)
+
+        repository, plan, stale = behind()
         assert [stage.name for stage in plan] == ["first", "second"]
-        assert open_ends(root, plan) == plan
-        assert run_stages(root, plan, plan, 1, root / "locks", Shards()) == ["first", "second"]
-        assert open_ends(root, self.plan(root)) == []
+        assert stale == plan
+        assert run_stages(repository, plan, plan, 1, root / "locks", Shards()) == [
+            "first",
+            "second",
+        ]
+        assert behind()[2] == []
         (root / "params.yaml").write_text("seed: 1\nk: 2\n")
-        assert [stage.name for stage in open_ends(root, self.plan(root))] == ["second"]
+        assert [stage.name for stage in behind()[2]] == ["second"]
         (root / "params.yaml").write_text("seed: 2\nk: 1\n")
-        assert [stage.name for stage in open_ends(root, self.plan(root))] == ["first", "second"]
-        assert run_stage(root, self.plan(root)[0], root / "locks", Shards())
+        _, (first, second), stale = behind()
+        assert stale == [first, second]
+        assert run_stage(root, first, root / "locks", Shards())
         assert (root / "artifacts/first").read_text() == "seed: 2\nk: 1\n"
         (root / "params.yaml").write_text("seed: 1\nk: 1\n")
-        assert not run_stage(root, self.plan(root)[0], root / "locks", Shards())
+        assert not run_stage(root, behind()[1][0], root / "locks", Shards())
         assert (root / "artifacts/first").read_text() == "seed: 1\nk: 1\n"
 
 
@@ -462,17 +472,24 @@ class TestOneStage:
         """The command's outcome; what was done meanwhile, in its order."""
         done = []
 
-        class Found:
-            def lock(self):
-                return held(tmp_path / "of-dvc")
+        class Opened:
+            root = tmp_path
+            stages: ClassVar = {stage.name: stage}
 
-            def bring_up_to_date(self, hashes, before):
+            def is_up_to_date(self, _):
                 assert is_held(tmp_path / f"locks/{stage.key}.lock")
-                for call in before:
-                    call()
+                return False
+
+            def find(self, _):
+                return None if outcome else {"outs": []}
+
+            def take(self, entries):
+                done.append(list(entries))
+
+            def run(self, _, before):
+                before()
                 if isinstance(outcome, BaseException):
                     raise outcome
-                return outcome
 
         class Process:
             def stop(self):
@@ -484,19 +501,21 @@ class TestOneStage:
 
         monkeypatch.setattr(Shards, "start", start)
         monkeypatch.setattr(pipeline, "tidy", lambda: done.append("tidied"))
-        given = (tmp_path, Found(), stage, tmp_path / "locks", Shards(3))
+        given = (Opened(), stage, tmp_path / "locks", Shards(3))
         try:
             return done, pipeline.reproduce(*given)
         except BaseException as error:
             return done, error
 
-    @pytest.mark.parametrize("ran", [True, False])
-    def test_a_long_one_has_shards_and_leaves_nothing(self, tmp_path, monkeypatch, ran):
-        stage = planned("fuzz", is_long=True)
-        done, result = self.reproduce(tmp_path, stage, ran, monkeypatch)
-        assert result is ran
+    def test_a_long_one_has_shards_and_leaves_nothing(self, tmp_path, monkeypatch):
+        done, result = self.reproduce(tmp_path, planned("fuzz", is_long=True), True, monkeypatch)
+        assert result is True
         started = (3, tmp_path, "fuzz", "python stages fuzz")
-        assert done == [started, "stopped", "stopped", *["tidied"] * ran]
+        assert done == [started, "stopped", "stopped", "tidied"]
+
+    def test_one_that_the_cache_has_does_not_run(self, tmp_path, monkeypatch):
+        done, result = self.reproduce(tmp_path, planned("fuzz", is_long=True), False, monkeypatch)
+        assert (done, result) == ([["fuzz"]], False)
 
     def test_a_short_one_has_none(self, tmp_path, monkeypatch):
         done, _ = self.reproduce(tmp_path, planned("a"), True, monkeypatch)
@@ -517,29 +536,21 @@ class TestOneStage:
 
 
 def test_one_by_one_the_first_failure_is_told_in_the_end(tmp_path, monkeypatch):
-    class Opened:
-        root = tmp_path
-
-        def stages(self):
-            return {stage.name: f"found {stage.name}" for stage in stages}
-
     def reproduce(*given):
         asked.append(given)
-        outcome = outcomes[given[2].name]
+        outcome = outcomes[given[1].name]
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     stages = [planned(name) for name in ("a", "b", "c", "d")]
     outcomes = {"a": False, "b": UserError("first"), "c": StageFailedError("c", 1), "d": True}
-    asked, hashes = [], Hashes()
+    asked = []
     monkeypatch.setattr(pipeline, "reproduce", reproduce)
-    given = (Opened(), stages, tmp_path / "locks", Shards(2), hashes)
+    given = ("repository", stages, tmp_path / "locks", Shards(2))
     with pytest.raises(UserError, match="first"):
         pipeline.run_one_by_one(*given)
-    assert asked == [
-        (tmp_path, f"found {s.name}", s, tmp_path / "locks", Shards(2), hashes) for s in stages
-    ]
+    assert asked == [("repository", s, tmp_path / "locks", Shards(2)) for s in stages]
     outcomes |= {"b": True, "c": False}
     assert pipeline.run_one_by_one(*given) == ["b", "d"]
 

@@ -66,8 +66,7 @@ def test_what_a_launcher_says_stands(table):
 
 
 def test_every_stage_of_the_pipeline_has_a_kind_and_no_other():
-    with open_repository(ROOT) as repository:
-        names = {name.partition("@")[0] for name in repository.stages()}
+    names = {name.partition("@")[0] for name in open_repository(ROOT).stages}
     table = read_table(ROOT)
     assert set(table.stages) == names
     assert set(table.stages.values()) == set(table.kinds)

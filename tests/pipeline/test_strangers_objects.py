@@ -157,7 +157,7 @@ def test_a_remote_that_is_not_verified_brings_none(project, tmp_path):
     other = clone(project, tmp_path)
     status, output = call(project, *make("pull"), folder=other, check=False)
     assert status != 0 and str(here) in output
-    assert not (other / "metrics").exists()
+    assert not (other / "metrics/left.json").exists()
     assert call(project, "git", "status", "--porcelain", folder=other) == ""
 
 

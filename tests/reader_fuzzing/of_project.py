@@ -225,26 +225,15 @@ register(Reader("state", "project", ".", _read_state, _parts_seeds, 6))
 
 
 def _read_cache_entry(path: Path) -> object:
-    """Entries of the run-cache, as DVC reads them behind the guard: one that is bad is removed."""
+    """Entries of the run-cache: one that is bad is removed."""
     import contextlib
     import io
 
-    from dvc.repo import Repo
+    from asterism.dvc_hydra import run_cache
 
-    from asterism.dvc_hydra.guard import guard_dvc
-
-    guard_dvc()
-    project = Path.cwd() / "project"  # one for all examples, which are its cache
-    if not project.exists():
-        project.mkdir()
-        Repo.init(str(project), no_scm=True).close()
-    with Repo(str(project)) as repository, contextlib.redirect_stderr(io.StringIO()):
-        entries = repository.stage_cache
-        entries.cache_dir = str(path)
-        found = [
-            entries._load_cache(file.parent.name, file.name) for file in sorted(path.glob("*/*/*"))
-        ]
-    for entry in filter(None, found):
+    with contextlib.redirect_stderr(io.StringIO()):
+        found = list(run_cache.entries(path))
+    for entry in found:
         assert all(out["path"].startswith("artifacts/") for out in entry["outs"]), entry
     return found
 
@@ -252,8 +241,8 @@ def _read_cache_entry(path: Path) -> object:
 def _cache_entry_seeds(folder: Path) -> None:
     import hashlib
 
-    from dvc.stage.cache import _get_cache_hash
-    from dvc.utils.serialize import dumps_yaml
+    from asterism.dvc_hydra.documents import dump_as_dvc
+    from asterism.dvc_hydra.run_cache import key_of
 
     digest = hashlib.md5(b"x").hexdigest()
     for number, name in enumerate(("artifacts/one", "artifacts/two/table.csv")):
@@ -263,23 +252,23 @@ def _cache_entry_seeds(folder: Path) -> None:
             "params": {"params.yaml": {"seed": 0}},
             "outs": [{"path": name, "hash": "md5", "md5": digest, "size": 1}],
         }
-        key, value = (_get_cache_hash(dict(entry), key=key) for key in (True, False))
-        target = place(folder, number) / key[:2] / key / value
+        key = key_of(entry)
+        target = place(folder, number) / "runs" / key[:2] / key / ("0" * 64)
         target.parent.mkdir(parents=True)
-        target.write_text(dumps_yaml(entry))
+        target.write_text(dump_as_dvc(entry))
 
 
 register(Reader("run-cache entry", "project", ".", _read_cache_entry, _cache_entry_seeds, 8))
 
 
 def _read_file_list(path: Path) -> object:
-    """The list of a folder's files, as DVC reads it behind the guard."""
-    from asterism.dvc_hydra import cache_rules
-    from asterism.dvc_hydra.guard import _fault_in_list_file
+    """The list of a folder's files, before DVC reads it."""
+    from asterism.core.files.artifacts import read_json
+    from asterism.dvc_hydra.cache_rules import fault_in_list
 
-    reason = _fault_in_list_file(path)
+    reason = fault_in_list(read_json(path))
     assert reason is None or "\n" not in reason
-    return reason, cache_rules.is_object_name(path.name)
+    return reason
 
 
 def _file_list_seeds(folder: Path) -> None:

@@ -116,7 +116,6 @@ def repro(
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
     from asterism.dvc_hydra.errors import errors_of_dvc
-    from asterism.dvc_hydra.hashes import Hashes
     from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -140,10 +139,10 @@ def repro(
     started, footprint = time.perf_counter(), Footprint()
     try:
         with errors_of_dvc(), terminated_as_by_ctrl_c():
-            with open_checked_repository(root) as repository:
-                plan = read_plan(repository, targets or [], Hashes())
-            stale = open_ends(root, plan)
-            ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
+            repository = open_checked_repository(root)
+            plan = read_plan(repository, targets or [])
+            stale = open_ends(repository, plan)
+            ran = run_stages(repository, plan, stale, jobs, lock_folder(root), spread)
         tidy()  # also what a run left that was killed when its stages were committed
     except StageFailedError as error:
         raise UserError(str(error)) from None

@@ -24,7 +24,7 @@ _LEFT = 3600.0
 def require_plain(cache: Path) -> None:
     """Reject a cache that holds more than files and folders, before anything in it is opened.
 
-    Through a link DVC and :mod:`asterism.dvc_hydra.guard` would read, write and remove files
+    Through a link DVC and :mod:`asterism.dvc_hydra.run_cache` would read, write and remove files
     elsewhere, and a pipe would be waited for. The cache itself may be a link: who set it up has
     chosen where it leads. Temporary files that nobody has written to for an hour are removed.
 

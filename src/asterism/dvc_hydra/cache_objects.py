@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.limits import parse_json, read_within
@@ -46,27 +45,21 @@ def objects_of(root: Path, folder: Path) -> Objects:
     return Objects(folder, project_of(root) / f".dvc/tmp/asterism/objects/{name}.json")
 
 
-def objects_in(repository: Any) -> Objects:
-    """The objects in a repository's cache."""
-    return objects_of(Path(repository.root_dir), Path(repository.cache.local_cache_dir))
+def members_of(cache: Path, digest: str) -> dict[str, str]:
+    """Hash of each file in a folder's list; none of a list that is not there or no rule allows.
 
-
-def hashes_of_outputs(stage: Any) -> dict[Path, str]:
-    """Hash of each output that has one, by its path.
-
-    Raises:
-        UserError: it is of an older version of DVC.
+    Args:
+        cache: its folder.
+        digest: of the list, with ``.dir``.
     """
-    found = {}
-    for out in stage.outs:
-        if out.hash_info:
-            if out.hash_info.name != "md5":
-                raise UserError(
-                    f"{stage.addressing}: the hash of {out} is of an older DVC, and cannot be "
-                    "checked: run `dvc cache migrate --dvc-files`"
-                )
-            found[Path(out.fs_path)] = str(out.hash_info.value)
-    return found
+    path = object_path(cache, digest)
+    if not digest.endswith(".dir") or not path.is_file():
+        return {}
+    with suppress(UserError), reading(str(path)):
+        listed = parse_json(read_within(path, "limits.text_mb"), str(path))
+        if fault_in_list(listed) is None:
+            return {item["relpath"]: item["md5"] for item in listed}
+    return {}
 
 
 class Objects:
@@ -117,7 +110,7 @@ class Objects:
             UserError: it names the output, or the objects.
         """
         for path, digest in outputs.items():
-            objects = (digest, *self._members(digest).values())
+            objects = (digest, *members_of(self._folder, digest).values())
             if all(map(self._is_known, objects)) or self._is_copied(path, digest):
                 continue
             _remove(path)
@@ -146,7 +139,7 @@ class Objects:
             raise UserError(f"{digest!a} is no hash of an object in DVC's cache")
         if not self._is_whole(digest):
             return [digest]
-        return [one for one in self._members(digest).values() if not self._is_whole(one)]
+        return [one for one in members_of(self._folder, digest).values() if not self._is_whole(one)]
 
     def _is_whole(self, digest: str) -> bool:
         """Whether an object has its hash, or is not there."""
@@ -181,18 +174,7 @@ class Objects:
 
     def _files(self, digest: str) -> dict[str, str]:
         """Hash of each file of an output, by its path in the output; a file's own is ``.``."""
-        return self._members(digest) if digest.endswith(".dir") else {".": digest}
-
-    def _members(self, digest: str) -> dict[str, str]:
-        """Hash of each file in a list; none of a list that is not there, or that no rule allows."""
-        path = object_path(self._folder, digest)
-        if not digest.endswith(".dir") or not path.is_file():
-            return {}
-        with suppress(UserError), reading(str(path)):
-            listed = parse_json(read_within(path, "limits.text_mb"), str(path))
-            if fault_in_list(listed) is None:
-                return {item["relpath"]: item["md5"] for item in listed}
-        return {}  # :mod:`asterism.dvc_hydra.guard` rejects it
+        return members_of(self._folder, digest) if digest.endswith(".dir") else {".": digest}
 
     def _save(self) -> None:
         """Keep what has been hashed; another process that does so meanwhile hashes again."""

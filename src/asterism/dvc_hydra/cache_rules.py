@@ -2,7 +2,8 @@
 
 DVC writes every file that an entry of the run-cache or a list of a folder's files names, wherever
 it lies, and makes a path of a file's hash. These rules describe what DVC itself writes for this
-pipeline; :mod:`asterism.dvc_hydra.guard` applies them.
+pipeline; :mod:`asterism.dvc_hydra.run_cache` and :mod:`asterism.dvc_hydra.remote` apply
+them to the files, before DVC reads one.
 """
 
 from __future__ import annotations
@@ -28,11 +29,10 @@ LARGEST_ENTRY = 1_000_000
 #: Levels of lists and groups in an entry; one of the pipeline's has six.
 DEEPEST = 50
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 _OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _FILE = re.compile(r"[0-9a-f]{32}")
-
-#: Names of objects in DVC's stores: MD5 or another hash.
-_OBJECT_NAME = re.compile(r"[0-9A-Za-z]+(\.dir)?")
 
 #: No files' names, and those by which git and DVC take a folder for a repository, whose settings
 #: may name programs.
@@ -62,7 +62,7 @@ def fault_in_text(content: bytes) -> str | None:
     depth = 0
     try:
         text = content.decode("utf-8")  # YAML has other encodings, and DVC does not
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        for event in yaml.parse(text, _LOADER):
             if isinstance(event, yaml.AliasEvent):
                 return "it has YAML aliases, which DVC does not write"
             depth += isinstance(event, yaml.CollectionStartEvent)
@@ -74,30 +74,13 @@ def fault_in_text(content: bytes) -> str | None:
     return None
 
 
-def key_of(facts: Mapping[str, Any]) -> str:
-    """What the run-cache files a stage under: command, dependencies, names of outputs."""
-    from dvc.stage.cache import _get_cache_hash
-
-    return str(_get_cache_hash(dict(facts), key=True))
-
-
-def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
-    """Why an entry of the run-cache cannot be used; None if it can.
+def fault_in_outputs(entry: Mapping[str, Any]) -> str | None:
+    """Why the outputs of an entry of the run-cache cannot be used; None if they can.
 
     Args:
-        entry: as DVC has parsed it.
-        key: the folder that it lies in: the hash of a stage's command, dependencies with their
-            hashes, parameters and paths of outputs. So an entry with other outputs than the
-            stage's belongs elsewhere.
+        entry: as DVC's parser reads it.
     """
-    outputs = entry.get("outs", [])
-    for output in outputs:
-        if reason := _fault_in_output(output):
-            return reason
-    if key_of(entry) != key:
-        paths = ", ".join(repr(output["path"]) for output in outputs)
-        return f"it belongs to another stage than its key says (its outputs: {paths or 'none'})"
-    return None
+    return next(filter(None, map(_fault_in_output, entry.get("outs", []))), None)
 
 
 def _fault_in_output(output: Mapping[str, Any]) -> str | None:
@@ -150,8 +133,3 @@ def fault_in_list(listed: Any) -> str | None:
         if not isinstance(digest, str) or not _FILE.fullmatch(digest):
             return f"its file {_quoted.repr(path)} has no hash, but {_quoted.repr(digest)}"
     return None
-
-
-def is_object_name(name: str) -> bool:
-    """Whether a text is a hash, so that the path that DVC makes of it lies in the cache."""
-    return _OBJECT_NAME.fullmatch(name) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,22 +37,21 @@ def compose_parameters(conf: Path, overrides: Sequence[str]) -> str:
     Raises:
         CompositionError: Hydra rejects an override.
     """
-    from dvc.utils.hydra import compose_and_dump
+    from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException
+    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "params.yaml"
-        try:
-            compose_and_dump(
-                str(target), str(conf.resolve()), None, "config", None, list(overrides)
-            )
-        except (HydraException, OmegaConfBaseException) as error:
-            raise CompositionError(error, overrides) from None
-        except ValueError as error:  # Hydra's answer to a group that is set to null or a number
-            told = ValueError(f"{' '.join(overrides)}: {error}")
-            raise CompositionError(told, overrides) from None
-        return target.read_text(encoding="utf-8")
+    try:
+        with initialize_config_dir(str(conf.resolve()), version_base=None):
+            config = compose("config", overrides=list(overrides))
+        OmegaConf.resolve(config)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise CompositionError(error, overrides) from None
+    except ValueError as error:  # Hydra's answer to a group that is set to null or a number
+        told = ValueError(f"{' '.join(overrides)}: {error}")
+        raise CompositionError(told, overrides) from None
+    return OmegaConf.to_yaml(config)
 
 
 def settings_of_hydra(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:

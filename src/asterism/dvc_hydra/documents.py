@@ -1,12 +1,16 @@
-"""A project's YAML files as DVC reads them, which has a parser of its own."""
+"""YAML as DVC reads and writes it, by the parser that it uses."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
-from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.errors import errors_of_dvc
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from asterism.core.files.limits import read_within
+from asterism.core.messages.errors import UserError, reading
 
 
 def read_as_dvc(path: Path) -> dict[str, Any]:
@@ -15,10 +19,27 @@ def read_as_dvc(path: Path) -> dict[str, Any]:
     Raises:
         UserError: DVC cannot read it, or it holds no mapping.
     """
-    from dvc.utils.serialize import load_yaml
+    with reading(str(path)):
+        text = read_within(path, "limits.text_mb").decode("utf-8")
+    return parse_as_dvc(text, path.name)
 
+
+def parse_as_dvc(text: str, source: str) -> dict[str, Any]:
+    """The same of a text.
+
+    Args:
+        text: YAML.
+        source: where it is from, for messages.
+    """
     try:
-        with errors_of_dvc(f"DVC cannot read {path.name}"):
-            return dict(load_yaml(str(path)))
-    except (RecursionError, TypeError, ValueError) as error:
-        raise UserError(f"DVC cannot read {path.name}: {error}") from None
+        return dict(YAML(typ="safe").load(text) or {})
+    except (YAMLError, RecursionError, TypeError, ValueError) as error:
+        raise UserError(f"DVC cannot read {source}: {' '.join(str(error).split())}") from None
+
+
+def dump_as_dvc(document: dict[str, Any]) -> str:
+    """The text that DVC writes of a document, as into ``dvc.lock``."""
+    yaml, stream = YAML(), io.StringIO()
+    yaml.default_flow_style = False
+    yaml.dump(document, stream)
+    return stream.getvalue()

@@ -18,10 +18,10 @@ def errors_of_dvc(source: str = "") -> Iterator[None]:
     Raises:
         UserError: DVC raised any of its exceptions.
     """
-    from dvc.exceptions import DvcException
-
     try:
         yield
-    except DvcException as error:
-        told = str(error)
+    except Exception as error:
+        if not type(error).__module__.startswith("dvc"):
+            raise
+        told = " ".join(str(error).split())
         raise UserError(f"{source}: {told}" if source else told) from None

@@ -17,6 +17,8 @@ from asterism.core.messages.errors import UserError
 
 _TEMPORARY = Path(".dvc/tmp")
 
+#: What DVC's commands hold while they work on a workspace.
+LOCK = _TEMPORARY / "lock"
 
 #: Files that DVC opens in a way that fails, waits or writes elsewhere where they are no files.
 _FILES = ("lock", "rwlock", "rwlock.lock", "btime")
@@ -63,9 +65,8 @@ def locks_of_dvc(project: Path) -> list[LeftLock]:
     entries name processes.
     """
     found = []
-    whole = _TEMPORARY / "lock"
-    if is_held(project / whole):
-        found.append(LeftLock(whole, True, "a DVC command"))
+    if is_held(project / LOCK):
+        found.append(LeftLock(LOCK, True, "a DVC command"))
     entries = _TEMPORARY / "rwlock"
     if (project / entries).exists():
         for process, command in sorted(_entries(project / entries)):

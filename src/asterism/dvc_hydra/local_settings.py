@@ -7,10 +7,11 @@ from configparser import ConfigParser
 from contextlib import contextmanager
 from pathlib import Path
 
+import platformdirs
+
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, reading
-from asterism.dvc_hydra.errors import errors_of_dvc
 
 #: The settings that git tracks.
 SHARED = ".dvc/config"
@@ -82,14 +83,47 @@ def default_remote(workspace: Path) -> tuple[str, str] | None:
     Raises:
         UserError: DVC cannot read the settings, or the remote has no address.
     """
-    from dvc.config import Config
-
-    with errors_of_dvc(".dvc/config"):
-        settings = Config(str(workspace / ".dvc"))
-    name = settings["core"].get("remote")
-    if name is None:
+    found = settings(workspace)
+    name = _plain(found.get("core", "remote", fallback=""))
+    if not name:
         return None
-    address = settings["remote"].get(name, {}).get("url")
-    if address is None:
-        raise UserError(f".dvc/config: the remote {name} has no url")
-    return str(name), str(address)
+    for section in found.sections():
+        if section.replace('"', "").strip("'") == f"remote {name}" and "url" in found[section]:
+            return name, _plain(found[section]["url"])
+    raise UserError(f".dvc/config: the remote {name} has no url")
+
+
+def settings(workspace: Path) -> ConfigParser:
+    """DVC's settings of a workspace, from the files that it reads: machine, user, project, here.
+
+    Raises:
+        UserError: one of them cannot be read.
+    """
+    here = workspace / ".dvc"
+    levels = [
+        Path(platformdirs.site_config_dir("dvc", "iterative"), "config"),
+        Path(platformdirs.user_config_dir("dvc", "iterative"), "config"),
+        here / "config",
+        here / "config.local",
+    ]
+    found = ConfigParser(interpolation=None, delimiters=("=",), strict=False)
+    for file in levels:
+        if file.is_file():
+            with reading(str(file)):
+                found.read_string(read_within(file, "limits.text_mb").decode())
+    return found
+
+
+def cache_folder(workspace: Path) -> Path:
+    """The folder of a workspace's cache."""
+    return workspace / ".dvc" / _plain(settings(workspace).get("cache", "dir", fallback="cache"))
+
+
+def link_kinds(workspace: Path) -> list[str]:
+    """How files are taken from a workspace's cache, the best first: DVC's ``cache.type``."""
+    kinds = _plain(settings(workspace).get("cache", "type", fallback="reflink,copy"))
+    return [kind.strip() for kind in kinds.split(",")]
+
+
+def _plain(value: str) -> str:
+    return value.strip("'\"")

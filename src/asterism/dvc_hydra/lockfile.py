@@ -7,7 +7,8 @@ spends on one. Here the other stages' blocks stay as they are; the bytes are the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,13 @@ from typing import Any
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, reading
+from asterism.core.settings.yaml_files import parse_yaml
+from asterism.dvc_hydra.documents import dump_as_dvc, parse_as_dvc
 
 LOCK_FILE = "dvc.lock"
+
+#: The file as it was, while DVC writes it.
+_COPY = Path(".dvc/tmp/asterism/dvc.lock")
 
 _HEAD = "schema: '2.0'\nstages:\n"
 
@@ -31,29 +37,39 @@ def stage_names(root: Path) -> list[str]:
 
 def read_entry(root: Path, name: str) -> dict[str, Any] | None:
     """What a workspace's ``dvc.lock`` has of a stage; None for nothing."""
-    from dvc.utils.serialize import parse_yaml
-
     block = _read(root).get(name)
-    if block is None:
-        return None
-    with reading(str(root / LOCK_FILE)):
-        return dict(parse_yaml(block, root / LOCK_FILE)[name])
+    return None if block is None else dict(parse_as_dvc(block, LOCK_FILE)[name])
 
 
-def set_stages(root: Path, stages: Iterable[Any], **options: Any) -> None:
-    """Enter stages, whose dependencies and outputs have their hashes, as DVC would.
+def outputs_in(text: str, source: str) -> dict[str, str]:
+    """Path and hash of every output that the text of a ``dvc.lock`` names.
+
+    Args:
+        text: anybody's; paths are as they stand there, and hashes are not checked.
+        source: where it is from, for messages.
+
+    Raises:
+        UserError: it is no ``dvc.lock``.
+    """
+    with reading(source):
+        entries = parse_yaml(text, source)["stages"].values()
+        outputs = [out for entry in entries for out in entry.get("outs", [])]
+        return {str(out["path"]): str(out["md5"]) for out in outputs}
+
+
+def set_entries(root: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Enter stages as DVC would.
 
     Args:
         root: the workspace.
-        stages: as DVC has them.
-        options: of DVC's own function for it.
+        entries: by the stages' names.
     """
-    from dvc.stage.serialize import to_lockfile
-    from dvc.utils.serialize import dumps_yaml
-
-    entries = [dumps_yaml({"stages": to_lockfile(stage, **options)}) for stage in stages]
-    new = {name: text for entry in entries for name, text in _blocks(entry)}
-    _write(root, _read(root) | new)
+    blocks = _read(root)
+    for name, entry in entries.items():
+        if name in blocks and parse_as_dvc(blocks[name], LOCK_FILE)[name] == entry:
+            continue  # to write one takes many times as long as to read it
+        blocks |= _blocks(dump_as_dvc({"stages": {name: dict(entry)}}))
+    _write(root, blocks)
 
 
 def set_order(root: Path, order: Sequence[str]) -> None:
@@ -67,24 +83,39 @@ def set_order(root: Path, order: Sequence[str]) -> None:
 
 
 @contextmanager
-def written_here() -> Iterator[None]:
-    """Let DVC write ``dvc.lock`` by :func:`set_stages` while the block lasts."""
-    from dvc.dvcfile import Lockfile
+def kept_whole(root: Path) -> Iterator[None]:
+    """Let DVC write ``dvc.lock`` in the block; where the block fails, it is as it was.
 
-    own = Lockfile.dump_stages
-
-    def dump_stages(self: Any, stages: Sequence[Any], **options: Any) -> None:
-        set_stages(Path(self.path).parent, stages, **options)
-
-    Lockfile.dump_stages = dump_stages
+    DVC overwrites the file in place, and a process that is killed meanwhile leaves half of it,
+    which :func:`mend` undoes.
+    """
+    mend(root)
+    file, copy = root / LOCK_FILE, root / _COPY
+    if file.exists():
+        with replacing(copy) as temporary:
+            shutil.copyfile(file, temporary)
     try:
         yield
-    finally:
-        Lockfile.dump_stages = own
+    except BaseException:
+        if copy.exists():
+            copy.replace(file)
+        else:
+            file.unlink(missing_ok=True)
+        raise
+    copy.unlink(missing_ok=True)
 
 
-def _blocks(text: str) -> list[tuple[str, str]]:
-    return [(found["name"], found[0]) for found in _BLOCK.finditer(text)]
+def mend(root: Path) -> None:
+    """Bring ``dvc.lock`` back where a process was killed in the block of :func:`kept_whole`."""
+    if (root / _COPY).exists():
+        try:
+            _read(root)
+        except UserError:
+            (root / _COPY).replace(root / LOCK_FILE)
+
+
+def _blocks(text: str) -> dict[str, str]:
+    return {found["name"]: found[0] for found in _BLOCK.finditer(text)}
 
 
 def _read(root: Path) -> dict[str, str]:
@@ -95,7 +126,7 @@ def _read(root: Path) -> dict[str, str]:
         text = read_within(path, "limits.text_mb").decode("utf-8")
     if not text:
         return {}
-    blocks = dict(_blocks(text))
+    blocks = _blocks(text)
     if text != _HEAD + "".join(blocks.values()):
         raise UserError(f"{path} is not as DVC writes it: restore it from git")
     return blocks

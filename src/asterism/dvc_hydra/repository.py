@@ -1,25 +1,40 @@
-"""A workspace as DVC sees it: its stages, their order, its cache."""
+"""A workspace that DVC keeps: its stages, its cache, and the work on them.
+
+What stages depend on is hashed here, and their results are found in the cache and in ``dvc.lock``,
+which are plain files. DVC itself is asked for the stages of ``dvc.yaml``, for ``dvc commit`` once a
+command has run, and for ``dvc checkout`` of data under ``dvc add``.
+"""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, chdir, contextmanager
-from copy import deepcopy
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.locks import held
+from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra import guard, lockfile
+from asterism.core.messages.terminal import say
+from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
-from asterism.dvc_hydra.documents import read_as_dvc
-from asterism.dvc_hydra.errors import errors_of_dvc
-from asterism.dvc_hydra.left_locks import require_usable
-from asterism.dvc_hydra.private_notes import private_notes
-from asterism.dvc_hydra.stage import Stage
+from asterism.dvc_hydra.cache_objects import objects_of
+from asterism.dvc_hydra.checkout import place
+from asterism.dvc_hydra.commands import check_out, dvc_quietly
+from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.left_locks import LOCK, require_usable
+from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
+from asterism.dvc_hydra.pipeline_file import read_stages
+from asterism.dvc_hydra.stage import Stage, outputs_of
 
-#: The file that defines the pipeline.
-PIPELINE = "dvc.yaml"
+#: An entry of ``dvc.lock`` or of the run-cache.
+Entry = dict[str, Any]
+
+#: What lets a shell read no settings of the user's.
+_PLAIN = {"zsh": ["--no-rcs"], "bash": ["--noprofile", "--norc"]}
 
 
 class UnknownStageError(Exception):
@@ -34,88 +49,86 @@ class UnknownStageError(Exception):
         self.name = name
 
 
+class CommandFailedError(Exception):
+    """A stage's command ended with an error.
+
+    Attributes:
+        exit_code: its exit status; of a signal its negative number.
+    """
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"exit status {exit_code}")
+        self.exit_code = exit_code
+
+
 class Repository:
-    """DVC's repository of a workspace; see :func:`open_repository`."""
+    """A workspace; several processes may each have one of the same.
 
-    def __init__(self, opened: Any) -> None:
-        self._opened = opened
+    Args:
+        root: the workspace, absolute.
 
-    @property
-    def root(self) -> Path:
-        """The workspace."""
-        return Path(self._opened.root_dir)
+    Attributes:
+        root: the workspace.
+        cache: the folder of its cache.
+        hashes: what has been hashed of it.
 
-    @property
-    def cache(self) -> Path:
-        """The folder of its cache."""
-        return Path(self._opened.cache.local_cache_dir)
+    Raises:
+        UserError: DVC keeps nothing there, or something else than DVC's files lies in their place.
+    """
+
+    def __init__(self, root: Path) -> None:
+        if not (root / ".dvc").is_dir():
+            raise UserError(f"{root} is not inside of a DVC repository: it has no folder .dvc")
+        require_usable(root)
+        self.root, self.cache = root, cache_folder(root)
+        self.hashes = Hashes(root, self.cache)
+        self._objects = objects_of(root, self.cache)
+        with self.lock():
+            lockfile.mend(root)
 
     @property
     def remote_folder(self) -> Path | None:
         """The folder that the default remote is; None where there is none, or it is a server."""
-        from dvc.config import NoRemoteError
-
-        try:
-            remote = self._opened.cloud.get_remote()
-        except NoRemoteError:
+        remote = default_remote(self.root)
+        if remote is None or "://" in remote[1]:
             return None
-        return Path(remote.path) if remote.fs.protocol == "local" else None
+        return self.root / ".dvc" / remote[1]
 
-    def lock(self) -> AbstractContextManager[Any]:
-        """Keep other DVC processes out of the workspace."""
-        lock: AbstractContextManager[Any] = self._opened.lock
-        return lock
-
+    @cached_property
     def stages(self) -> dict[str, Stage]:
         """All stages by name."""
-        return {stage.addressing: Stage(stage) for stage in self._opened.index.stages}
+        return read_stages(self.root)
 
-    def stages_with_results(self) -> list[str] | None:
-        """Names of the stages all of whose results have hashes; None where all stages have."""
-        stages = list(self._opened.index.stages)
-        found = [stage for stage in stages if all(out.hash_info for out in stage.outs)]
-        return None if len(found) == len(stages) else [stage.addressing for stage in found]
+    def lock(self) -> AbstractContextManager[Any]:
+        """Keep other processes of this package from ``dvc.lock``."""
+        return held(self.root / ".dvc/tmp/asterism/workspace.lock")
 
     def in_order(self, targets: Sequence[str]) -> list[tuple[Stage, list[str]]]:
-        """The stages of a run, in the order of ``dvc repro``, each with those right above it.
+        """The stages of a run, each after those that it reads, with the names of those.
 
         Args:
-            targets: names of stages; none for all.
+            targets: names of stages, with or without a variant; none for all.
 
         Raises:
             UnknownStageError: there is no such stage.
-            UserError: DVC cannot read the pipeline.
+            UserError: DVC cannot read the pipeline, or stages read each other's outputs.
         """
-        from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
-        from dvc.stage.exceptions import StageNotFound
+        found: dict[str, tuple[Stage, list[str]]] = {}
+        makers = {path: stage.name for stage in self.stages.values() for path in stage.outputs}
 
-        with errors_of_dvc(PIPELINE):
-            try:
-                index = self._opened.index
-                graph = get_active_graph(index.graph)
-                if targets:
-                    wanted = collect_stages(self._opened, targets)
-                else:  # DVC would read the file once more for them
-                    wanted = [s for s in index.stages if s.path_in_repo == PIPELINE]
-                order = plan_repro(graph, wanted)
-            except StageNotFound as error:
-                raise UnknownStageError(error.name) from None
-        known = {stage.addressing for stage in order}
-        above = {s: {up.addressing for up in graph.successors(s)} & known for s in order}
-        return [(Stage(stage), sorted(above[stage])) for stage in order]
+        def add(name: str, below: tuple[str, ...]) -> None:
+            if name in below:
+                raise UserError(f"dvc.yaml: stages read each other: {' -> '.join((*below, name))}")
+            if name not in found:
+                stage = self.stages[name]
+                above = sorted({n for path in stage.inputs for n in _makers_of(path, makers)})
+                for one in above:
+                    add(one, (*below, name))
+                found[name] = stage, above
 
-    def stage_names_with(self, parameters: str) -> list[str]:
-        """Names of the stages, with their variants, that ``dvc.yaml`` has under parameters.
-
-        Args:
-            parameters: the text of a ``params.yaml``.
-        """
-        from dvc.parsing import DataResolver
-
-        pipeline = read_as_dvc(self.root / PIPELINE)
-        with tempfile.TemporaryDirectory() as folder, errors_of_dvc(PIPELINE):
-            Path(folder, "params.yaml").write_text(parameters, encoding="utf-8")
-            return list(DataResolver(self._opened, folder, deepcopy(pipeline)).get_keys())
+        for name in self._wanted(targets):
+            add(name, ())
+        return list(found.values())
 
     def check_out_data(self) -> None:
         """Put files under ``dvc add`` into the workspace; outputs of stages need no such thing.
@@ -123,36 +136,124 @@ class Repository:
         Raises:
             UserError: the cache does not have them.
         """
-        added = [stage for stage in self.stages().values() if not stage.command]
-        for stage in added:
-            stage.require_objects()
-        with errors_of_dvc("data under `dvc add` is not in the cache"):
-            if added:
-                self._opened.checkout([stage.name for stage in added])
-        for stage in added:
-            stage.require_copies()
+        added = {n: stage.hashes for n, stage in self.stages.items() if not stage.command}
+        for hashes in added.values():
+            self._objects.require(hashes.values())
+        check_out(self.root, list(added))
+        for hashes in added.values():
+            self._objects.require_copies(hashes)
 
-    def enter(self, stages: Sequence[Stage]) -> None:
-        """Write stages that :meth:`.Stage.restore` has restored into ``dvc.lock``, all at once."""
-        lockfile.set_stages(self.root, [stage.found for stage in stages])
+    def is_up_to_date(self, stage: Stage) -> bool:
+        """Whether ``dvc.lock`` and the workspace have the results of a stage, and the cache too.
 
-    def forget_listed(self) -> None:
-        """Have DVC list anew what there is to send and to fetch.
-
-        It keeps these lists and writes each in several steps. A command that is killed in between
-        leaves a part of one, which the next takes for all of it: files are left out, and a push
-        ends as if it had sent everything (DVC 3.67). To list them takes DVC a moment.
+        Raises:
+            UserError: an object of the cache is not what its name says.
         """
+        if not stage.command:
+            self._objects.require(stage.hashes.values())
+            found = {path: self.hashes.of(path) for path in stage.hashes}
+            return all(f is not None and f["md5"] == stage.hashes[p] for p, f in found.items())
         with self.lock():
-            self._opened.drop_data_index()
+            entry = lockfile.read_entry(self.root, stage.name)
+        if entry is not None:
+            self._objects.require(outputs_of(self.root, entry).values())
+        return stage.is_up_to_date(entry, self.hashes, self.cache)
+
+    def find(self, stage: Stage) -> Entry | None:
+        """What the cache has of a stage, by the run-cache or ``dvc.lock``; None for nothing.
+
+        Its outputs count as there from here on: they are hashed no more.
+
+        Raises:
+            UserError: a dependency is not there, or an object is not what its name says.
+        """
+        if stage.always_runs or stage.is_frozen or not (stage.deps or stage.params):
+            return None
+        facts = stage.facts(self.hashes)
+        entry = run_cache.find(self.cache, facts) or self._locked(stage, facts)
+        if entry is not None:
+            self._objects.require(outputs_of(self.root, entry).values())
+            for out in entry["outs"]:
+                self.hashes.learn(self.root / out["path"], out)
+        return entry
+
+    def take(self, entries: Mapping[str, Entry]) -> None:
+        """Check out what :meth:`find` has found, and write it into ``dvc.lock``, all at once.
+
+        Args:
+            entries: by the stages' names.
+
+        Raises:
+            UserError: it cannot be put there, or changed in the cache meanwhile.
+        """
+        if not entries:
+            return
+        outputs = [outputs_of(self.root, entry) for entry in entries.values()]
+        for path in (path for paths in outputs for path in paths):
+            _remove(path)
+        with self.lock(), held(self.root / LOCK):
+            lockfile.set_entries(self.root, entries)
+        kinds = link_kinds(self.root)
+        for out in (out for entry in entries.values() for out in entry["outs"]):
+            place(self.cache, kinds, self.root / out["path"], out)
+        for paths in outputs:
+            self._objects.require_copies(paths)
+
+    def run(self, stage: Stage, before: Callable[[], None]) -> None:
+        """Run a stage's command, and let DVC take its outputs into cache and ``dvc.lock``.
+
+        Args:
+            stage: whose upstream stages are up to date.
+            before: called right before the command starts.
+
+        Raises:
+            CommandFailedError: the command failed.
+            UserError: DVC cannot take the outputs.
+        """
+        for name in set(stage.outs) - set(stage.kept):
+            _remove(self.root / name)
+        say(f"Running stage '{stage.name}':")
+        before()
+        environment = os.environ | {"DVC_ROOT": str(self.root), "DVC_STAGE": stage.name}
+        for line in stage.commands:
+            say(f"> {line}")
+            status = subprocess.run(_in_shell(line), cwd=self.root, env=environment, check=False)
+            if status.returncode:
+                raise CommandFailedError(status.returncode)
+        with self.lock(), lockfile.kept_whole(self.root):
+            dvc_quietly(self.root, "commit", "--force", "--", stage.name)
+            entry = lockfile.read_entry(self.root, stage.name)
+            assert entry is not None
+            self._objects.require(outputs_of(self.root, entry).values())
+        for out in entry.get("outs", []):
+            self.hashes.learn(self.root / out["path"], out)
+
+    def order(self) -> list[str]:
+        """Names of the stages in ``dvc.lock``, in its order."""
+        with self.lock():
+            return lockfile.stage_names(self.root)
+
+    def set_order(self, order: Sequence[str]) -> None:
+        """Put the stages of ``dvc.lock`` into an order; those that it does not name come first."""
+        with self.lock(), held(self.root / LOCK):
+            lockfile.set_order(self.root, order)
+
+    def stages_with_results(self) -> dict[str, Mapping[Path, str]]:
+        """Outputs, with their hashes, of all stages that have some; by the stages' names."""
+        found: dict[str, Mapping[Path, str]] = {}
+        for name, stage in self.stages.items():
+            with self.lock():
+                entry = lockfile.read_entry(self.root, name) if stage.command else None
+            found[name] = stage.hashes if entry is None else outputs_of(self.root, entry)
+        return {name: outputs for name, outputs in found.items() if outputs}
 
     def clean_cache(self) -> None:
-        """Remove and name what the rules reject in its cache, see :func:`.guard.clean`.
+        """Remove and name what the rules reject in its cache, see :func:`.run_cache.clean`.
 
         Raises:
             UserError: objects are not what their names say.
         """
-        guard.clean(self._opened)
+        run_cache.clean(self.cache, self._objects)
 
     def require_objects(self) -> None:
         """Reject objects of all stages that are not what their names say.
@@ -160,15 +261,13 @@ class Repository:
         Raises:
             UserError: it names those of the first such stage.
         """
-        for stage in self.stages().values():
-            stage.require_objects()
+        for outputs in self.stages_with_results().values():
+            self._objects.require(outputs.values())
 
     def remove_cut_short(self) -> None:
         """Remove what an interrupted checkout has left in the workspace."""
-        with self.lock():
-            for stage in self.stages().values():
-                if stage.found.outs_cached():
-                    stage.remove_cut_short()
+        for outputs in self.stages_with_results().values():
+            self._objects.remove_cut_short(outputs)
 
     def require_copies(self) -> None:
         """Reject what has just been checked out of objects that have changed meanwhile.
@@ -176,37 +275,34 @@ class Repository:
         Raises:
             UserError: it names the output.
         """
-        for stage in self.stages().values():
-            if stage.found.outs_cached():
-                stage.require_copies()
+        for outputs in self.stages_with_results().values():
+            self._objects.require_copies(outputs)
+
+    def _wanted(self, targets: Sequence[str]) -> list[str]:
+        own = [name for name, stage in self.stages.items() if stage.command]
+        wanted = []
+        for target in targets:
+            named = [n for n in self.stages if target in (n, n.partition("@")[0])]
+            if not named:
+                raise UnknownStageError(target)
+            wanted += named
+        return wanted if targets else own
+
+    def _locked(self, stage: Stage, facts: Mapping[str, Any]) -> Entry | None:
+        """The entry of ``dvc.lock``, if it is of these facts and the cache has its outputs."""
+        with self.lock():
+            entry = lockfile.read_entry(self.root, stage.name)
+        if entry is None or run_cache.key_of(entry) != run_cache.key_of(facts):
+            return None
+        return entry if run_cache.has_outputs(self.cache, entry) else None
 
 
-@contextmanager
-def open_repository(root: Path) -> Iterator[Repository]:
-    """A workspace's repository, which waits for other DVC processes in it.
-
-    DVC looks up names of stages in the current directory, so that is the workspace meanwhile. It
-    is guarded in this process from here on, see :mod:`asterism.dvc_hydra.guard`.
-
-    Raises:
-        UserError: there is none, or DVC cannot open it.
-    """
-    from dvc.exceptions import NotDvcRepoError
-    from dvc.repo import Repo
-
-    guard.guard_dvc()
-    require_usable(root)
-    with private_notes(root), chdir(root):
-        try:
-            opened = Repo(str(root), _wait_for_lock=True)
-        except NotDvcRepoError as error:
-            raise UserError(str(error)) from None
-        with opened:
-            yield Repository(opened)
+def open_repository(root: Path) -> Repository:
+    """A workspace's repository, see :class:`Repository`."""
+    return Repository(root)
 
 
-@contextmanager
-def open_checked_repository(root: Path) -> Iterator[Repository]:
+def open_checked_repository(root: Path) -> Repository:
     """As :func:`open_repository`, after a scan of the whole cache, see :func:`require_plain`.
 
     A command does this once, when it starts: the scan takes longer the larger the cache is.
@@ -214,6 +310,24 @@ def open_checked_repository(root: Path) -> Iterator[Repository]:
     Raises:
         UserError: the cache holds links.
     """
-    with open_repository(root) as repository:
-        require_plain(repository.cache)
-        yield repository
+    repository = Repository(root)
+    require_plain(repository.cache)
+    return repository
+
+
+def _makers_of(path: Path, makers: Mapping[Path, str]) -> set[str]:
+    """Names of the stages that write a path, a folder around it, or something in it."""
+    around = {makers[one] for one in (path, *path.parents) if one in makers}
+    return around | {n for out, n in makers.items() if str(out).startswith(f"{path}{os.sep}")}
+
+
+def _in_shell(line: str) -> list[str]:
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    return [shell, *_PLAIN.get(Path(shell).name, []), "-c", line]
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        remove_tree(path)
+    else:
+        path.unlink(missing_ok=True)

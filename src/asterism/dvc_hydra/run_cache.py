@@ -1,66 +1,129 @@
-"""What the run-cache has of a stage: the entries that others have left, and taking one up.
+"""What the run-cache has of stages. Its entries are plain files, which anybody may have left.
 
-DVC's own look into it hashes all that the stage depends on again, and afterwards its outputs. Here
-hashes are remembered, and those of outputs are taken from the entry.
+An entry lies under two hashes: ``runs/ab/KEY/VALUE``. The key is that of a stage's command, its
+dependencies and parameters with their values, and the paths of its outputs. DVC writes, and for a
+plain ``dvc repro`` reads, the same files; :func:`clean` removes what the rules reject before that.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from asterism.dvc_hydra import lockfile
-from asterism.dvc_hydra.cache_objects import objects_in
-from asterism.dvc_hydra.cache_rules import key_of
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say
+from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra.cache_files import object_path
+from asterism.dvc_hydra.cache_objects import Objects, members_of
+from asterism.dvc_hydra.documents import parse_as_dvc
+
+#: What an entry has of a file that its key does not depend on.
+_SIZES = {"size", "nfiles"}
 
 
-def restore(stage: Any, hashes: Hashes) -> bool:
-    """Check out what the cache has of a stage, whose outputs are not there; whether it has them.
+def key_of(facts: Mapping[str, Any]) -> str:
+    """The key of a stage: SHA-256 of its facts as JSON, without sizes and hashes of outputs.
 
-    The run-cache names them, or else ``dvc.lock``, where that is of the same dependencies.
-
-    Raises:
-        UserError: a dependency is not there, or an object is not what its name says.
+    Args:
+        facts: ``cmd``, ``deps``, ``params`` and ``outs``, as ``dvc.lock`` has them.
     """
-    for dep in stage.deps:
-        hashes.save(dep)
-    entry = _entry(stage) or _locked(stage)
-    if entry is None:
-        return False
-    objects_in(stage.repo).require(out["md5"] for out in entry.get("outs", []))
-    found = stage.repo.stage_cache._create_stage(entry, wdir=stage.wdir)
-    if not found.outs_cached():
-        return False
-    found.checkout()
-    outputs = {out.fs_path: out for out in found.outs}
-    for out in stage.outs:
-        same = outputs[out.fs_path]
-        out.hash_info, out.meta, out.obj = same.hash_info, same.meta, same.obj
-        hashes.learn(out)
+    named = dict(facts) | {"outs": [out["path"] for out in facts.get("outs", [])]}
+    return hashlib.sha256(json.dumps(_unsized(named), sort_keys=True).encode()).hexdigest()
+
+
+def find(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The newest entry of a stage whose outputs the cache has; None where there is none.
+
+    Entries that the rules reject are named and removed.
+
+    Args:
+        folder: of the cache.
+        facts: see :func:`key_of`.
+    """
+    key = key_of(facts)
+    for path in _newest_first(folder / "runs" / key[:2] / key):
+        entry = _read(path)
+        if entry is not None and has_outputs(folder, entry):
+            return entry
+    return None
+
+
+def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
+    """Why an entry cannot be used; None if it can.
+
+    Args:
+        entry: as DVC's parser reads it.
+        key: the folder that it lies in. An entry with other outputs than the stage's belongs into
+            another.
+    """
+    if reason := cache_rules.fault_in_outputs(entry):
+        return reason
+    if key_of(entry) == key:
+        return None
+    paths = ", ".join(repr(out["path"]) for out in entry.get("outs", []))
+    return f"it belongs to another stage than its key says (its outputs: {paths or 'none'})"
+
+
+def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
+    """Whether the cache has all files of the outputs that an entry names, and may be used.
+
+    What they hold is looked at by :class:`~asterism.dvc_hydra.cache_objects.Objects`.
+    """
+    for digest in (str(out["md5"]) for out in entry.get("outs", [])):
+        path = object_path(folder, digest)
+        if path.is_file() and digest.endswith(".dir") and (reason := _fault_in_list(path)):
+            _warn(f"a list of a folder's files is not used: {reason}")
+            return False
+        files = [path, *(object_path(folder, d) for d in members_of(folder, digest).values())]
+        if not all(map(os.path.lexists, files)):
+            return False
     return True
 
 
-def _locked(stage: Any) -> dict[str, Any] | None:
-    """The entry of ``dvc.lock``, if it is of this command, these dependencies and outputs."""
-    entry = lockfile.read_entry(Path(stage.repo.root_dir), stage.addressing)
-    return entry if entry is not None and key_of(entry) == key_of(facts_of(stage)) else None
+def entries(folder: Path) -> Iterator[dict[str, Any]]:
+    """All entries of a cache that the rules allow; the others are named and removed."""
+    for path in sorted((folder / "runs").glob("*/*/*")):
+        if path.suffix != ".tmp" and (entry := _read(path)) is not None:  # which DVC is writing
+            yield entry
 
 
-def facts_of(stage: Any) -> dict[str, Any]:
-    """A stage as the run-cache and ``dvc.lock`` have it."""
-    from dvc.stage.serialize import to_single_stage_lockfile
+def clean(folder: Path, objects: Objects) -> None:
+    """Remove and name the entries and lists of files in a cache that the rules reject.
 
-    return dict(to_single_stage_lockfile(stage))
+    Raises:
+        UserError: it names the objects that are not what their names say.
+    """
+    for path in sorted((folder / "files/md5").glob("*/*.dir")):
+        if reason := _fault_in_list(path):
+            _remove(path, reason)
+    for _ in entries(folder):
+        pass
+    objects.require_all()
 
 
-def _entry(stage: Any) -> dict[str, Any] | None:
-    """The newest entry of the run-cache for this command, dependencies and outputs."""
-    cache, key = stage.repo.stage_cache, key_of(facts_of(stage))
-    for path in _newest_first(Path(cache._get_cache_dir(key))):
-        entry: dict[str, Any] | None = cache._load_cache(key, path.name)
-        if entry is not None:
-            return entry
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        with path.open("rb") as file:
+            content = file.read(cache_rules.LARGEST_ENTRY + 1)
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+    reason = cache_rules.fault_in_text(content)
+    if reason is None:
+        try:
+            entry = parse_as_dvc(content.decode(), path.name)
+            reason = fault_in_entry(entry, path.parent.name)
+            if reason is None:
+                return entry
+        except (UserError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
+            reason = f"it is not as DVC writes it ({e})"
+    _remove(path, reason)
     return None
 
 
@@ -71,7 +134,35 @@ def _newest_first(folder: Path) -> list[Path]:
     by whoever reads it first.
     """
     try:
-        entries = [(p.stat().st_mtime, p) for p in folder.iterdir() if p.suffix != ".tmp"]
+        found = [(p.stat().st_mtime, p) for p in folder.iterdir() if p.suffix != ".tmp"]
     except FileNotFoundError:
         return []
-    return [path for _, path in sorted(entries, reverse=True)]
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def _unsized(facts: Any) -> Any:
+    if isinstance(facts, list):
+        return [_unsized(item) for item in facts]
+    if isinstance(facts, dict):
+        return {key: _unsized(value) for key, value in facts.items() if key not in _SIZES}
+    return facts
+
+
+def _fault_in_list(path: Path) -> str | None:
+    try:
+        return cache_rules.fault_in_list(read_json(path))
+    except UserError as error:
+        return str(error)
+
+
+def _remove(path: Path, reason: str) -> None:
+    with suppress(OSError):  # somebody else has, or it is not ours to remove
+        path.unlink()
+        path.parent.rmdir()  # where it was the only one: DVC takes an empty folder for an error
+    _warn(f"{os.path.relpath(path)} is not used and removed from the cache: {reason}")
+
+
+@cache
+def _warn(line: str) -> None:
+    """Write each warning once; the same file is read several times."""
+    say(f"warning: {line}", error=True)

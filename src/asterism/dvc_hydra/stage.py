@@ -1,72 +1,61 @@
-"""A stage of a workspace's pipeline: its facts, and DVC's work on it."""
+"""A stage of a workspace's pipeline as plain facts, and whether it is up to date."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra import lockfile, run_cache
-from asterism.dvc_hydra.announcements import Announcements
-from asterism.dvc_hydra.cache_objects import hashes_of_outputs, objects_in
+from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.hashes import Hashes
 
 
-class CommandFailedError(Exception):
-    """A stage's command ended with an error.
-
-    Attributes:
-        exit_code: its exit status; of a signal its negative number.
-    """
-
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(f"exit status {exit_code}")
-        self.exit_code = exit_code
-
-
+@dataclass(frozen=True)
 class Stage:
     """A stage of ``dvc.yaml``, or data under ``dvc add``, which are a stage without a command.
 
-    It stays good while other processes run other stages of the workspace.
-
-    Args:
-        found: DVC's stage, for this package alone.
+    Attributes:
+        name: as ``dvc repro`` takes it, ``fuzz@state``.
+        command: what it runs, each line by a shell of its own; empty for data under ``dvc add``.
+        root: the workspace.
+        deps: files and folders that it depends on, as ``dvc.yaml`` spells them.
+        outs: those that it writes.
+        params: names of parameters that it depends on, by file; none stands for all.
+        kept: those of ``outs`` that stay when it runs again (``persist: true``).
+        hashes: of data under ``dvc add``: that of each output.
+        is_long: whether its entry says ``meta: {shards: true}``.
+        always_runs: whether it says ``always_changed: true``.
+        is_frozen: whether it never runs.
     """
 
-    def __init__(self, found: Any) -> None:
-        self.found = found
+    name: str
+    command: str | list[str]
+    root: Path
+    deps: tuple[str, ...]
+    outs: tuple[str, ...]
+    params: Mapping[str, list[str]] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+    hashes: Mapping[Path, str] = field(default_factory=dict)
+    is_long: bool = False
+    always_runs: bool = False
+    is_frozen: bool = False
 
     @property
-    def name(self) -> str:
-        """As ``dvc repro`` takes it, ``fuzz@state``."""
-        return str(self.found.addressing)
-
-    @property
-    def command(self) -> str:
-        """What it runs; empty for data under ``dvc add``."""
-        return self.found.cmd or ""
-
-    @property
-    def is_long(self) -> bool:
-        """Whether its entry in ``dvc.yaml`` says ``meta: {shards: true}``."""
-        return bool((self.found.meta or {}).get("shards"))
+    def commands(self) -> list[str]:
+        """The lines of its command."""
+        return self.command.splitlines() if isinstance(self.command, str) else self.command
 
     @property
     def outputs(self) -> list[Path]:
         """Files and folders that it writes, absolute."""
-        return [Path(out.fs_path) for out in self.found.outs]
+        return [self.root / name for name in self.outs]
 
     @property
     def inputs(self) -> list[Path]:
-        """Files and folders that it depends on, absolute; ``params.yaml`` among them."""
-        return [Path(dep.fs_path) for dep in self.found.deps]
-
-    @property
-    def output_names(self) -> list[str]:
-        """The same as DVC spells them, sorted."""
-        return sorted(str(out) for out in self.found.outs)
+        """Files and folders that it depends on, absolute; those of parameters among them."""
+        return [self.root / name for name in (*self.deps, *self.params)]
 
     def hashes_of_inputs(self, hashes: Hashes, made: Container[Path]) -> list[list[Any]]:
         """What it depends on, by name, with its hash or the values of its parameters.
@@ -78,93 +67,69 @@ class Stage:
         Raises:
             UserError: a file is not there.
         """
-        outer = [dep for dep in sorted(self.found.deps, key=str) if Path(dep.fs_path) not in made]
-        for dep in outer:
-            hashes.save(dep)
-        return [[str(dep), dep.hash_info.value] for dep in outer]
+        outer = sorted(name for name in self.deps if self.root / name not in made)
+        files = [[name, self._hash(name, hashes)["md5"]] for name in outer]
+        return [*files, *sorted([n, v] for n, v in self._values(hashes).items())]
 
-    def changed(self) -> bool:
-        """Whether ``dvc.lock`` or the workspace differ from it.
-
-        Raises:
-            UserError: an object of the cache is not what its name says.
-        """
-        self.require_objects()
-        return bool(self.found.changed())
-
-    def require_objects(self) -> None:
-        """Reject its outputs' objects in the cache that are not what their names say.
+    def facts(self, hashes: Hashes) -> dict[str, Any]:
+        """Its command, and all that it depends on, as ``dvc.lock`` has them; outputs by path.
 
         Raises:
-            UserError: it names the objects.
+            UserError: a dependency is not there.
         """
-        objects_in(self.found.repo).require(hashes_of_outputs(self.found).values())
+        facts: dict[str, Any] = {"cmd": self.command}
+        if self.deps:
+            facts["deps"] = [{"path": n} | self._hash(n, hashes) for n in sorted(self.deps)]
+        if self.params:
+            facts["params"] = self._values(hashes)
+        return facts | {"outs": [{"path": name} for name in sorted(self.outs)]}
 
-    def require_copies(self) -> None:
-        """Reject outputs that were checked out of objects that have changed meanwhile.
-
-        Raises:
-            UserError: it names the output.
-        """
-        objects_in(self.found.repo).require_copies(hashes_of_outputs(self.found))
-
-    def remove_cut_short(self) -> None:
-        """Remove what an interrupted checkout has left of its outputs, within :meth:`lock`."""
-        objects_in(self.found.repo).remove_cut_short(hashes_of_outputs(self.found))
-
-    def lock(self) -> AbstractContextManager[Any]:
-        """Keep other DVC processes out of the workspace, except while the command runs."""
-        lock: AbstractContextManager[Any] = self.found.repo.lock
-        return lock
-
-    def restore(self, hashes: Hashes) -> bool:
-        """Check out what the cache has of it, see :func:`~asterism.dvc_hydra.run_cache.restore`."""
-        restored = run_cache.restore(self.found, hashes)
-        if restored:
-            self.require_copies()
-        return restored
-
-    def bring_up_to_date(self, hashes: Hashes | None, before: Sequence[Callable[[], None]]) -> bool:
-        """As ``dvc repro --single-item``, within :meth:`lock`; its upstream stages are so already.
+    def is_up_to_date(self, entry: Mapping[str, Any] | None, hashes: Hashes, cache: Path) -> bool:
+        """Whether an entry of ``dvc.lock`` is of these facts, and its outputs are there as it says.
 
         Args:
-            hashes: what is known of a workspace that nobody else changes and that holds none of the
-                stage's results, which saves most of DVC's own time; None to let DVC look at all.
-            before: called right before the command starts, one after another.
-
-        Returns:
-            Whether its command ran, rather than its outputs being there or in the cache.
-
-        Raises:
-            CommandFailedError: the command failed.
-            UserError: DVC could not run it, or see :meth:`require_objects`.
+            entry: of the stage; None for none.
+            hashes: of the workspace.
+            cache: the folder of its cache, which has to have the outputs too.
         """
-        from dvc.exceptions import CacheLinkError, DvcException
-        from dvc.stage.exceptions import StageCmdFailedError
+        if self.is_frozen:
+            return True
+        if entry is None or self.always_runs or not (self.deps or self.params):
+            return False
+        if run_cache.key_of(entry) != run_cache.key_of(self.facts(hashes)):
+            return False
+        found = {out["path"]: hashes.of(self.root / out["path"]) for out in entry.get("outs", [])}
+        same = all(
+            facts is not None and facts["md5"] == out.get("md5")
+            for out, facts in zip(entry.get("outs", []), found.values(), strict=True)
+        )
+        return same and run_cache.has_outputs(cache, entry)
 
-        if hashes is None:
-            self.require_objects()
-        try:
-            with lockfile.written_here(), Announcements(*before) as said:
-                if self._renew(hashes) if hashes is not None else self.found.reproduce():
-                    (self.require_objects if said.ran else self.require_copies)()
-                    self.found.dump(update_pipeline=False)
-        except StageCmdFailedError as error:  # DVC keeps the status in the message only
-            raise CommandFailedError(int(str(error).rpartition(" ")[2])) from None
-        except CacheLinkError:  # which does not say why
-            folders = sorted({str(path.parent) for path in self.outputs})
+    def _hash(self, name: str, hashes: Hashes) -> dict[str, Any]:
+        facts = hashes.of(self.root / name)
+        if facts is None:
             raise UserError(
-                f"stage {self.name}: what the cache has cannot be put into {', '.join(folders)}: "
-                "give yourself the right to write there, or make room"
-            ) from None
-        except DvcException as error:
-            raise UserError(f"stage {self.name}: {error}") from None
-        return said.ran
+                f"stage {self.name} reads {name}, which is not there: a file of yours has to be "
+                "committed, under `dvc add`, or given by its absolute path"
+            )
+        return facts
 
-    def _renew(self, hashes: Hashes) -> bool:
-        """DVC's ``reproduce`` of a stage without results, inputs hashed once; always True."""
-        if not self.restore(hashes):
-            self.found.run(force=True)
-            for out in self.found.outs:
-                hashes.learn(out)
-        return True
+    def _values(self, hashes: Hashes) -> dict[str, Any]:
+        return {name: hashes.parameters(name, keys) for name, keys in self.params.items()}
+
+
+def outputs_of(root: Path, entry: Mapping[str, Any]) -> dict[Path, str]:
+    """Hash of each output in an entry of ``dvc.lock``, by its path.
+
+    Raises:
+        UserError: it is of an older version of DVC.
+    """
+    found = {}
+    for out in entry.get("outs", []):
+        if out.get("hash") != "md5" or "md5" not in out:
+            raise UserError(
+                f"dvc.lock: the hash of {out['path']} is of an older DVC, and cannot be checked: "
+                "run `dvc cache migrate --dvc-files`"
+            )
+        found[root / out["path"]] = str(out["md5"])
+    return found

@@ -109,9 +109,8 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
     revision = workspace.require_clean(project)
     check_params(project)  # DVC reads it below
     _check_committed(project, revision)
-    with open_checked_repository(project) as repository:
-        cache = repository.cache
-        check_targets(repository, targets, compositions)
+    cache = open_checked_repository(project).cache
+    check_targets(project, targets, compositions)
     on_slurm = launcher_name(launcher) == "slurm"
     sweep = Sweep(
         name,

@@ -1,10 +1,8 @@
 """Running the stages of one workspace, independent ones side by side.
 
-DVC runs the stages of a workspace one after another. It does allow several of its processes in
-one workspace, as long as each runs one stage; that is what happens here. A stage is started when
-those that it depends on have ended, under a lock on all that its result depends on: of two runs
-that need the same stage, in one workspace each, one computes it and the other takes it from the
-cache that they share.
+A stage is started when those that it depends on have ended, under a lock on all that its result
+depends on: of two runs that need the same stage, in one workspace each, one computes it and the
+other takes it from the cache that they share.
 """
 
 from __future__ import annotations
@@ -23,10 +21,7 @@ from asterism.core.files.locks import held
 from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.tidying import tidy
-from asterism.dvc_hydra import lockfile
-from asterism.dvc_hydra.hashes import Hashes
-from asterism.dvc_hydra.repository import Repository, open_repository
-from asterism.dvc_hydra.stage import CommandFailedError, Stage
+from asterism.dvc_hydra.repository import CommandFailedError, Repository, open_repository
 from asterism.sweep.forkserver import forkserver
 from asterism.sweep.interrupt import (
     interrupt_postponed,
@@ -34,7 +29,7 @@ from asterism.sweep.interrupt import (
     serve_run,
 )
 from asterism.sweep.live_lines import INTERVAL, live_lines, watched
-from asterism.sweep.plan import PlannedStage
+from asterism.sweep.plan import PlannedStage, find_cached
 from asterism.sweep.shards import Helpers, Shards
 
 
@@ -63,43 +58,28 @@ def run_stage(
         root, stage, locks, shards: see there.
         lines: folder of :class:`~asterism.sweep.live_lines.LiveLines`; None for none.
     """
-    with interruptible(), watched(lines, stage.name), open_repository(root) as repository:
-        return reproduce(root, repository.stages()[stage.name], stage, locks, shards)
+    with interruptible(), watched(lines, stage.name):
+        return reproduce(open_repository(root), stage, locks, shards)
 
 
-def open_ends(root: Path, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
-    """The stages of a run that are not up to date, or follow one that is not.
-
-    Seen in one opening of the repository, where :func:`run_stage` opens one each. It is not the
-    one of :func:`~asterism.sweep.plan.read_plan`, whose stages have taken in new hashes.
-    """
+def open_ends(repository: Repository, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
+    """The stages of a run that are not up to date, or follow one that is not."""
     stale: dict[str, PlannedStage] = {}
-    with open_repository(root) as repository, repository.lock():
-        stages = repository.stages()
-        for planned in plan:
-            follows = not stale.keys().isdisjoint(planned.upstream)
-            if follows or stages[planned.name].changed():
-                stale[planned.name] = planned
+    for planned in plan:
+        follows = not stale.keys().isdisjoint(planned.upstream)
+        if follows or not repository.is_up_to_date(repository.stages[planned.name]):
+            stale[planned.name] = planned
     return list(stale.values())
 
 
-def reproduce(
-    root: Path,
-    found: Stage,
-    stage: PlannedStage,
-    locks: Path,
-    shards: Shards,
-    hashes: Hashes | None = None,
-) -> bool:
+def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards: Shards) -> bool:
     """Bring one stage of a workspace up to date; its upstream stages are so already.
 
     Args:
-        root: the workspace.
-        found: the stage in its pipeline.
-        stage: the same as planned.
+        repository: the workspace's.
+        planned: the stage.
         locks: folder of the locks, common to all workspaces that share the cache.
         shards: help for a long stage.
-        hashes: see :meth:`.Stage.bring_up_to_date`.
 
     Returns:
         Whether its command ran, rather than its outputs being there or in the cache.
@@ -107,29 +87,36 @@ def reproduce(
     Raises:
         StageFailedError: the command failed.
         KeyboardInterrupt: it was interrupted.
-        UserError: DVC could not run it.
+        UserError: its outputs could not be taken.
     """
-    helpers = Helpers(shards if stage.is_long else Shards(), root, stage.name, stage.command)
+    stage = repository.stages[planned.name]
+    helpers = Helpers(
+        shards if planned.is_long else Shards(), repository.root, planned.name, planned.command
+    )
     try:
-        with (
-            held(locks / f"{stage.key}.lock"),
-            found.lock(),
-            interrupt_postponed() as raise_noted,
-        ):
-            ran = found.bring_up_to_date(hashes, (raise_noted, helpers.start))
+        with held(locks / f"{planned.key}.lock"), interrupt_postponed() as raise_noted:
+            if repository.is_up_to_date(stage):
+                return False
+            if (entry := repository.find(stage)) is not None:
+                repository.take({stage.name: entry})
+                return False
+            raise_noted()
+            repository.run(stage, helpers.start)
     except CommandFailedError as error:
         if error.exit_code in (INTERRUPTED, -signal.SIGINT):
             raise KeyboardInterrupt from None
         raise StageFailedError(stage.name, error.exit_code) from None
+    except UserError as error:
+        raise UserError(f"stage {stage.name}: {error}") from None
     finally:
         helpers.stop()
-    if ran and stage.is_long:
+    if planned.is_long:
         tidy()  # in a workspace of its own no other stage may follow
-    return ran
+    return True
 
 
 def run_stages(
-    root: Path,
+    repository: Repository,
     plan: Sequence[PlannedStage],
     stale: Sequence[PlannedStage],
     jobs: int,
@@ -140,7 +127,7 @@ def run_stages(
     """Bring the rest of a run up to date.
 
     Args:
-        root: the workspace.
+        repository: the workspace's.
         plan: all stages of the run.
         stale: those of them that are not known to be up to date.
         jobs: stages that may run at the same time.
@@ -158,15 +145,19 @@ def run_stages(
     """
     if not stale:
         return []
-    if jobs == 1:
-        with open_repository(root) as repository:
-            return run_one_by_one(repository, stale, locks, shards)
-    before = lockfile.stage_names(root)
-    done = {stage.name for stage in plan} - {stage.name for stage in stale}
+    before = repository.order()
     try:
-        return _run_side_by_side(root, longest_first(stale), done, jobs, locks, shards, terminal)
+        found, missing = find_cached(repository, stale)
+        with interrupt_postponed():
+            repository.take(found)
+        if jobs == 1:
+            return run_one_by_one(repository, missing, locks, shards)
+        done = {stage.name for stage in plan} - {stage.name for stage in missing}
+        return _run_side_by_side(
+            repository.root, longest_first(missing), done, jobs, locks, shards, terminal
+        )
     finally:
-        lockfile.set_order(root, [*before, *(stage.name for stage in plan)])
+        repository.set_order([*before, *(stage.name for stage in plan)])
 
 
 def run_one_by_one(
@@ -174,19 +165,17 @@ def run_one_by_one(
     stale: Sequence[PlannedStage],
     locks: Path,
     shards: Shards,
-    hashes: Hashes | None = None,
 ) -> list[str]:
-    """As :func:`run_stages`, one stage at a time in an open repository; see :func:`reproduce`."""
+    """As :func:`run_stages`, one stage at a time; see :func:`reproduce`."""
     ran: list[str] = []
     out_of_reach: set[str] = set()
     failure: Exception | None = None
-    found = repository.stages()
     for stage in stale:
         if not out_of_reach.isdisjoint(stage.upstream):
             out_of_reach.add(stage.name)
             continue
         try:
-            if reproduce(repository.root, found[stage.name], stage, locks, shards, hashes):
+            if reproduce(repository, stage, locks, shards):
                 ran.append(stage.name)
         except (StageFailedError, UserError) as error:
             failure = failure or error

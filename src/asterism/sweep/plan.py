@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asterism.dvc_hydra.guard import require_results
+from asterism.core.files.plain_files import require_no_link
+from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.hashes import Hashes
-from asterism.dvc_hydra.repository import Repository, UnknownStageError
+from asterism.dvc_hydra.repository import Entry, Repository, UnknownStageError
 from asterism.dvc_hydra.stage import Stage
 from asterism.sweep.targets import unknown_stage
 
@@ -34,13 +37,12 @@ class PlannedStage:
     is_long: bool
 
 
-def read_plan(repository: Repository, targets: Sequence[str], hashes: Hashes) -> list[PlannedStage]:
+def read_plan(repository: Repository, targets: Sequence[str]) -> list[PlannedStage]:
     """The stages that a run of ``targets`` consists of, in the order of ``dvc repro``.
 
     Args:
         repository: the workspace's.
         targets: names of stages; none for all.
-        hashes: takes in what is computed of the dependencies.
 
     Raises:
         UserError: there is no such stage, DVC cannot read the pipeline, a stage writes
@@ -49,17 +51,65 @@ def read_plan(repository: Repository, targets: Sequence[str], hashes: Hashes) ->
     try:
         order = repository.in_order(targets)
     except UnknownStageError as error:
-        raise unknown_stage(error.name, list(repository.stages())) from None
+        raise unknown_stage(error.name, list(repository.stages)) from None
     computed = [stage for stage, _ in order if stage.command]  # data under `dvc add` are just files
     require_results(repository.root, computed)
     made = _Made([path for stage in computed for path in stage.outputs])
     planned: dict[str, PlannedStage] = {}
     for stage, upstream in order:
-        key = _key(stage, made, sorted(planned[name].key for name in upstream), hashes)
+        above = sorted(planned[name].key for name in upstream)
+        key = _key(stage, made, above, repository.hashes)
         planned[stage.name] = PlannedStage(
-            stage.name, tuple(upstream), key, stage.command, stage.is_long
+            stage.name, tuple(upstream), key, "\n".join(stage.commands), stage.is_long
         )
     return list(planned.values())
+
+
+def find_cached(
+    repository: Repository, plan: Sequence[PlannedStage]
+) -> tuple[dict[str, Entry], list[PlannedStage]]:
+    """What the cache has of a run, and which stages it does not have.
+
+    Nothing is written: :meth:`.Repository.take` checks all of it out at once.
+
+    Args:
+        repository: the workspace's.
+        plan: stages, each after those that it reads. Data under ``dvc add``, which are stages
+            without a command to DVC, are there already.
+
+    Returns:
+        Entries by the stages' names; and the stages that have none, or that read such a stage's
+        outputs.
+    """
+    found: dict[str, Entry] = {}
+    missing: dict[str, PlannedStage] = {}
+    for planned in plan:
+        stage = repository.stages[planned.name]
+        if not stage.command:
+            continue
+        has_inputs = missing.keys().isdisjoint(planned.upstream)
+        if has_inputs and (entry := repository.find(stage)) is not None:
+            found[planned.name] = entry
+        else:
+            missing[planned.name] = planned
+    return found, list(missing.values())
+
+
+def require_results(root: Path, stages: Iterable[Stage]) -> None:
+    """Reject stages with outputs outside the results' folders: outputs are deleted before a run.
+
+    Raises:
+        UserError: it names the stage and the path, or a link on the way to one.
+    """
+    for stage in stages:
+        for output in stage.outputs:
+            path = os.path.relpath(output, root)
+            if not cache_rules.is_result(path):
+                raise UserError(
+                    f"dvc.yaml: stage {stage.name} writes {path!r}, but stages write only "
+                    f"below {', '.join(cache_rules.RESULTS)}"
+                )
+            require_no_link(root, (root / path).parent)
 
 
 class _Made:
@@ -78,7 +128,7 @@ class _Made:
 def _key(stage: Stage, made: _Made, upstream: list[str], hashes: Hashes) -> str:
     facts = {
         "command": stage.command or None,
-        "outputs": stage.output_names,
+        "outputs": sorted(stage.outs),
         "dependencies": stage.hashes_of_inputs(hashes, made),
         "upstream": upstream,
     }

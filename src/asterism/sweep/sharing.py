@@ -1,13 +1,15 @@
-"""Sending results to others and fetching theirs, by DVC's own commands with checks around."""
+"""Sending results to others and fetching theirs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from asterism.dvc_hydra.cache_files import remove_left
-from asterism.dvc_hydra.experiments import check_out_by_dvc, fetch_by_dvc, push_by_dvc
-from asterism.dvc_hydra.repository import open_checked_repository, open_repository
-from asterism.sweep.workspace import git_setting
+from asterism.dvc_hydra.commands import dvc
+from asterism.dvc_hydra.lockfile import LOCK_FILE, outputs_in
+from asterism.dvc_hydra.remote import open_remote
+from asterism.dvc_hydra.repository import Repository, open_checked_repository
+from asterism.sweep.workspace import git, git_setting
 
 
 def push(root: Path, origin: str = "origin") -> int:
@@ -19,44 +21,49 @@ def push(root: Path, origin: str = "origin") -> int:
     own rules decide: S3, for one, keeps no half object.
 
     Args:
-        root: the workspace, which is the current directory.
+        root: the workspace.
         origin: the git remote.
     """
-    with open_checked_repository(root) as repository:
-        repository.forget_listed()
-        repository.require_objects()
-        folder = repository.remote_folder
-    if folder is not None:
-        remove_left(folder)
-    return push_by_dvc(origin if git_setting(root, f"remote.{origin}.url") else None)
+    repository = open_checked_repository(root)
+    repository.require_objects()
+    if repository.remote_folder is not None:
+        remove_left(repository.remote_folder)
+    status = dvc(root, "push", "--run-cache", afresh=True)
+    if status == 0 and git_setting(root, f"remote.{origin}.url"):
+        status = dvc(root, "exp", "push", "--all-commits", "--", origin, afresh=True)
+    return status
 
 
 def pull(root: Path, origin: str | None) -> int:
     """Get results and the run-cache from the remote; the exit status of DVC's command.
 
-    It is DVC's ``pull`` in its two halves, with the check between them. Stages that have never run
-    have nothing to check out, and are left out.
+    It is DVC's ``pull`` in its two halves. What others have written comes into the cache file by
+    file, see :mod:`asterism.dvc_hydra.remote`, and into the workspace by DVC. Stages that have
+    never run have nothing to check out, and are left out.
 
     Args:
-        root: the workspace, which is the current directory.
-        origin: see :func:`~asterism.dvc_hydra.experiments.fetch_by_dvc`.
+        root: the workspace.
+        origin: a git remote, to fetch its experiments with their results; None to fetch what
+            ``dvc.lock`` names, and put it into the workspace.
 
     Raises:
-        UserError: the cache holds what the checks reject.
+        UserError: the cache holds what the rules reject, or the remote cannot be reached.
     """
-    with open_checked_repository(root) as repository:
-        repository.forget_listed()
+    repository = open_checked_repository(root)
+    if origin is not None:
+        command = ["exp", "pull", "--no-cache", "--all-commits", "--", origin]
+        if status := dvc(root, *command):
+            return status
     try:
-        status = fetch_by_dvc(origin)
+        _fetch(repository, with_experiments=origin is not None)
     finally:
-        clean_cache(root)
-    if origin is None and status == 0:
-        with open_repository(root) as repository:  # its cache has just been scanned
-            repository.remove_cut_short()
-            stages = repository.stages_with_results()
-        status = check_out_by_dvc(stages)
-        with open_checked_repository(root) as repository:
-            repository.require_copies()
+        repository.clean_cache()
+    if origin is not None:
+        return 0
+    repository.remove_cut_short()
+    stages = repository.stages_with_results()
+    status = dvc(root, "checkout", "--", *stages) if stages else 0
+    repository.require_copies()
     return status
 
 
@@ -66,5 +73,22 @@ def clean_cache(root: Path) -> None:
     Raises:
         UserError: it holds links, or objects that are not what their names say.
     """
-    with open_checked_repository(root) as repository:
-        repository.clean_cache()
+    open_checked_repository(root).clean_cache()
+
+
+def _fetch(repository: Repository, with_experiments: bool) -> None:
+    wanted = {d for outputs in repository.stages_with_results().values() for d in outputs.values()}
+    if with_experiments:
+        wanted |= _outputs_of_experiments(repository.root)
+    with open_remote(repository.root, repository.cache) as remote:
+        entries = remote.fetch_run_cache()
+        wanted |= {str(out["md5"]) for entry in entries for out in entry.get("outs", [])}
+        remote.fetch_objects(wanted)
+
+
+def _outputs_of_experiments(root: Path) -> set[str]:
+    """Hashes of all outputs that the ``dvc.lock`` of an experiment names."""
+    commits = git(root, "for-each-ref", "--format=%(objectname)", "refs/exps").split()
+    tracked = [c for c in commits if git(root, "ls-tree", "--name-only", c, LOCK_FILE)]
+    texts = {git(root, "show", f"{commit}:{LOCK_FILE}") + "\n" for commit in tracked}
+    return {d for text in texts for d in outputs_in(text, "an experiment's dvc.lock").values()}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
-from asterism.dvc_hydra.repository import Repository
+from asterism.dvc_hydra.pipeline_file import stage_names_under
 
 
-def check_targets(
-    repository: Repository, targets: Sequence[str], compositions: Sequence[str]
-) -> None:
+def check_targets(root: Path, targets: Sequence[str], compositions: Sequence[str]) -> None:
     """Find the targets of runs among the stages that ``dvc.yaml`` has under their parameters.
 
     Args:
-        repository: a workspace's.
+        root: the workspace.
         targets: ``"fuzz"`` stands for all its variants, ``"fuzz@state"`` for one.
         compositions: each run's ``params.yaml``, which says which variants there are.
 
@@ -25,7 +24,7 @@ def check_targets(
     if not targets:
         return
     for parameters in compositions:
-        _find_targets(targets, repository.stage_names_with(parameters))
+        _find_targets(targets, stage_names_under(root, parameters))
 
 
 def _find_targets(targets: Sequence[str], names: Sequence[str]) -> None:

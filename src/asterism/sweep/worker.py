@@ -7,7 +7,6 @@ process that it runs in, and so that an interrupt reaches all of a point and not
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -26,17 +25,14 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import escape_streams
 from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.dvc_hydra.experiments import experiment_reference
-from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.lockfile import LOCK_FILE
 from asterism.dvc_hydra.repository import open_repository
-from asterism.sweep.cached import take_from_cache
 from asterism.sweep.pipeline import (
     StageFailedError,
-    run_one_by_one,
     run_stages,
     use_this_python,
 )
-from asterism.sweep.plan import read_plan
+from asterism.sweep.plan import find_cached, read_plan
 from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 
@@ -130,14 +126,10 @@ def main(workspace: Path) -> int:
 
 def _bring_up_to_date(workspace: Path, order: Order) -> list[str]:
     """Run what the cache does not have; names of the stages whose command ran."""
-    hashes, locks = Hashes(), Path(order.locks)
-    with open_repository(workspace) as repository:
-        repository.check_out_data()
-        plan = read_plan(repository, order.targets, hashes)
-        stale = take_from_cache(repository, plan, hashes)
-        if order.jobs == 1:
-            return run_one_by_one(repository, stale, locks, order.shards, hashes)
-    return run_stages(workspace, plan, stale, order.jobs, locks, order.shards, order.terminal)
+    locks, repository = Path(order.locks), open_repository(workspace)
+    repository.check_out_data()
+    plan = read_plan(repository, order.targets)
+    return run_stages(repository, plan, plan, order.jobs, locks, order.shards, order.terminal)
 
 
 def _save_experiment(workspace: Path, order: Order) -> None:
@@ -171,17 +163,14 @@ def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[st
         For each point ``runs``, the names of stages that are not in the cache, with their keys,
         and ``cached``, the number of those that are.
     """
-    logging.getLogger("dvc").setLevel(logging.WARNING)
     order = read_order(workspace)
-    with open_repository(workspace) as repository:
-        repository.check_out_data()
+    open_repository(workspace).check_out_data()
     plans = []
     for text in compositions:
         (workspace / "params.yaml").write_text(text, encoding="utf-8")
-        with open_repository(workspace) as repository:
-            hashes = Hashes()
-            plan = read_plan(repository, order.targets, hashes)
-            runs = {stage.name: stage.key for stage in take_from_cache(repository, plan, hashes)}
+        repository = open_repository(workspace)
+        plan = read_plan(repository, order.targets)
+        runs = {stage.name: stage.key for stage in find_cached(repository, plan)[1]}
         plans.append({"runs": runs, "cached": len(plan) - len(runs)})
     return plans
 

@@ -1,0 +1,423 @@
+"""A workspace that DVC keeps, in this process: what is removed from its cache, and its stages."""
+
+import hashlib
+import json
+import shutil
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+import yaml
+
+from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra.experiments import experiment_reference
+from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.remote import Remote
+from asterism.dvc_hydra.repository import (
+    CommandFailedError,
+    UnknownStageError,
+    open_checked_repository,
+    open_repository,
+)
+from asterism.dvc_hydra.run_cache import _remove, key_of
+from asterism.dvc_hydra.stage import Stage
+from asterism.sweep import sharing
+from asterism.sweep.plan import require_results
+
+HASH = "0123456789abcdef" * 2
+VALUE = "ab" * 32
+ENTRY = {
+    "cmd": "python stages a",
+    "deps": [{"path": "stages/a.py", "hash": "md5", "md5": HASH, "size": 1}],
+    "outs": [{"path": "artifacts/a/b", "hash": "md5", "md5": HASH, "size": 3}],
+}
+PIPELINE = """
+stages:
+  one:
+    cmd: mkdir -p artifacts && cp in artifacts/one
+    deps: [in]
+    outs: [artifacts/one]
+  two:
+    cmd: cp artifacts/one artifacts/two
+    deps: [artifacts/one]
+    outs: [artifacts/two]
+    meta: {shards: true}
+  other:
+    cmd: exit 3
+    outs: [artifacts/other]
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A workspace without git, in which nothing has run."""
+    from dvc.repo import Repo
+
+    root = tmp_path_factory.mktemp("guarded") / "project"
+    root.mkdir()
+    Repo.init(str(root), no_scm=True).close()
+    (root / "dvc.yaml").write_text(PIPELINE)
+    (root / "in").write_text("given")
+    return root
+
+
+@pytest.fixture
+def root(made):
+    """It, with an empty cache; paths in it are told from there."""
+    shutil.rmtree(made / ".dvc/cache", ignore_errors=True)
+    (made / ".dvc/cache/files/md5").mkdir(parents=True)
+    with chdir(made):
+        yield made
+
+
+def put_entry(root, entry, key=None, value=VALUE):
+    key = key or key_of(entry)
+    path = root / ".dvc/cache/runs" / key[:2] / key / value
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(entry if isinstance(entry, str) else yaml.safe_dump(entry))
+    return path
+
+
+def put_object(root, content, kind=""):
+    digest = hashlib.md5(content.encode()).hexdigest() + kind
+    path = root / ".dvc/cache/files/md5" / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def put_list(root, listed):
+    content = listed if isinstance(listed, str) else json.dumps(listed)
+    return put_object(root, content, ".dir")
+
+
+def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
+    good = put_entry(root, ENTRY)
+    half = put_entry(root, "half", key_of(ENTRY), f"{VALUE}.tmp")
+    wrong = put_entry(root, ENTRY, key="cd" + "0" * 62)
+    odd = put_entry(root, "a: *b\n", key="ce" + "0" * 62)
+    beside = put_entry(root, "[" * 60, key=key_of(ENTRY), value="cd" * 32)
+    listed = put_list(root, [{"relpath": "a/b", "md5": HASH}])
+    escaping = put_list(root, [{"relpath": "../b", "md5": HASH}])
+    broken = put_list(root, "{")
+    plain = put_object(root, "../content")
+    open_repository(root).clean_cache()
+    assert all(path.is_file() for path in (good, half, listed, plain))
+    told = capsys.readouterr().err
+    for path in (wrong, odd, beside, escaping, broken):
+        assert not path.exists()
+        assert told.count(f"{path.relative_to(root)} is not used and removed from the cache") == 1
+    # DVC takes an empty folder of an entry for an error.
+    assert not wrong.parent.exists()
+    assert good.parent.is_dir()
+    assert good.read_text() == yaml.safe_dump(ENTRY)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_what_a_pull_has_brought_is_cleaned_also_when_it_failed(root, monkeypatch, failing):
+    brought = []
+
+    def fetch(_repository, with_experiments):
+        brought.append(put_entry(root, ENTRY, key="cd" + "0" * 62))
+        brought.append(put_list(root, [{"relpath": "../b", "md5": HASH}]))
+        if failing:
+            raise UserError("the server is gone")
+
+    monkeypatch.setattr(sharing, "_fetch", fetch)
+    if failing:
+        with pytest.raises(UserError, match="the server is gone"):
+            sharing.pull(root, None)
+    else:
+        assert sharing.pull(root, None) == 0
+    assert len(brought) == 2
+    assert not any(path.exists() for path in brought)
+
+
+def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys):
+    _remove(tmp_path / "gone" / "entry", "it is odd (gone)")
+    assert (
+        "entry is not used and removed from the cache: it is odd (gone)" in capsys.readouterr().err
+    )
+    kept, removed = tmp_path / "kept", tmp_path / "removed"
+    kept.write_text("other")
+    removed.write_text("x")
+    _remove(removed, "it is odd (beside)")
+    assert kept.exists()
+    assert not removed.exists()
+
+
+def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):
+    repository = open_checked_repository(root)
+    assert (repository.root, repository.cache) == (root, root / ".dvc/cache")
+    (root / ".dvc/cache/files/md5/aa").symlink_to(tmp_path)
+    with pytest.raises(UserError, match=r"the cache is not used: .*aa' is a link"):
+        open_checked_repository(root)
+    assert open_repository(root).cache == root / ".dvc/cache"
+
+
+def test_a_folder_that_is_no_workspace_is_told(tmp_path):
+    with pytest.raises(UserError, match="not inside of a DVC repository"):
+        open_repository(tmp_path)
+
+
+def test_stages_come_in_order_each_with_those_right_above(root):
+    repository = open_repository(root)
+    ordered, everything = repository.in_order(["two"]), repository.in_order([])
+    with pytest.raises(UnknownStageError) as caught:
+        repository.in_order(["three"])
+    assert sorted(repository.stages) == ["one", "other", "two"]
+    assert [(stage.name, above) for stage, above in ordered] == [("one", []), ("two", ["one"])]
+    assert [stage.name for stage, _ in everything] == ["one", "two", "other"]
+    assert (caught.value.name, str(caught.value)) == ("three", "three")
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes"),
+    [
+        ("artifacts/x", "artifacts/x"),
+        ("artifacts/x/inside", "artifacts/x"),
+        ("artifacts/x", "artifacts/x/inside"),
+    ],
+)
+def test_a_stage_follows_what_writes_its_input_around_it_or_in_it(root, reads, writes):
+    repository = open_repository(root)
+    repository.stages = {
+        "reader": Stage("reader", "x", root, (reads,), ()),
+        "writer": Stage("writer", "x", root, (), (writes,)),
+        "beside": Stage("beside", "x", root, (), ("artifacts/xy",)),
+    }
+    assert [(s.name, above) for s, above in repository.in_order(["reader"])] == [
+        ("writer", []),
+        ("reader", ["writer"]),
+    ]
+
+
+def test_stages_that_read_each_other_are_told(root):
+    repository = open_repository(root)
+    repository.stages = {
+        "a": Stage("a", "x", root, ("artifacts/b",), ("artifacts/a",)),
+        "b": Stage("b", "x", root, ("artifacts/a",), ("artifacts/b",)),
+    }
+    with pytest.raises(UserError, match="a -> b -> a"):
+        repository.in_order([])
+
+
+def test_a_command_that_fails_tells_its_status(root):
+    repository, asked = open_repository(root), []
+    with pytest.raises(CommandFailedError) as caught:
+        repository.run(repository.stages["other"], lambda: asked.append("before"))
+    assert (caught.value.exit_code, str(caught.value)) == (3, "exit status 3")
+    assert asked == ["before"]
+
+
+def test_stages_write_below_the_folders_of_results_only(tmp_path):
+    def stage(*paths):
+        return Stage("mine", "x", tmp_path, (), paths)
+
+    require_results(tmp_path, [stage("artifacts/a", "metrics/b.json"), stage()])
+    for path in ("src/x.py", "../beside/artifacts/a", "artifacts"):
+        with pytest.raises(UserError, match=r"stage mine writes '.*', but stages write only below"):
+            require_results(tmp_path, [stage("artifacts/a", path)])
+
+
+@pytest.mark.parametrize("link", ["artifacts", "artifacts/a"])
+def test_no_output_lies_behind_a_link(tmp_path, link):
+    """DVC would delete it there before a run."""
+    (tmp_path / link).parent.mkdir(exist_ok=True)
+    (tmp_path / link).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=f"{link} is a symbolic link"):
+        require_results(tmp_path, [Stage("mine", "x", tmp_path, (), ("artifacts/a/b",))])
+
+
+def test_an_experiment_lies_below_its_commit():
+    commit = "0123456789" * 4
+    assert experiment_reference(commit, "mine") == f"refs/exps/01/{commit[2:]}/mine"
+
+
+class Files:
+    """A server with any names and contents: as much of fsspec as is used of it."""
+
+    protocol = "s3"
+
+    def __init__(self, contents):
+        self._contents = contents
+
+    def exists(self, path):
+        return any(name.startswith(path) for name in self._contents)
+
+    def find(self, path):
+        return [name for name in self._contents if name.startswith(path)]
+
+    def size(self, path):
+        return len(self._contents[path])
+
+    def get_file(self, path, target):
+        if path not in self._contents:
+            raise FileNotFoundError(path)
+        Path(target).write_bytes(self._contents[path])
+
+
+def files_below(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_of_a_remote_only_whole_entries_come_into_the_cache(tmp_path, capsys):
+    key, entry = key_of(ENTRY), yaml.safe_dump(ENTRY).encode()
+    folder = f"b/s/runs/{key[:2]}/{key}"
+    odd = [
+        *(f"b/s/runs/../../{name}" for name in ("../src/yaml.py", f"{key[:2]}/{key}/{VALUE}")),
+        *(f"b/s/runs/{name}" for name in ("odd", f"zz/zz/{VALUE}", f"cd/{key}/{VALUE}")),
+        *(f"{folder}/{name}" for name in ("..", f"{VALUE}.tmp")),
+    ]
+    large, another = f"{folder}/{'cd' * 32}", f"b/s/runs/cd/cd{'0' * 62}/{VALUE}"
+    contents = dict.fromkeys([*odd, another, f"{folder}/{VALUE}"], entry)
+    remote = Remote(Files(contents | {large: b"#" * 1_000_001}), "b/s", tmp_path / "cache")
+    assert remote.fetch_run_cache() == [ENTRY]
+    assert files_below(tmp_path) == [tmp_path / "cache/runs" / key[:2] / key / VALUE]
+    told = capsys.readouterr().err
+    assert all(f"{name!r} is left where it is" in told for name in (*odd, large))
+    assert f"runs/cd/cd{'0' * 62}/{VALUE} is not used and removed" in told
+
+
+def test_a_server_of_plain_http_has_no_run_cache(tmp_path):
+    files = Files({"b/runs/x": b""})
+    files.protocol = "https"
+    assert Remote(files, "b", tmp_path).fetch_run_cache() == []
+
+
+def test_of_a_remote_only_objects_that_are_what_their_names_say_come(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "1")
+    store: dict[str, bytes] = {}
+
+    def put(content, kind=""):
+        digest = hashlib.md5(content).hexdigest()
+        store[f"s/files/md5/{digest[:2]}/{digest[2:]}{kind}"] = content
+        return digest + kind
+
+    def put_listed(*paths_and_hashes):
+        listed = [{"relpath": path, "md5": digest} for path, digest in paths_and_hashes]
+        return put(json.dumps(listed).encode(), ".dir")
+
+    inner, single = put(b"inner"), put(b"single")
+    good = put_listed(("a", inner), ("gone", "0" * 32))
+    bad = [
+        put_listed(("../x", single)),
+        put_listed(("a", "../../../x")),
+        put(b"[" * 200_000 + b"]" * 200_000, ".dir"),
+        put(b"[" + b" " * 1_000_000 + b"]", ".dir"),
+    ]
+    store[f"s/files/md5/{'1' * 2}/{'1' * 30}"] = b"another content"
+    wanted = [single, good, *bad, "1" * 32, "2" * 32, "../../../x", "..//../x"]
+    Remote(Files(store), "s/", tmp_path / "cache").fetch_objects(wanted)
+    names = {path.parent.name + path.name for path in files_below(tmp_path)}
+    assert names == {inner, single, good}
+    told = capsys.readouterr().err
+    for digest in (*bad, "1" * 32):
+        assert f"{digest[:2]}/{digest[2:]}' is not taken" in told
+
+
+@pytest.fixture
+def finished(root):
+    """The workspace after its first stage has run, with nothing but the cache left of that."""
+    repository = open_repository(root)
+    repository.run(repository.stages["one"], lambda: None)
+    shutil.rmtree(root / "artifacts")
+    yield root
+    shutil.rmtree(root / "artifacts", ignore_errors=True)
+    (root / "dvc.lock").unlink(missing_ok=True)
+    (root / "in").write_text("given")
+
+
+def restored(root):
+    """Whether the cache had the stage's result, and what it is."""
+    output, repository = root / "artifacts/one", open_repository(root)
+    entry = repository.find(repository.stages["one"])
+    if entry is not None:
+        repository.take({"one": entry})
+    return entry is not None, output.read_text() if output.exists() else None
+
+
+def test_a_result_comes_from_the_run_cache(finished):
+    (finished / "dvc.lock").unlink()
+    assert restored(finished) == (True, "given")
+
+
+def test_a_result_comes_from_the_lock_file(finished):
+    shutil.rmtree(finished / ".dvc/cache/runs")
+    assert restored(finished) == (True, "given")
+
+
+def test_a_result_of_other_inputs_is_not_taken(finished):
+    (finished / "in").write_text("other")
+    assert restored(finished) == (False, None)
+
+
+def test_a_result_that_the_cache_has_lost_is_not_taken(finished):
+    shutil.rmtree(finished / ".dvc/cache/files")
+    assert restored(finished) == (False, None)
+
+
+def test_what_lies_in_a_results_place_gives_way_to_it(finished):
+    (finished / "artifacts/one").mkdir(parents=True)
+    (finished / "artifacts/one/mine").touch()
+    assert restored(finished) == (True, "given")
+
+
+CHANGES = {
+    "nothing": (lambda _: None, True),
+    "an input": (lambda root: (root / "in").write_text("other"), False),
+    "the result": (lambda root: (root / "artifacts/one").write_text("other"), False),
+    "the result is gone": (lambda root: (root / "artifacts/one").unlink(), False),
+    "the object is gone": (lambda root: shutil.rmtree(root / ".dvc/cache/files"), False),
+    "the lock is gone": (lambda root: (root / "dvc.lock").unlink(), False),
+    "the command": (lambda root: (root / "dvc.yaml").write_text(OTHER_COMMAND), False),
+}
+OTHER_COMMAND = PIPELINE.replace("mkdir -p artifacts &&", "mkdir -p artifacts;")
+
+
+@pytest.mark.parametrize(("change", "stays"), CHANGES.values(), ids=CHANGES)
+def test_a_stage_is_up_to_date_until_something_of_it_changes(finished, change, stays):
+    assert restored(finished)[0]
+    try:
+        change(finished)
+        repository = open_repository(finished)
+        assert repository.is_up_to_date(repository.stages["one"]) is stays
+    finally:
+        (finished / "dvc.yaml").write_text(PIPELINE)
+
+
+@pytest.mark.parametrize(
+    ("more", "stays"), [("frozen: true", True), ("always_changed: true", False)]
+)
+def test_marks_of_a_stage_hold(finished, more, stays):
+    assert restored(finished)[0]
+    if stays:
+        (finished / "in").write_text("other")
+    try:
+        text = PIPELINE.replace("deps: [in]", f"deps: [in]\n    {more}")
+        (finished / "dvc.yaml").write_text(text)
+        repository = open_repository(finished)
+        assert repository.is_up_to_date(repository.stages["one"]) is stays
+        assert repository.find(repository.stages["one"]) is None
+    finally:
+        (finished / "dvc.yaml").write_text(PIPELINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("seed", 1),
+        ("group", {"k": [1, 2]}),
+        ("group.k", [1, 2]),
+        ("seed.k", None),
+        ("group.j", None),
+    ],
+)
+def test_parameters_are_found_by_their_path(tmp_path, name, value):
+    (tmp_path / "params.yaml").write_text("seed: 1\ngroup:\n  k: [1, 2]\n")
+    hashes = Hashes(tmp_path, tmp_path / "cache")
+    if value is not None:
+        assert hashes.parameters("params.yaml", [name]) == {name: value}
+        return
+    with pytest.raises(UserError, match=rf"^params\.yaml has no parameter {name}, which dvc\.yaml"):
+        hashes.parameters("params.yaml", [name])

@@ -128,6 +128,8 @@ def test_natural_images_are_the_farthest_from_the_base_and_the_chosen(monkeypatc
         near.append(pool[best])
     assert farthest_first(pool, base, 9).tolist() == expected
     assert farthest_first(pool, base, 4).tolist() == expected[:4]
+    with pytest.raises(UserError, match="the pool has 9"):
+        farthest_first(pool, base, 10)
     found = natural._to_nearest(pool, base)
     wanted = [min(distance(image, other) for other in base) for image in pool]
     np.testing.assert_allclose(found, wanted, atol=1e-6)

@@ -25,6 +25,10 @@ from figures import write_figures
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.reducing.narrow import narrowed
+from asterism.libraries.reducing.params import ReduceParams
+from asterism.libraries.reducing.reduce import reduce_model, renumbered
+from asterism.libraries.reducing.seeds import make_seed_model
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.params import ExecuteParams
@@ -36,10 +40,6 @@ from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.graphs.light_keras import import_keras
-from asterism.memo.reducing.narrow import narrowed
-from asterism.memo.reducing.params import ReduceParams
-from asterism.memo.reducing.reduce import reduce_model, renumbered
-from asterism.memo.reducing.seeds import make_seed_model
 
 #: Six backends over four libraries, with the cheaper converter: for breadth per second.
 FAST_BACKENDS = (

@@ -29,6 +29,8 @@ from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
+from asterism.libraries.reducing.reduce import reduce_model, renumbered
+from asterism.libraries.reducing.seeds import make_seed_model
 from asterism.libraries.running.execution import execute, open_worker_pool, parts_of
 from asterism.libraries.running.record import Record
 from asterism.memo.generating.strategy import campaign
@@ -36,8 +38,6 @@ from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import write_weights
-from asterism.memo.reducing.reduce import reduce_model, renumbered
-from asterism.memo.reducing.seeds import make_seed_model
 
 #: Seed models that are read in seconds.
 SEEDS = ("lenet5", "alexnet", "lstm1", "lstm2")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.libraries.reducing.params import ReduceParams
+from asterism.libraries.reducing.reduction import reduce_models
 from asterism.memo.graphs.store import write_models, write_weights
-from asterism.memo.reducing.params import ReduceParams
-from asterism.memo.reducing.reduction import reduce_models
 
 ARTIFACTS = Path("artifacts/reduce_models")
 

@@ -3,13 +3,10 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.stage_units import outputs_of
 from asterism.libraries.judging.finding import read_findings
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.writing import triage_and_write
-from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.reporting.writing import ToTriage, triage_and_write
+from asterism.libraries.triage.params import TriageSettings
 from asterism.libraries.triage.remembering import STAGE, remembered, triage_run
 from asterism.memo.graphs.store import read_models
 
@@ -17,13 +14,8 @@ ARTIFACTS = Path("artifacts/triage_findings")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 
 
-class Params(ParameterSection):
+class Params(TriageSettings):
     """What the stage reads of ``params.yaml``."""
-
-    seed: Seed
-    execute: ExecuteParams
-    judge: JudgeParams
-    triage: TriageParams
 
 
 def run(params: Params) -> None:
@@ -31,11 +23,10 @@ def run(params: Params) -> None:
     graphs = list(read_models(Path("artifacts/generate_models")).values())
     findings = read_findings(Path("artifacts/judge_models/findings.json"), len(graphs))
     apart = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
-    settings = params.execute, params.judge, params.triage, params.seed
-    state = triage_run(WEIGHTS, *settings)
+    state = triage_run(WEIGHTS, params)
     with remembered(state) as answers:
-        given = findings, graphs, WEIGHTS, *settings, ARTIFACTS, apart, answers
-        metrics = triage_and_write(*given)
+        given = ToTriage(findings, graphs, WEIGHTS, apart)
+        metrics = triage_and_write(given, params, ARTIFACTS, answers)
         write_json(Path("metrics/triage_findings.json"), metrics)
         if not metrics["not_minimal"] and not metrics["groups_left_by_budget"]:
             state.finish(STAGE, outputs_of(STAGE))  # no larger budget would go on from it

@@ -1,4 +1,4 @@
-"""OpenVINO cannot compile tensor_split into equal parts."""
+"""OpenVINO cannot compile tensor_split into a number of parts from a traced model."""
 
 import sys
 

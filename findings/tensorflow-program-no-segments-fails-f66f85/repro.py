@@ -14,6 +14,6 @@ print("expected", f(x).shape)
 try:
     actual = tf.function(f, jit_compile=True)(x)
 except Exception as error:
-    print("actual  ", type(error).__name__, str(error)[:150])
+    print("actual  ", type(error).__name__, str(error).split("\n")[0])
     sys.exit(1)
 print("actual  ", actual.shape)

@@ -11,6 +11,9 @@ __version__ = "0.1.0"
 _MODULES = {
     "UserError": "core.messages.errors",
     "Vetting": "api.vetting",
+    "compare_libraries": "api.libraries",
+    "judge_tests": "api.judging",
+    "states": "api.states",
     "vet": "api.vetting",
 }
 

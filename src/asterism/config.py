@@ -31,10 +31,10 @@ from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
 from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reducing.params import ReduceParams
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.params import TriageParams
-from asterism.memo.reducing.params import ReduceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.vetting.params import VetParams

@@ -15,7 +15,6 @@ from asterism.findings.campaign import (
     FACTS,
     TAKEN,
     TRIAGED,
-    Settings,
     pieces_of,
     run_piece,
     run_pieces,
@@ -27,6 +26,7 @@ from asterism.libraries.running.inputs import OUTSIDE
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.record import Record
 from asterism.libraries.running.tasks import Result
+from asterism.libraries.triage.params import TriageSettings
 from memo.small_graphs import branching
 from places import ROOT
 
@@ -37,7 +37,7 @@ def settings_with(*backends):
     document = read_yaml(ROOT / "params.yaml")
     document["execute"] |= {**SETTINGS, "backends": list(backends)}
     document["triage"]["known_issues"] = str(ROOT / "conf/known_issues.yaml")
-    return validate(Settings, {key: document[key] for key in Settings.model_fields})
+    return validate(TriageSettings, {key: document[key] for key in TriageSettings.model_fields})
 
 
 def record():
@@ -149,7 +149,7 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
     write_json(piece / TRIAGED / "unique.json", [])
     took = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
     write_json(piece / FACTS, {"models": 2, "backends": ["jax:jit"], **took})
-    settings = changed_params(Settings, [])
+    settings = changed_params(TriageSettings, [])
     gathering.gather(settings, tmp_path / "findings", tmp_path / "pieces", [])
     units = {"reading": "piece", "collecting": "finding", "other versions": "finding"}
     assert dict(shown) == {**units, "phases": "finding"}

@@ -16,6 +16,7 @@ from asterism.libraries.judging.finding import (
 )
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import Reporter
 from asterism.libraries.reporting.outside_writing import write_outside
 from asterism.libraries.reporting.script_writer import ScriptWriter
 from asterism.libraries.running.execution import execute
@@ -107,7 +108,9 @@ def test_what_three_libraries_do_just_outside_is_written_up_and_confirmed(tmp_pa
         assert pool.start() == {}
         judged = judge_all(graphs, execute(graphs, pool, [OUTSIDE], 0), JUDGE, 0)
         assert judged.apart, "at least one library is odd"
-        counts = write_outside(pool, judged.apart, graphs, {}, JUDGE, 0, 2, {}, tmp_path)
+        unique, place = unique_outside(judged.apart, graphs, 0, 2), tmp_path / "outside"
+        with Reporter(pool, JUDGE, 0, {}, place, {}) as reporter:
+            counts = write_outside(pool, unique, reporter, place)
     assert counts["outside"] == counts["outside_reproduced_in_three_processes"] > 0
     for value in read_json(tmp_path / "outside/unique.json"):
         assert value["confirmed"] == [1, 1, 1] and value["changed"]

@@ -12,13 +12,13 @@ from asterism.libraries.judging.finding import Finding, read_findings
 from asterism.libraries.judging.history import REMEMBERED, Earlier, Histories
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.writing import write_triaged
+from asterism.libraries.reporting.writing import ToTriage, write_triaged
 from asterism.libraries.running.execution import execute
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.params import TriageParams, TriageSettings
 from asterism.libraries.triage.replay import Replayer, _counts
 from asterism.libraries.triage.reproduction import Reproduced
 from asterism.libraries.triage.triage import UniqueFinding
@@ -88,8 +88,8 @@ def test_a_finding_that_needs_another_model_before_it_gets_a_script_with_both(
     )
     folder = tmp_path / "triaged"
     folder.mkdir()
-    given = (worker_pool, [found], GRAPHS, weights, execution, JUDGE, TRIAGE, 0, folder)
-    counts = write_triaged(*given)
+    settings = TriageSettings.model_construct(execute=execution, judge=JUDGE, triage=TRIAGE, seed=0)
+    counts = write_triaged(worker_pool, ToTriage([found], GRAPHS, weights), settings, folder)
     assert (counts["after_other_models"], counts["not_reproduced"]) == (1, 0)
     (unique,) = read_json(folder / "unique.json")
     assert unique["confirmed"] == [1, 1, 1] and "after a model" in unique["minimality"]
@@ -127,8 +127,9 @@ def test_what_never_shows_again_stands_apart_with_its_history(worker_pool, switc
     execution = ExecuteParams.model_construct(
         backends=["remembering:eager"], distributions=["normal"]
     )
-    given = (worker_pool, [found], GRAPHS, weights, execution, JUDGE, TRIAGE, 0, folder)
-    assert write_triaged(*given)["not_reproduced"] == 1
+    settings = TriageSettings.model_construct(execute=execution, judge=JUDGE, triage=TRIAGE, seed=0)
+    counts = write_triaged(worker_pool, ToTriage([found], GRAPHS, weights), settings, folder)
+    assert counts["not_reproduced"] == 1
     (unique,) = read_json(folder / "unique.json")
     assert unique["folder"].startswith("not-reproduced/")
     assert [earlier["model"] for earlier in unique["finding"]["before"]] == [0, 1]

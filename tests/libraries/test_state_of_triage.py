@@ -4,7 +4,7 @@ import pytest
 
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.findings.campaign import Settings
+from asterism.libraries.triage.params import TriageSettings
 from asterism.libraries.triage.remembering import remembered, triage_run
 from asterism.memo.graphs.store import write_weights
 from places import ROOT
@@ -16,33 +16,38 @@ def given(tmp_path, monkeypatch):
     weights = tmp_path / "weights.npz"
     write_weights(weights, {})
     document = read_yaml(ROOT / "params.yaml")
-    settings = validate(Settings, {key: document[key] for key in Settings.model_fields})
-    return weights, settings.execute, settings.judge, settings.triage, settings.seed
+    fields = TriageSettings.model_fields
+    return weights, validate(TriageSettings, {key: document[key] for key in fields})
+
+
+def changed(settings, section, **values):
+    """Settings with other values in a section."""
+    other = getattr(settings, section).model_copy(update=values)
+    return settings.model_copy(update={section: other})
 
 
 def test_a_larger_budget_finds_what_a_smaller_one_left(given):
-    weights, execution, judging, triage, seed = given
+    weights, settings = given
     run = triage_run(*given)
     for budget in ({"max_steps": 1}, {"minutes": 1.5}, {"max_unique": 1}, {"replays": 0}):
-        other = triage.model_copy(update=budget)
-        assert triage_run(weights, execution, judging, other, seed) == run
-    other = execution.model_copy(update={"distributions": ["normal"]})
-    assert triage_run(weights, other, judging, triage, seed) == run, "findings name theirs"
+        assert triage_run(weights, changed(settings, "triage", **budget)) == run
+    other = changed(settings, "execute", distributions=["normal"])
+    assert triage_run(weights, other) == run, "findings name theirs"
 
 
 def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkeypatch):
-    weights, execution, judging, triage, seed = given
+    weights, settings = given
     other_weights = tmp_path / "other.npz"
     other_weights.write_bytes(weights.read_bytes() + b"\0")
-    fewer = execution.model_copy(update={"backends": execution.backends[1:]})
+    fewer = changed(settings, "execute", backends=settings.execute.backends[1:])
     runs = [
         triage_run(*given),
         triage_run(other_weights, *given[1:]),
-        triage_run(weights, fewer, judging, triage, seed),
-        triage_run(weights, execution.model_copy(update={"memory_mb": 9}), *given[2:]),
-        triage_run(weights, execution, judging.model_copy(update={"ulps": 9}), triage, seed),
-        triage_run(*given[:3], triage.model_copy(update={"hang_seconds": 9}), seed),
-        triage_run(*given[:4], seed + 1),
+        triage_run(weights, fewer),
+        triage_run(weights, changed(settings, "execute", memory_mb=9)),
+        triage_run(weights, changed(settings, "judge", ulps=9)),
+        triage_run(weights, changed(settings, "triage", hang_seconds=9)),
+        triage_run(weights, settings.model_copy(update={"seed": settings.seed + 1})),
     ]
     named = "asterism.libraries.triage.remembering.installed_versions"
     monkeypatch.setattr(named, lambda: {"jax": "0"})

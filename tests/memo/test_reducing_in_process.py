@@ -10,15 +10,15 @@ import pytest
 from keras import layers
 
 from asterism.core.messages.errors import UserError
+from asterism.libraries.reducing import reduction
+from asterism.libraries.reducing.params import ReduceParams
+from asterism.libraries.reducing.reduce import work
+from asterism.libraries.reducing.reduction import reduce_models
+from asterism.libraries.reducing.seeds import make_seed_model
+from asterism.libraries.reducing.user_models import UserModel, user_models
 from asterism.memo.graphs import light_keras
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.light_keras import import_keras, leave_out
-from asterism.memo.reducing import reduction
-from asterism.memo.reducing.params import ReduceParams
-from asterism.memo.reducing.reduce import work
-from asterism.memo.reducing.reduction import reduce_models
-from asterism.memo.reducing.seeds import make_seed_model
-from asterism.memo.reducing.user_models import UserModel, user_models
 from asterism.memo.universe.spec import universe
 
 

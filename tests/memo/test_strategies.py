@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from asterism.libraries.reducing.reduce import bypass, renumbered, without_branch
 from asterism.memo.generating.campaign import (
     GenerationCampaign,
     Mutant,
@@ -20,7 +21,6 @@ from asterism.memo.graphs import keras_config
 from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, _cleaned, layer_name
 from asterism.memo.graphs.weights import draw_weights, fit, matched
-from asterism.memo.reducing.reduce import bypass, renumbered, without_branch
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError

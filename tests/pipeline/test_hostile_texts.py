@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from asterism import cli, judge_tests, project
+from asterism import cli, judging_tests, project
 from asterism.cli import commands, completion
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
@@ -111,9 +111,9 @@ def fails(error):
             holds=False, differences=[HOSTILE], verdict=None)))]),
         ("judge-tests m --data d", [
             (trial, "require_runs", puts(None)),
-            (judge_tests, "judge_run", puts(Made(
+            (judging_tests, "judge_run", puts(Made(
                 said=[HOSTILE], request=Made(overrides=[]), folder=Path(NAME)))),
-            (judge_tests, "write_answers", puts((Path("p"), [ANSWER]))),
+            (judging_tests, "write_answers", puts((Path("p"), [ANSWER]))),
             (sweep_app, "sweep_command", puts(0))]),
         ("budget", [(commands, "app", fails(UserError(HOSTILE)))]),
         ("budget", [(commands, "app", fails(ValueError(HOSTILE.replace("\n", ""))))]),

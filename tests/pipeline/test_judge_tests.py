@@ -10,10 +10,10 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from typer.testing import CliRunner
 
-from asterism import judge_tests
+from asterism import judging_tests
 from asterism.cli import commands
 from asterism.core.messages.errors import UserError
-from asterism.judge_tests import JudgeRequest, judge_run
+from asterism.judging_tests import JudgeRequest, judge_run
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.sweep.workspace import git
 from places import ROOT
@@ -29,7 +29,7 @@ def reads(monkeypatch):
     """Lets model files have a signature."""
 
     def read(signature):
-        monkeypatch.setattr(judge_tests, "read_signature", lambda path: signature)
+        monkeypatch.setattr(judging_tests, "read_signature", lambda path: signature)
 
     return read
 

@@ -27,7 +27,7 @@ LAYERS = [
     ["deepstellar/campaigns", "deepstellar/coverage", "deepstellar/export"],
     ["deepstellar/fuzzing", "deepstellar/profiling"],
     ["deepimportance", "memo/graphs", "vetting"],
-    ["libraries/adapters", "memo/generating", "memo/reducing"],
+    ["libraries/adapters", "memo/generating", "libraries/reducing"],
     ["libraries/running"],
     ["libraries/judging"],
     ["libraries/triage"],
@@ -44,7 +44,7 @@ LAYERS = [
     ["versions"],
     ["findings"],
     ["sweep"],
-    ["judge_tests.py", "project.py", "reproduction"],
+    ["judging_tests.py", "project.py", "reproduction"],
     ["api", "doctor"],
     ["cli", "pytest.py"],
 ]

@@ -17,7 +17,7 @@ PACKAGES = (
     "memo/generating/operators",
     "memo/generating/strategies",
     "memo/graphs/weight_edits",
-    "memo/reducing/seed_models",
+    "libraries/reducing/seed_models",
     "memo/universe/layers",
     "models/architectures",
     "reproduction/rules",

@@ -364,8 +364,8 @@ def _read_user_model(path: Path) -> object:
     """A user's network as a seed of the libraries lane."""
     import keras
 
-    from asterism.memo.reducing.reduction import _opened
-    from asterism.memo.reducing.user_models import UserModel
+    from asterism.libraries.reducing.reduction import _opened
+    from asterism.libraries.reducing.user_models import UserModel
 
     _, graph, arrays = _opened(UserModel(path, {}), 16, 0)
     keras.utils.clear_session(free_memory=False)

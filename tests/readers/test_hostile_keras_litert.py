@@ -172,10 +172,10 @@ def obtained(path, folder):
 
 def seed_model(path, folder):
     """The user's network in the libraries' lane, reduced and built anew."""
+    from asterism.libraries.reducing.reduce import reduce_model, renumbered
+    from asterism.libraries.reducing.reduction import _opened
+    from asterism.libraries.reducing.user_models import UserModel
     from asterism.memo.graphs.keras_build import build
-    from asterism.memo.reducing.reduce import reduce_model, renumbered
-    from asterism.memo.reducing.reduction import _opened
-    from asterism.memo.reducing.user_models import UserModel
 
     _, graph, arrays = _opened(UserModel(path, {}), 16, 0)
     build(renumbered(reduce_model(graph)), arrays)

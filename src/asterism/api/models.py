@@ -26,6 +26,18 @@ def is_file(model: Any) -> bool:
     return isinstance(model, str | os.PathLike)
 
 
+def is_program(model: Any) -> bool:
+    """Whether a model is an exported program of PyTorch."""
+    export = sys.modules.get("torch.export")
+    return export is not None and isinstance(model, export.ExportedProgram)
+
+
+def is_torch_module(model: Any) -> bool:
+    """Whether a model is a module of PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
 def as_pair(
     original: Any, compressed: Any, inputs: Path | Arrays, after: ExitStack
 ) -> tuple[Subject, Subject]:
@@ -94,8 +106,7 @@ def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
 
 
 def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
-    export = sys.modules.get("torch.export")
-    if export is None or not isinstance(model, export.ExportedProgram):
+    if not is_program(model):
         return None
     from asterism.models.runtimes.formats.torch_export import TorchRuntime
     from asterism.models.signatures.torch import signature_of_graph, weights_of
@@ -107,8 +118,7 @@ def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _
 
 
 def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(model, torch.nn.Module):
+    if not is_torch_module(model):
         return None
     from asterism.models.runtimes.torch_modules import ModuleRuntime, evaluating
     from asterism.models.signatures.torch import weights_of

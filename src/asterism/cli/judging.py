@@ -57,7 +57,7 @@ def judge_tests(
     a DVC experiment in a workspace of its own, so the same question is answered from the cache the
     next time.
     """
-    from asterism.judge_tests import JudgeRequest, judge_run, write_answers
+    from asterism.judging_tests import JudgeRequest, judge_run, write_answers
     from asterism.models.tensor_models.trial import require_runs
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import sweep_command

@@ -32,9 +32,10 @@ def findings(
     from asterism.core.running.stage import load_script
     from asterism.libraries.judging.finding import signature
     from asterism.libraries.judging.judged import judge_all
-    from asterism.libraries.reporting.writing import triage_and_write
+    from asterism.libraries.reporting.writing import ToTriage, triage_and_write
     from asterism.libraries.running.execution import backends_of, parts_of
     from asterism.libraries.running.record import Record
+    from asterism.libraries.triage.params import TriageSettings
     from asterism.libraries.triage.remembering import remembered, triage_run
     from asterism.memo.graphs.store import read_models
 
@@ -43,7 +44,7 @@ def findings(
         raise UserError(f"{triage} is there already: name a new folder")
     execution = load_script(Path("stages"), "execute_models")
     later = load_script(Path("stages"), "triage_findings")
-    params = read_params(later.Params)
+    params = read_params(TriageSettings)
     graphs = list(read_models(execution.MODELS).values())
     units = work_units("execute_models", read_params(execution.Params), execution.INPUTS)
     given = params.execute
@@ -55,11 +56,9 @@ def findings(
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         say(f"{count:6}  {name}")
     if triage is not None:
-        settings = params.execute, params.judge, params.triage, params.seed
-        given_findings = judged.findings, graphs, later.WEIGHTS
-        with remembered(triage_run(later.WEIGHTS, *settings)) as answers:
-            rest = triage, judged.apart, answers
-            metrics = triage_and_write(*given_findings, *settings, *rest)
+        found = ToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
+        with remembered(triage_run(later.WEIGHTS, params)) as answers:
+            metrics = triage_and_write(found, params, triage, answers)
         say(f"{metrics['unique']} unique findings are written to {triage}/")
 
 
@@ -90,11 +89,11 @@ def collect_findings(
     finding.yaml gets into its report and the pages.
     """
     from asterism.config import changed_params
-    from asterism.findings.campaign import Settings
     from asterism.findings.gathering import gather
+    from asterism.libraries.triage.params import TriageSettings
 
     require_root("conf")
-    settings = changed_params(Settings, override or [])
+    settings = changed_params(TriageSettings, override or [])
     outcome = gather(settings, folder, pieces, operators or [], calls or [], only or [])
     for name in outcome.new:
         say(name)
@@ -218,15 +217,16 @@ def campaign(
     Then `asterism collect-findings` takes what was found.
     """
     from asterism.config import changed_params
-    from asterism.findings.campaign import Settings, folder_of_pieces, run_pieces
+    from asterism.findings.campaign import folder_of_pieces, run_pieces
     from asterism.findings.collecting import collected, unique_of
     from asterism.findings.entry import read_entries
     from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
+    from asterism.libraries.triage.params import TriageSettings
     from asterism.memo.graphs.light_keras import import_keras
 
     require_root("conf")
-    settings = changed_params(Settings, [f"+experiment={experiment}", *(override or [])])
+    settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
@@ -271,11 +271,11 @@ def call_functions(
     from asterism.findings.calls.sightings import FINDINGS
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
-    from asterism.findings.campaign import Settings
     from asterism.findings.gathering import facts_of
+    from asterism.libraries.triage.params import TriageSettings
 
     require_root("conf")
-    settings = changed_params(Settings, [f"+experiment={experiment}", *(override or [])])
+    settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
     names = way or [name for name in WAYS if WAYS[name].framework == framework]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     elsewhere = facts_of(collection).get("calls", {})

@@ -30,11 +30,11 @@ from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.libraries.reporting.outside_writing import OUTSIDE_FOLDER
-from asterism.libraries.reporting.writing import write_triaged
+from asterism.libraries.reporting.writing import ToTriage, write_triaged
 from asterism.libraries.running.execution import execute, open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.groups import LayerAtFault, layer_at_fault
-from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.params import TriageSettings
 from asterism.libraries.triage.remembering import remembered, triage_run
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
@@ -49,15 +49,6 @@ TAKEN = "taken"
 APART = "apart.json"
 
 
-class Settings(ParameterSection):
-    """What a campaign reads of ``params.yaml``."""
-
-    seed: Seed
-    execute: ExecuteParams
-    judge: JudgeParams
-    triage: TriageParams
-
-
 def folder_of_pieces(given: Path | None) -> Path:
     """The folder that the user has named, or one below ``programs.root``: pieces hold scripts.
 
@@ -70,7 +61,7 @@ def folder_of_pieces(given: Path | None) -> Path:
 def run_pieces(
     models: Mapping[str, Graph],
     size: int,
-    settings: Settings,
+    settings: TriageSettings,
     folder: Path,
     elsewhere: Sequence[Mapping[str, Any]] = (),
     collected: Sequence[UniqueFinding] = (),
@@ -167,7 +158,7 @@ def finished(folder: Path) -> list[Path]:
 
 def run_piece(
     models: Mapping[str, Graph],
-    settings: Settings,
+    settings: TriageSettings,
     target: Path,
     known: Sequence[UniqueFinding],
     outside_known: Collection[str] = (),
@@ -195,11 +186,9 @@ def run_piece(
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
-            all_settings = given, settings.judge, settings.triage, settings.seed
-            which = worth, graphs, weights, *all_settings, folder / TRIAGED
-            given_apart = judged.apart, known, outside_known
-            with remembered(triage_run(weights, *all_settings)) as answers:
-                counts = write_triaged(pool, *which, *given_apart, answers)
+            all_given = ToTriage(worth, graphs, weights, judged.apart, known, outside_known)
+            with remembered(triage_run(weights, settings)) as answers:
+                counts = write_triaged(pool, all_given, settings, folder / TRIAGED, answers)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])

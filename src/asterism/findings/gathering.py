@@ -20,7 +20,6 @@ from asterism.findings.calls.candidates import write_call_candidates
 from asterism.libraries.judging.finding import HANG
 from asterism.findings.campaign import (
     TRIAGED,
-    Settings,
     finished,
     folder_of_pieces,
     pieces_of,
@@ -45,6 +44,7 @@ from asterism.libraries.reporting.known_issues import KnownIssue, read_known_iss
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.params import TriageSettings
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
@@ -56,7 +56,7 @@ FACTS = "campaign.json"
 
 
 def gather(
-    settings: Settings,
+    settings: TriageSettings,
     collection: Path,
     pieces: Path | None,
     comparisons: Sequence[str],
@@ -141,7 +141,7 @@ def gather(
     return outcome
 
 
-def _in_backends_of(candidates: Sequence[Candidate], settings: Settings) -> ExecuteParams:
+def _in_backends_of(candidates: Sequence[Candidate], settings: TriageSettings) -> ExecuteParams:
     """The settings of running, in the backends that findings of layers name."""
     findings = [one.finding for one in candidates if one.finding is not None]
     named = sorted({b for f in findings for b in (*f.backends, *f.agreeing)} - {*CONVERTERS})
@@ -184,7 +184,7 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
 
 def _of_calls(
     framework: str,
-    settings: Settings,
+    settings: TriageSettings,
     scratch: Path,
     noted: Set[str],
     outcome: Collected,
@@ -202,7 +202,7 @@ def _of_calls(
                 yield found
 
 
-def _documented(settings: Settings) -> list[str]:
+def _documented(settings: TriageSettings) -> list[str]:
     """Parts of signatures of what libraries document not to do, whatever the inputs."""
     known = read_known_issues(settings.triage.known_issues)
     return [part for part, issue in known.items() if issue.limit and not issue.inputs]
@@ -236,7 +236,7 @@ def facts_of(collection: Path) -> dict[str, Any]:
 
 
 def _of_operators(
-    given: str, settings: Settings, scratch: Path, noted: Collection[str]
+    given: str, settings: TriageSettings, scratch: Path, noted: Collection[str]
 ) -> tuple[list[Candidate], int]:
     """New confirmed findings of a comparison on single operators; how many models it had."""
     name, old, new = ([*given.rsplit(":", 2), "", ""])[:3]

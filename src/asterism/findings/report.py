@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from string import Template
 
@@ -19,122 +20,6 @@ REPORT = "report.md"
 
 #: Characters that Markdown reads: an underscore within a word is none.
 _MARKUP = re.compile(r"([\\\[\]*]|(?<!\w)_|_(?!\w))")
-
-#: Templates by library, with the parts of :func:`_parts` in place of the names after ``$``.
-_TEMPLATES: Mapping[str, str] = {
-    "openvino": """### OpenVINO Version
-$version
-### Operating System
-$system
-### Device used for inference
-CPU, $processor
-### OpenVINO installation
-PyPi
-### Programming Language
-Python $python
-### Framework
-$packages
-### Model used
-The one of the script below.
-### Issue description
-$description
-### Step-by-step reproduction
-$script
-### Relevant log output
-$output
-""",
-    "onnxruntime": """### Describe the issue
-$description
-### To reproduce
-$script
-$output
-### Platform
-Linux
-### OS Version
-$system
-### ONNX Runtime Installation
-Released Package
-### ONNX Runtime Version or Commit ID
-$version
-### ONNX Runtime API
-Python $python
-### Architecture
-X64, $processor
-### Execution Provider
-Default CPU
-""",
-    "pytorch": """### 🐛 Describe the bug
-$description
-$script
-### Error logs
-$output
-### Versions
-$packages
-
-Python $python; $system; $processor
-""",
-    "tensorflow": """### Issue type
-Bug
-### Source
-binary
-### TensorFlow version
-$version
-### OS platform and distribution
-$system; $processor
-### Python version
-$python
-### Current behavior?
-$description
-### Standalone code to reproduce the issue
-$script
-### Relevant log output
-$output
-""",
-    "litert": """### 1. System information
-$system; $processor; Python $python; $packages, installed by pip
-### 2. Code
-$script
-### 3. Failure after conversion
-$description
-### 5. Any other info / logs
-$output
-""",
-    "jax": """### Description
-$description
-$script
-$output
-### System info (python version, jaxlib version, accelerator, etc.)
-$packages
-
-Python $python; CPU; $system; $processor
-""",
-    "keras": """### Environment
-$packages; Python $python; $system; $processor
-### Describe the problem
-$description
-### Standalone code to reproduce the issue
-$script
-$output
-""",
-    "tf2onnx": """### Describe the bug
-$description
-### System information
-$packages; Python $python; $system; $processor
-### To Reproduce
-$script
-### Additional context
-$output
-""",
-    "onnx": """### Bug Report
-$description
-### System information
-$packages; Python $python; $system; $processor
-### Reproduction instructions
-$script
-### Expected and actual behavior
-$output
-""",
-}
 
 #: Libraries that have the template of another one: converters that are part of it, and those that
 #: have none of their own.
@@ -153,10 +38,18 @@ def report_of(entry: Entry, folder: Path) -> str:
         folder: that holds its script.
     """
     library = (entry.diagnosis.mended_by or entry.library).partition(",")[0]
-    template = _TEMPLATES.get(_LIKE.get(library, library), _TEMPLATES["onnx"])
-    body = Template(template).substitute(_parts(entry, folder, library))
+    body = Template(_template_of(library)).substitute(_parts(entry, folder, library))
     spaced = body.replace("\n### ", "\n\n### ")
     return f"# {prose(entry.diagnosis.title)}\n\n{spaced}"
+
+
+def _template_of(library: str) -> str:
+    """The library's template, whose names after ``$`` are the parts of :func:`_parts`."""
+    templates = files("asterism.findings").joinpath("templates")
+    name = _LIKE.get(library, library)
+    known = {file.name for file in templates.iterdir()}
+    chosen = f"{name}.md" if f"{name}.md" in known else "onnx.md"
+    return templates.joinpath(chosen).read_text(encoding="utf-8")
 
 
 def _parts(entry: Entry, folder: Path, library: str) -> dict[str, str]:

@@ -27,6 +27,8 @@ from asterism.libraries.adapters.environments import environment, versions_of
 from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 from asterism.libraries.judging.finding import RIGHT, UNCHECKED, Finding
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reducing.params import ReduceParams
+from asterism.libraries.reducing.reduction import reduce_models
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
@@ -34,8 +36,6 @@ from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
-from asterism.memo.reducing.params import ReduceParams
-from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
 from asterism.versions.blaming import Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of

@@ -59,6 +59,7 @@ class Request:
         steps: parts tried for each of them.
         target: folder of the page; replaced.
         changes: of parameters, as ``-S`` takes them.
+        root: the project whose parameters count.
     """
 
     models: Sequence[Path]
@@ -72,6 +73,7 @@ class Request:
     steps: int
     target: Path
     changes: Sequence[str] = ()
+    root: Path = Path()
 
 
 def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
@@ -80,7 +82,7 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = changed_params(_Params, request.changes)
+    params = changed_params(_Params, request.changes, request.root)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
     rejected: NotCompared = []

@@ -6,7 +6,9 @@ import hashlib
 import textwrap
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from asterism.core.files.artifacts import write_json
@@ -223,10 +225,8 @@ def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
 def _markdown(
     found: UniqueFinding, report: Report, folder: Path, replay: Replay | None = None
 ) -> str:
-    """In the shape that the libraries' bug templates ask for."""
+    """In the shape that the libraries' bug templates ask for: ``templates/report.md``."""
     finding = found.finding
-    statuses = ", ".join(map(str, report.confirmed))
-    ablation = "\n".join(f"| {cell(what)} | {cell(a)} |" for what, a in found.ablation.items())
     known = f"\nKnown: {shown(report.known)}\n" if report.known else ""
     if report.limit:
         known = f"\nA documented limit: {shown(report.limit)} ({shown(report.known)})\n"
@@ -236,45 +236,23 @@ def _markdown(
     if (library := own_environment(finding)) is not None:
         packages = f"- the environment {library}: {shown(packages_of(library))}\n{packages}"
     where = shown(str(found.layer or finding.exception))
-    return f"""# {shown(finding.library)}: {shown(finding.symptom)} ({where})
-{known}
-## Description
-
-{code(found.signature)}
-
-The model is {found.minimality}. \
-{len(found.models)} generated model(s) showed it. Backends:
-{", ".join(map(shown, finding.backends))}.
-
-## Steps to reproduce
-
-`python repro.py` prints what is expected and what comes, and exits with 1 while the bug lives
-(exit statuses in three fresh processes: {statuses}).
-{_model(folder)}
-
-{_script_of(folder)}
-
-## Expected behaviour
-
-{_expected(finding)}
-
-## Actual behaviour
-
-{_actual(finding)}
-{section(finding, replay) if replay is not None else ""}
-## What was varied
-
-`shows`: the same goes wrong. `gone`, `ok`: it runs, and that does not. `no file to read`: the \
-converter whose file the backend reads wrote none. Another word says how it ended without results.
-
-| varied | result |
-|---|---|
-{ablation}
-
-## Versions
-
-{packages}
-"""
+    template = files("asterism.libraries.reporting").joinpath("templates", "report.md")
+    return Template(template.read_text(encoding="utf-8")).substitute(
+        title=f"{shown(finding.library)}: {shown(finding.symptom)} ({where})",
+        known=known,
+        signature=code(found.signature),
+        minimality=found.minimality,
+        models=len(found.models),
+        backends=", ".join(map(shown, finding.backends)),
+        statuses=", ".join(map(str, report.confirmed)),
+        file=_model(folder),
+        script=_script_of(folder),
+        expected=_expected(finding),
+        actual=_actual(finding),
+        before=section(finding, replay) if replay is not None else "",
+        ablation="\n".join(f"| {cell(w)} | {cell(a)} |" for w, a in found.ablation.items()),
+        packages=packages,
+    )
 
 
 def _model(folder: Path) -> str:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import get_logger
 from asterism.libraries.judging.finding import Finding, signature
-from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter, folder_name
 from asterism.libraries.reporting.keras_files import write_keras_files
 from asterism.libraries.reporting.known_issues import read_known_issues
-from asterism.libraries.reporting.outside_writing import write_outside
+from asterism.libraries.reporting.outside_writing import OUTSIDE_FOLDER, write_outside
 from asterism.libraries.running.execution import open_worker_pool
-from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.answers import Answers
 from asterism.libraries.triage.ceiling import Ceiling
 from asterism.libraries.triage.counting import counts_of
-from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.outside import unique_outside
+from asterism.libraries.triage.params import TriageSettings
 from asterism.libraries.triage.replay import Replayer
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import Left, Triage, UniqueFinding
@@ -33,102 +33,91 @@ log = get_logger(__name__)
 LEFT = "left.json"
 
 
+@dataclass(frozen=True)
+class ToTriage:
+    """What the oracle found, and what is known already.
+
+    Args:
+        findings: of all models, in their order.
+        graphs: the models.
+        weights: file of the arrays that nodes may name.
+        apart: findings that stand apart; of those just outside of what is valid scripts are
+            written.
+        earlier: unique findings of earlier runs, which are passed over.
+        outside_known: signatures of those just outside of what is valid, likewise.
+    """
+
+    findings: Sequence[Finding]
+    graphs: Sequence[Graph]
+    weights: Path
+    apart: Sequence[Finding] = ()
+    earlier: Sequence[UniqueFinding] = ()
+    outside_known: Collection[str] = ()
+
+
 def triage_and_write(
-    findings: Sequence[Finding],
-    graphs: Sequence[Graph],
-    weights: Path,
-    execution: ExecuteParams,
-    judging: JudgeParams,
-    triage: TriageParams,
-    seed: int,
-    target: Path,
-    apart: Sequence[Finding] = (),
-    answers: Answers | None = None,
+    given: ToTriage, settings: TriageSettings, target: Path, answers: Answers | None = None
 ) -> dict[str, Any]:
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
 
     Args:
-        findings: of all models, in their order.
-        graphs: the models.
-        weights: file of the arrays that nodes may name.
-        execution: backends and limits of the workers.
-        judging: tolerances.
-        triage: budgets.
-        seed: of the inputs.
+        given: the findings.
+        settings: backends, limits, tolerances and budgets.
         target: the folder, which is replaced as a whole.
-        apart: findings that stand apart; of those just outside of what is valid scripts are
-            written.
         answers: what earlier runs were told, which this one goes on from.
 
     Returns:
         Counts, as a JSON value.
     """
-    with replacing(target) as folder, open_worker_pool(execution, weights) as worker_pool:
+    with (
+        replacing(target) as folder,
+        open_worker_pool(settings.execute, given.weights) as worker_pool,
+    ):
         folder.mkdir()
-        settings = execution, judging, triage, seed
-        given = findings, graphs, weights, *settings, folder, apart
-        return write_triaged(worker_pool, *given, answers=answers)
+        return write_triaged(worker_pool, given, settings, folder, answers)
 
 
 def write_triaged(
     worker_pool: WorkerPool,
-    findings: Sequence[Finding],
-    graphs: Sequence[Graph],
-    weights: Path,
-    execution: ExecuteParams,
-    judging: JudgeParams,
-    triage: TriageParams,
-    seed: int,
+    given: ToTriage,
+    settings: TriageSettings,
     folder: Path,
-    apart: Sequence[Finding] = (),
-    earlier: Sequence[UniqueFinding] = (),
-    outside_known: Collection[str] = (),
     answers: Answers | None = None,
 ) -> dict[str, Any]:
     """As :func:`triage_and_write`, by workers that are there, into an empty folder.
 
-    Args:
-        worker_pool: started where there are findings.
-        findings: of all models, in their order.
-        graphs: the models.
-        weights: file of the arrays that nodes may name.
-        execution: backends and kinds of inputs.
-        judging: tolerances.
-        triage: budgets.
-        seed: of the inputs.
-        folder: for the results.
-        apart: findings that stand apart.
-        earlier: unique findings of earlier runs, which are passed over.
-        outside_known: signatures of those just outside of what is valid, likewise.
-        answers: what earlier runs were told, which this one goes on from.
-
-    Returns:
-        Counts, as a JSON value.
+    They are started where there are findings.
     """
+    triage, graphs = settings.triage, given.graphs
+    common = worker_pool, settings.judge
     known = read_known_issues(triage.known_issues)
-    stored = read_weights(weights)
-    if findings:
+    stored = read_weights(given.weights)
+    if given.findings:
         worker_pool.start()
     memory = (Answers() if answers is None else answers), Ceiling(triage.minutes)
-    steps = Triage(worker_pool, judging, triage, seed, *memory)
-    show = Reproduction(worker_pool, judging, seed, triage.hang_seconds)
+    steps = Triage(*common, triage, settings.seed, *memory)
+    show = Reproduction(*common, settings.seed, triage.hang_seconds)
     replayer = Replayer(show, graphs, triage.replays, *memory) if triage.replays else None
-    with Reporter(worker_pool, judging, seed, stored, folder, known, replayer) as reporter:
-        kinds = execution.distributions
-        unique, left = steps.run(findings, graphs, kinds, reporter.start, earlier)
+    with Reporter(*common, settings.seed, stored, folder, known, replayer) as reporter:
+        kinds = settings.execute.distributions
+        unique, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
         for found in unique:
             reporter.settle(found)
-        write_keras_files([folder / folder_name(found) for found in unique], weights)
+        write_keras_files([folder / folder_name(found) for found in unique], given.weights)
         reports = [reporter.finish(found) for found in unique]
     summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
     write_json(folder / "unique.json", summary)
     write_json(folder / LEFT, [_left(group, left) for group in left.groups])
     _tell(unique, left, triage.minutes)
-    rest = judging, seed, triage.max_unique, known, folder, outside_known
-    outside = write_outside(worker_pool, apart, graphs, stored, *rest)
+    unique_apart = unique_outside(
+        given.apart, graphs, settings.seed, triage.max_unique, given.outside_known
+    )
+    place = folder / OUTSIDE_FOLDER
+    with Reporter(*common, settings.seed, stored, place, known) as reporter:
+        outside = write_outside(worker_pool, unique_apart, reporter, place)
     return {
         **outside,
-        "findings": len(findings),
+        "findings": len(given.findings),
         "unique": len(unique),
         "reproduced_in_three_processes": sum(r.reproduced for r in reports),
         "known": sum(bool(r.known) for r in reports),
@@ -140,7 +129,7 @@ def write_triaged(
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "not_minimal_by_time": sum(u.out_of_time for u in unique),
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),
-        **counts_of([u.finding for u in unique], execution.backends),
+        **counts_of([u.finding for u in unique], settings.execute.backends),
     }
 
 

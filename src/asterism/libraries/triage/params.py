@@ -5,7 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.params import ExecuteParams
 
 
 class TriageParams(ParameterSection):
@@ -35,3 +37,12 @@ class TriageParams(ParameterSection):
         description="YAML file of what is known: a part of a signature, its link, perhaps a "
         "documented limit; conf/no_file for none"
     )
+
+
+class TriageSettings(ParameterSection):
+    """What triage reads of ``params.yaml``: how findings were made, and its own budgets."""
+
+    seed: Seed
+    execute: ExecuteParams
+    judge: JudgeParams
+    triage: TriageParams

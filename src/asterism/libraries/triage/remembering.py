@@ -18,10 +18,8 @@ from asterism.core.settings import machine
 from asterism.libraries.adapters.backends import library_of, plugin_of
 from asterism.libraries.adapters.environments import FOLDER
 from asterism.libraries.adapters.versions import installed_versions
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.answers import Answers
-from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.params import TriageSettings
 
 #: The stage whose code answers depend on. ``asterism state`` lists them under its name.
 STAGE = "triage_findings"
@@ -30,26 +28,23 @@ STAGE = "triage_findings"
 _VARIABLES = ("TF_ENABLE_ONEDNN_OPTS",)
 
 
-def triage_run(
-    weights: Path, execution: ExecuteParams, judging: JudgeParams, triage: TriageParams, seed: int
-) -> Run:
+def triage_run(weights: Path, settings: TriageSettings) -> Run:
     """The state of all runs of triage whose workers would answer the same.
 
     Budgets are no part of it: with a larger one a run goes on where one with a smaller one was.
 
     Args:
         weights: file of the arrays that nodes may name.
-        execution: backends and limits of the workers.
-        judging: tolerances.
-        triage: of which the limit of a hang counts.
-        seed: of the inputs.
+        settings: of which budgets and kinds of inputs do not count.
     """
+    execution = settings.execute
     libraries = sorted({library_of(backend) for backend in execution.backends})
+    limits = [execution.hang_seconds, execution.memory_mb, settings.triage.hang_seconds]
     facts: dict[str, Any] = {
-        "seed": seed,
-        "judge": judging.model_dump(mode="json"),
+        "seed": settings.seed,
+        "judge": settings.judge.model_dump(mode="json"),
         "backends": list(execution.backends),
-        "limits": [execution.hang_seconds, execution.memory_mb, triage.hang_seconds],
+        "limits": limits,
         "weights": digest_of(weights),
         "versions": installed_versions(),
         "plug-ins": {name: digest_of(Path(inspect.getfile(plugin_of(name)))) for name in libraries},

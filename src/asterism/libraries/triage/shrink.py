@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from asterism.libraries.reducing.reduce import bypass, renumbered, without_branch
 from asterism.libraries.triage.ceiling import NO_CEILING, Ceiling
 from asterism.libraries.triage.reducer import Parts, Reducer
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
-from asterism.memo.reducing.reduce import bypass, renumbered, without_branch
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 

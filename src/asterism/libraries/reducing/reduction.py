@@ -11,6 +11,11 @@ import numpy as np
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming
+from asterism.libraries.reducing.narrow import narrowed
+from asterism.libraries.reducing.params import ReduceParams
+from asterism.libraries.reducing.reduce import reduce_model, renumbered, work
+from asterism.libraries.reducing.seeds import make_seed_model
+from asterism.libraries.reducing.user_models import UserModel, user_models
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.input_sizes import InputSizes
@@ -18,11 +23,6 @@ from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.weights import Arrays
-from asterism.memo.reducing.narrow import narrowed
-from asterism.memo.reducing.params import ReduceParams
-from asterism.memo.reducing.reduce import reduce_model, renumbered, work
-from asterism.memo.reducing.seeds import make_seed_model
-from asterism.memo.reducing.user_models import UserModel, user_models
 from asterism.models.keras_models.reading import load_keras
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from asterism.libraries.reducing.reduce import keeps, required
 from asterism.memo.graphs.graph import Graph, Node
-from asterism.memo.reducing.reduce import keeps, required
 from asterism.memo.universe.tensors import InvalidLayerError
 
 #: Parameters that say how many channels a layer puts out.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from asterism.memo.reducing.seeds import SEED_MODELS
+from asterism.libraries.reducing.seeds import SEED_MODELS
 
 
 @SEED_MODELS.register("lenet5")

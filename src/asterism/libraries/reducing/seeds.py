@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Makes a Keras model; published weights are not needed to test libraries.
 SeedModel = Callable[[], "keras.Model"]
-SEED_MODELS: Registry[SeedModel] = Registry("seed model", "asterism.memo.reducing.seed_models")
+SEED_MODELS: Registry[SeedModel] = Registry("seed model", "asterism.libraries.reducing.seed_models")
 
 
 def make_seed_model(name: str, seed: int) -> keras.Model:

@@ -10,8 +10,8 @@ from pathlib import Path
 from asterism.core.files.folders import files_in
 from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.errors import UserError
+from asterism.libraries.reducing.params import ReduceParams
 from asterism.memo.graphs.input_sizes import Shapes
-from asterism.memo.reducing.params import ReduceParams
 from asterism.models.keras_models.reading import KERAS_SUFFIXES
 
 #: Suffixes of the files that are read; ``.json`` is an architecture without weights.

@@ -6,7 +6,7 @@ from functools import partial
 
 import keras
 
-from asterism.memo.reducing.seeds import SEED_MODELS
+from asterism.libraries.reducing.seeds import SEED_MODELS
 
 
 def _make(name: str) -> keras.Model:

@@ -1,0 +1,173 @@
+"""Comparing libraries from Python: a model of the caller's, run by every library that reads it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from asterism.api.inputs import as_given
+from asterism.core.files.artifacts import write_arrays
+from asterism.core.messages.console import get_logger, log_within_a_program
+from asterism.core.messages.errors import UserError
+from asterism.data.given.reading import Arrays
+from asterism.models.signatures.reading import read_signature
+from asterism.project import packaged_conf
+from asterism.versions.libraries_app import Request
+from asterism.versions.libraries_app import compare_libraries as compare_files
+from asterism.versions.libraries_page import facts_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+log = get_logger(__name__)
+
+#: Stands for a free size where inputs are drawn.
+_SIZE = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LibraryComparison:
+    """What libraries did with one model.
+
+    Attributes:
+        verdict: ``agree``, ``differ`` where a library is at fault, ``undecided`` where nothing says
+            which of them is right.
+        libraries: that ran it, with their versions.
+        facts: all that was found, as the command's ``findings.json`` has it.
+    """
+
+    verdict: Literal["agree", "differ", "undecided"]
+    libraries: tuple[str, ...]
+    facts: dict[str, Any]
+    _folder: tempfile.TemporaryDirectory[str] = field(repr=False)
+
+    def page(self, path: str | Path) -> Path:
+        """Write the page, with a script for each fault.
+
+        Args:
+            path: a folder that is not there yet.
+
+        Raises:
+            UserError: it is there.
+        """
+        folder = Path(path)
+        if folder.exists():
+            raise UserError(f"{folder} is there already: give a new folder")
+        shutil.copytree(Path(self._folder.name) / "page", folder)
+        return folder / "index.html"
+
+    def to_frame(self) -> pl.DataFrame:
+        """A table of Polars with a row for each configuration of a library: what it did."""
+        import polars as pl
+
+        (model,) = self.facts["models"]
+        statuses = model["statuses"]
+        return pl.DataFrame({"backend": list(statuses), "status": list(statuses.values())})
+
+    def __repr__(self) -> str:
+        lines = [f"verdict: {self.verdict}", *(f"  ran: {name}" for name in self.libraries)]
+        lines += [f"  {f['library']}: {f['kind']}, {f['said']}" for f in self.facts["faults"]]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The verdict and all faults, for a notebook."""
+        from markupsafe import Markup
+
+        return str(Markup("<pre>{}</pre>").format(repr(self)))
+
+
+def compare_libraries(
+    model: Any,
+    inputs: Any = None,
+    *,
+    libraries: Sequence[str] = (),
+    distributions: Sequence[str] = ("normal",),
+    explained: int = 0,
+    overrides: Sequence[str] = (),
+) -> LibraryComparison:
+    """Run a model in every installed library that reads it, and say whose results differ.
+
+    Each library runs in a process of its own.
+
+    Args:
+        model: an ``.onnx`` or ``.pt2`` file; or a module of PyTorch, which is exported with the
+            inputs, or a program that was exported.
+        inputs: an array or tensor ``(N, ...)``, one batch; None to draw inputs for a file.
+        libraries: their names; none for all that are installed.
+        distributions: of inputs that are drawn.
+        explained: faults whose nodes are looked for.
+        overrides: of parameters, ``"judge.…"``.
+
+    Raises:
+        UserError: the model cannot be read or exported, or no library is there.
+    """
+    log_within_a_program()
+    folder = tempfile.TemporaryDirectory(prefix="asterism-libraries-")
+    here = Path(folder.name)
+    file = _as_file(model, inputs, here)
+    batch = None
+    if inputs is not None:
+        given = as_given(inputs)
+        if isinstance(given, Arrays):
+            batch = here / "inputs.npz"
+            write_arrays(batch, **{read_signature(file).inputs[0].name: given.items})
+        else:
+            batch = given
+    request = Request(
+        models=[file],
+        libraries=libraries,
+        environments=(),
+        shapes={},
+        size=_SIZE,
+        inputs=batch,
+        distributions=distributions,
+        explained=explained,
+        steps=100,
+        target=here / "page",
+        changes=overrides,
+        root=packaged_conf().parent,
+    )
+    facts = facts_of(compare_files(request, lambda line: log.info(line)))
+    undecided = facts["unresolved"] or facts["no_reference"] or facts["invalid"]
+    verdict: Literal["agree", "differ", "undecided"] = (
+        "differ" if facts["faults"] else "undecided" if undecided else "agree"
+    )
+    names: Any = facts["libraries"]
+    return LibraryComparison(verdict, tuple(names), facts, folder)
+
+
+def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
+    """The file that libraries read."""
+    from asterism.api.models import is_file, is_program, is_torch_module
+
+    if is_file(model):
+        return Path(model)
+    if not is_program(model) and not is_torch_module(model):
+        raise UserError(
+            f"{type(model).__name__} is no model that is run as it is: give an .onnx or .pt2 file, "
+            "a module of PyTorch with inputs, or an exported program"
+        )
+    import torch
+
+    from asterism.models.runtimes.torch_modules import evaluating
+
+    target = folder / "model.pt2"
+    if is_program(model):
+        torch.export.save(model, target)
+        return target
+    given = None if inputs is None else as_given(inputs)
+    if not isinstance(given, Arrays):
+        raise UserError("a module is exported with its inputs: give an array or a tensor")
+    with ExitStack() as after:
+        after.enter_context(evaluating(model))
+        try:
+            program = torch.export.export(model, (torch.from_numpy(given.items.copy()),))
+        except Exception as error:
+            raise UserError(f"PyTorch cannot export the module: {error}") from error
+        torch.export.save(program, target)
+    return target

@@ -1,0 +1,101 @@
+"""Judging tests, hidden states and libraries, asked from Python."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import asterism
+from asterism.core.messages.errors import UserError
+
+RNG = np.random.default_rng(0)
+SEQUENCES = RNG.normal(size=(20, 5, 4)).astype(np.float32)
+
+
+class Recurrent(nn.Module):
+    """Scores of classes after the last step."""
+
+    def __init__(self, first=True):
+        super().__init__()
+        self.inner = nn.GRU(4, 7, batch_first=first)
+        self.rnn = nn.LSTM(7, 6, batch_first=first)
+        self.out = nn.Linear(6, 3)
+        self.first = first
+
+    def forward(self, x):
+        steps, _ = self.rnn(self.inner(x if self.first else x.transpose(0, 1))[0])
+        return self.out(steps[:, -1] if self.first else steps[-1])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_states_of_a_module_are_those_that_its_layer_gives(first):
+    torch.manual_seed(0)
+    net = Recurrent(first).train()
+    found = asterism.states(net, SEQUENCES)
+    assert net.training
+    assert (found.layer, found.states.shape) == ("rnn", (20, 5, 6))
+    with torch.no_grad():
+        given = torch.tensor(SEQUENCES if first else SEQUENCES.swapaxes(0, 1))
+        by_hand, _ = net.rnn(net.inner(given)[0])
+        scores = net(torch.tensor(SEQUENCES)).softmax(1)
+    by_hand = by_hand.numpy() if first else by_hand.numpy().swapaxes(0, 1)
+    np.testing.assert_allclose(found.states, by_hand, atol=1e-6)
+    np.testing.assert_allclose(found.probabilities, scores.numpy(), atol=1e-6)
+    assert asterism.states(net, SEQUENCES, layer="inner").states.shape == (20, 5, 7)
+    assert found.to_frame().shape == (100, 8)
+
+
+def test_a_layer_that_is_none_is_named():
+    with pytest.raises(UserError, match=r"no recurrent layer .out. .*inner, rnn"):
+        asterism.states(Recurrent(), SEQUENCES, layer="out")
+    with pytest.raises(UserError, match="no recurrent layer"):
+        asterism.states(nn.Linear(4, 3), SEQUENCES)
+    with pytest.raises(UserError, match="function is no recurrent network"):
+        asterism.states(lambda x: x, SEQUENCES)
+
+
+def test_states_of_a_model_of_keras_are_those_of_its_file(tmp_path):
+    keras = pytest.importorskip("keras")
+    layers = keras.layers
+    net = keras.Sequential(
+        [keras.Input((5, 4)), layers.GRU(6), layers.Dense(3, activation="softmax")]
+    )
+    net.save(tmp_path / "net.keras")
+    found, same = (
+        asterism.states(net, SEQUENCES),
+        asterism.states(tmp_path / "net.keras", SEQUENCES),
+    )
+    assert found.states.tobytes() == same.states.tobytes()
+
+
+def test_tests_are_judged_as_the_lane_judges_them():
+    keras = pytest.importorskip("keras")
+    layers = keras.layers
+    keras.utils.set_random_seed(0)
+    pictures, labels = RNG.integers(0, 256, (120, 6, 6, 1), np.uint8), RNG.integers(0, 3, 120)
+    net = keras.Sequential([keras.Input((6, 6, 1)), layers.Flatten(),
+                            layers.Dense(16, activation="relu"),
+                            layers.Dense(3, activation="softmax")])  # fmt: skip
+    found = asterism.judge_tests(net, pictures[:80], pictures[80:], labels[:80],
+                                 overrides=["importance.neurons=[2,3]"])  # fmt: skip
+    assert set(found.combinations) == {"idc_2", "idc_3"}
+    assert 0 < found.values["idc_2"] <= 1
+    few = asterism.judge_tests(net, pictures[:80], pictures[80:][found.subset["idc_2"]],
+                               labels[:80], overrides=["importance.neurons=[2,3]"])  # fmt: skip
+    assert few.values["idc_2"] == found.values["idc_2"]
+    with pytest.raises(UserError, match="no preprocessing"):
+        asterism.judge_tests(net, pictures, pictures, labels, preprocessing="unity")
+
+
+def test_libraries_agree_on_a_module_and_the_page_says_so(tmp_path):
+    net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 3))
+    found = asterism.compare_libraries(
+        net, torch.randn(4, 8), libraries=["pytorch_program", "onnx_program"]
+    )
+    assert found.verdict == "agree"
+    assert set(found.to_frame()["status"]) == {"right"}
+    assert "pytorch" in found.page(tmp_path / "page").read_text().lower()
+    with pytest.raises(UserError, match="there already"):
+        found.page(tmp_path / "page")
+    with pytest.raises(UserError, match="give an array"):
+        asterism.compare_libraries(net)

@@ -247,7 +247,7 @@ def test_parts_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):
     process = start(project, "repro", *shards)
     wait_until(lambda: len(project.shared()) == 2, "no two jobs began")
     killed, who = project.shared()[0]
-    assert requests(cluster, "asterism-shard") == ["1 1G 10:00"]
+    assert requests(cluster, "asterism-shard") == ["1 1G 10:00"] * 2
     subprocess.run(["scancel", who.split("-")[0]], env=os.environ | cluster, check=True)
     wait_until(lambda: len(queued(cluster)) == 1, "the job is not gone")
     (project.notes / "expected").write_text("1")

@@ -8,8 +8,8 @@ INTRODUCTIONS = {
 This page lists every parameter of `params.yaml`. The defaults are those of `conf/`. To set a
 parameter, use `-S`, as in `dvc exp run -S seed=1`. `NAME` stands for a name of your choice, and `N`
 for a position in a list. A word in brackets is a choice of the section: `rnn (file)` lists the
-parameters of `rnn=file`. [Plug-ins](plug-ins.md) have options of their own. *Source* is the place in
-a paper where a parameter is defined, with the paper's value if it is not the default. Parameters
+parameters of `rnn=file`. [Plug-ins](plug-ins.md) have options of their own. *Source* is the place
+in a paper where a parameter is defined, with the paper's value if it is not the default. Parameters
 without a source are this project's own.
 """,
     "plug-ins": """\

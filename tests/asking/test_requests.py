@@ -122,6 +122,8 @@ def test_main_inputs_have_to_fit_together(pair, one, other, fit):
 FILES = {
     "i.npz": lambda path, dtype: np.savez(path, inputs=np.zeros((2, 8), dtype)),
     "pictures.npz": lambda path, dtype: np.savez(path, inputs=np.zeros((2, 8, 8, 3), np.uint8)),
+    "first.npz": lambda path, dtype: np.savez(path, inputs=np.zeros((2, 3, 8, 8), np.uint8)),
+    "real.npy": lambda path, dtype: np.save(path, np.zeros((2, 3, 8, 8), dtype)),
     "i.png": lambda path, dtype: Image.new("RGB", (8, 8)).save(path),
     "i.exe": lambda path, dtype: path.write_bytes(b"MZ" + bytes(20)),
 }
@@ -144,6 +146,8 @@ FILES["i.wav"] = sound
         ("i.npz", ("n", 8), FLOATS, {}, "tensors", "takes real numbers of 1 axes (another: --"),
         ("i.npz", ("n", 8), TOKENS, {}, "tokens", "takes rows of integers (another: --kind)"),
         ("pictures.npz", ("n", 3, 8, 8), FLOATS, {}, "images", "channels (another: --kind)"),
+        ("first.npz", ("n", 3, 8, 8), FLOATS, {}, "images", "channels (another: --kind)"),
+        ("real.npy", ("n", 3, 8, 8), FLOATS, {}, "tensors", "no bytes, as pictures are"),
         ("i.wav", ("n", 8), FLOATS, {}, "sound", "by the inputs' file names (another: --kind)"),
         ("i.png", ("n", 3, 8, 8), FLOATS, {}, "images", "by the inputs' file names (another: -"),
         ("i.exe", ("n", 8), TOKENS, {}, "bytes", "by the inputs' file names (another: --kind)"),

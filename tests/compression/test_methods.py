@@ -157,6 +157,26 @@ def test_the_smallest_weights_become_zero_and_stay_it(scope, sparsity, tmp_path)
         assert not np.array_equal(found[name][~goes], kernel[~goes]), "the others were tuned"
 
 
+def test_a_share_of_the_weights_changes_by_the_amount_and_a_larger_share_changes_them_too(
+    tmp_path,
+):
+    def weights(model):
+        return np.concatenate([w.ravel() for w in model.get_weights()])
+
+    before, factors = weights(network()), {}
+    for share in (0.1, 0.5):
+        path = compressed("changed_weights", {"share": share, "amount": 0.1}, tmp_path)
+        whole = before != 0
+        factor = weights(load_keras(path))[whole] / before[whole]
+        changed = np.abs(factor - 1) > 1e-3
+        assert changed.mean() == pytest.approx(share, abs=0.05)
+        np.testing.assert_allclose(np.abs(factor[changed] - 1), 0.1, atol=1e-5)
+        assert (factor[changed] > 1).mean() == pytest.approx(0.5, abs=0.1)
+        factors[share] = np.where(changed, factor, 1)
+    few, many = factors[0.1], factors[0.5]
+    np.testing.assert_allclose(many[few != 1], few[few != 1], atol=1e-5)
+
+
 def two_convolutions():
     keras.utils.set_random_seed(4)
     layers = [

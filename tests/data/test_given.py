@@ -10,7 +10,7 @@ from scipy.io import wavfile
 
 from asterism.core.messages.errors import UserError
 from asterism.data.given.kind import INPUT_KINDS, Shaping
-from asterism.data.given.reading import files_of, has_labels, kind_of, read_inputs
+from asterism.data.given.reading import files_of, kind_of, read_inputs
 
 RNG = np.random.default_rng(0)
 
@@ -189,10 +189,8 @@ def test_folders_are_classes_wherever_the_files_lie_in_them(tmp_path):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("some text")
     found = read_inputs(tmp_path, "bytes", Shaping())
-    assert has_labels(tmp_path, "bytes", None)
     assert found.labels.tolist() == [0, 0, 1] and found.classes == ("a", "b")
     (tmp_path / "4.txt").write_text("beside the folders")
-    assert not has_labels(tmp_path, "bytes", None)
     assert read_inputs(tmp_path, "bytes", Shaping()).labels is None
 
 
@@ -200,5 +198,4 @@ def test_one_folder_in_another_is_no_class(tmp_path):
     for place in ("all/1.txt", "all/deeper/2.txt"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("some text")
-    assert not has_labels(tmp_path, "bytes", None)
     assert read_inputs(tmp_path, "bytes", Shaping()).labels is None

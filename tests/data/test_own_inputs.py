@@ -9,7 +9,7 @@ from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.data.dataset import load_any
 from asterism.data.given.kind import INPUT_KINDS, Shaping, fitted_length
-from asterism.data.given.reading import has_labels, kind_of, read_inputs
+from asterism.data.given.reading import kind_of, read_inputs
 
 
 def params(name, path, **changes):
@@ -339,22 +339,6 @@ def test_images_at_their_own_width_are_padded_to_the_widest():
 
 
 # ---- what is given
-
-
-def test_labels_are_known_before_anything_is_read(tmp_path):
-    labels = tmp_path / "labels.json"
-    np.savez(tmp_path / "with.npz", x=np.zeros((2, 3)), y=[0, 1])
-    np.savez(tmp_path / "without.npz", x=np.zeros((2, 3)))
-    np.save(tmp_path / "only.npy", np.zeros((2, 3)))
-    assert has_labels(tmp_path / "with.npz", "tensors", None)
-    assert not has_labels(tmp_path / "without.npz", "tensors", None)
-    assert not has_labels(tmp_path / "only.npy", "tensors", None)
-    assert has_labels(tmp_path / "without.npz", "tensors", labels)
-    texts(tmp_path / "t", a__1=b"x", b__2=b"y")
-    assert has_labels(tmp_path / "t", "bytes", None)
-    (tmp_path / "broken.npz").write_bytes(b"nothing")
-    with pytest.raises(UserError, match=r"broken\.npz"):
-        has_labels(tmp_path / "broken.npz", "tensors", None)
 
 
 @pytest.mark.parametrize(

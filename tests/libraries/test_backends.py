@@ -4,10 +4,10 @@ import pytest
 
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import (
-    FILE_FLOAT64,
     FLOAT64,
     check_backends,
     converter_of,
+    file_float64,
     is_backend,
     library_of,
     option_of,
@@ -43,7 +43,7 @@ def test_every_librarys_backends_are_known(library, option):
 @pytest.mark.parametrize("backend", GIVEN)
 def test_backends_of_given_files_run_no_generated_models(backend):
     assert is_backend(backend) and converter_of(backend) is None
-    assert bool(under_test([backend])) == (backend not in FILE_FLOAT64)
+    assert bool(under_test([backend])) == (backend not in file_float64())
     with pytest.raises(UserError, match="has no backend"):
         check_backends([backend])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import COARSELY_PERTURBED, FLOAT64
+from asterism.libraries.adapters.backends import FLOAT64, coarsely_perturbed
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.tasks import Task
@@ -49,7 +49,7 @@ def test_a_jump_that_rounding_crosses_is_no_bug_and_a_wrong_value_beside_it_is(w
         assert 0 in result.outputs[backend]["normal"][0][:5], "some cross the jump"
     verdict = judge(graph, result, JUDGE, 0)
     assert verdict.findings == () and verdict.agreed == 3
-    fine = {b: o for b, o in result.outputs.items() if b not in COARSELY_PERTURBED}
+    fine = {b: o for b, o in result.outputs.items() if b not in coarsely_perturbed()}
     assert judge(graph, replace(result, outputs=fine), JUDGE, 0).findings, "it shows nowhere else"
     result.outputs[HINTED[0]]["normal"][0][-1] = 4.0
     (found,) = judge(graph, result, JUDGE, 0).findings
@@ -72,5 +72,5 @@ def test_coarse_rounding_is_measured_only_where_something_rounds_so(
     graph = sequential(Tensor((4,), dtype), [lambda _: relu])
     inputs = {"normal": [np.ones((1, 4), dtype)]}
     result = worker_pool.run(Task(0, graph, inputs, backends=(*backends, *FLOAT64)))
-    ran = [run for run in COARSELY_PERTURBED if run in result.outputs]
-    assert {COARSELY_PERTURBED[run] for run in ran} == asked and len(ran) == 2 * len(asked)
+    ran = [run for run in coarsely_perturbed() if run in result.outputs]
+    assert {coarsely_perturbed()[run] for run in ran} == asked and len(ran) == 2 * len(asked)

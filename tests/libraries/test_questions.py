@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import COARSELY_PERTURBED, FLOAT64, PROBES, library_of
+from asterism.libraries.adapters.backends import FLOAT64, PROBES, coarsely_perturbed, library_of
 from asterism.libraries.adapters.code import Prepared
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.questions import (
@@ -45,7 +45,7 @@ JUDGE = JudgeParams(ulps=64, conditioning=8)
 REFERENCES = tuple(
     r
     for r in FLOAT64
-    if LIBRARIES[library_of(r)].differentiates and r not in (*PROBES, *COARSELY_PERTURBED)
+    if LIBRARIES[library_of(r)].differentiates and r not in (*PROBES, *coarsely_perturbed())
 )
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
 FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}

@@ -18,7 +18,7 @@ from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
 from asterism.memo.graphs.graph import Graph
 from asterism.versions.comparing import Pair, change_of
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 
 PLACE = Path(__file__).parent / "recorded"
 FACTS = read_json(PLACE / "special_values.json")

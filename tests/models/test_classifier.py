@@ -122,11 +122,21 @@ def a_file(export):
     export.write_text("x")
 
 
+@pytest.fixture(scope="module")
+def exported(files, tmp_path_factory):
+    """The folder of all exports, with that of the Keras file, and what the model predicts."""
+    root = tmp_path_factory.mktemp("exported")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASTERISM_STATE_ROOT", str(root))
+        return root / "onnx", open_classifier(files[1][".keras"], UNIT).predict(images(5))
+
+
 @pytest.mark.parametrize(
     "damage", [another_model, no_model, no_facts, other_facts, linked_model, a_file]
 )
-def test_a_damaged_export_is_set_aside_and_made_again(files, state_root, damage):
-    expected = open_classifier(files[1][".keras"], UNIT).predict(images(5))
+def test_a_damaged_export_is_set_aside_and_made_again(files, exported, state_root, damage):
+    folder, expected = exported
+    shutil.copytree(folder, state_root / "onnx")
     (export,) = [path for path in (state_root / "onnx").iterdir() if path.is_dir()]
     damage(export)
     again = open_classifier(files[1][".keras"], UNIT)

@@ -62,7 +62,7 @@ def test_a_graph_with_an_unknown_operator_is_rejected():
 #: one operator in whatever way its version allows, or give their nodes names that a page shows.
 BY_HELPERS = {
     "libraries/adapters/old_onnx.py",
-    "libraries/adapters/trivial_files.py",
+    "libraries/adapters/libraries/onnx_reference.py",
     "pairs/demo.py",
     "versions/operators.py",
 }

@@ -10,7 +10,7 @@ from small_litert import LiteFile, lite_linear, lite_streaming, lite_variable
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.litert import read_litert
 from asterism.models.runtimes.runtime import open_runtime
-from asterism.models.signatures.reading import is_model, read_signature
+from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
@@ -103,23 +103,6 @@ def test_a_file_that_litert_cannot_open_is_one_line(tmp_path):
         runtime.run({"x": np.zeros((8, 3), np.float32)})
     with pytest.raises(UserError, match=r"a\.tflite"):
         open_runtime(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [
-        ("a.onnx", True),
-        ("a.tflite", True),
-        ("a.lite", True),
-        ("a.keras", True),
-        ("a.h5", True),
-        ("a.hdf5", True),
-        ("a.pt2", False),
-        ("onnx", False),
-    ],
-)
-def test_models_are_known_by_their_suffix(tmp_path, name, is_one):
-    assert is_model(tmp_path / name) == is_one
 
 
 def test_compared_outputs_are_real_numbers_side_by_side(tmp_path):

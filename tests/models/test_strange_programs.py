@@ -29,7 +29,7 @@ from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.models.foreign.size_expressions import size_expression
 from asterism.models.foreign.torch_archive import rewritten
 from asterism.models.runtimes.runtime import FORMATS
-from asterism.versions.programs import read_program
+from asterism.versions.subjects.exported_program import read_program
 from hostile_text import MARK, watched
 
 NAMES = ["small", "training", "sized", "recurrent"]

@@ -27,7 +27,7 @@ NEAREST = {
     "sweep": ("pipeline",),
     "dvc_hydra": ("pipeline",),
     "cli": ("pipeline", "vetting"),
-    "results": ("pipeline", "report"),
+    "api": ("vetting",),
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
     "search": ("search", "dflare"),

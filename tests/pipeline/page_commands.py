@@ -20,6 +20,7 @@ _NEXT = re.compile(r"\s(?:&&|\|\||;)\s|\s&$")
 #: Words that stand for something of the reader's, and what stands there in tests.
 STAND_INS = {
     "FOLDER": "../folder",
+    "REV": "HEAD",
     "STAGE": "build_dtmc",
     "NAME": "library_versions",
     "OVERRIDES": "seed=1",

@@ -212,7 +212,7 @@ def _in_libraries(path: Path) -> object:
     """A file in libraries that write source for it, as workers of compare-libraries run it."""
     from asterism.libraries.adapters.library import LIBRARIES
     from asterism.libraries.adapters.model_under_test import ModelUnderTest
-    from asterism.versions.subjects import read_subject
+    from asterism.versions.subjects.onnx_file import read_subject
 
     subject = read_subject(path, 4, {})
     inputs, done = subject.draw(0, "normal"), []

@@ -14,7 +14,7 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import open_rnn
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
-from asterism.versions.subjects import read_subject
+from asterism.versions.subjects.onnx_file import read_subject
 from hostile_text import TEXTS, watched
 
 #: Libraries that run files of ONNX in this process.

@@ -9,6 +9,7 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
+from asterism.report.lanes.importance import drawings
 from asterism.report.lanes.importance.section import (
     _finding,
     _verdict,
@@ -101,7 +102,13 @@ def test_one_combination_more_than_draws_that_agree_is_nothing(value, verdict):
 
 
 @pytest.fixture
-def changed(workspace):
+def undrawn(drawn):
+    """No figure is drawn, which takes most of the time of a section."""
+    drawn(drawings)
+
+
+@pytest.fixture
+def changed(workspace, undrawn):
     """Writes another value of a file that the stages left, and puts the old one back."""
     before = {}
 
@@ -130,7 +137,7 @@ def test_what_was_not_measured_is_a_dash(workspace, changed):
     assert re.findall("<td>(.*?)</td>", row) == ["10", "–", "–", "–", "–"]
 
 
-def test_sets_and_criteria_are_in_the_order_of_the_parameters(workspace):
+def test_sets_and_criteria_are_in_the_order_of_the_parameters(workspace, undrawn):
     params = yaml.safe_load((workspace / "params.yaml").read_text())
     body = str(importance(workspace).body)
     assert re.findall(r"<tr><td>\+ (.*?)</td>", body) == [
@@ -196,7 +203,7 @@ def test_the_attacked_recurrent_network_is_shown(workspace, changed):
     assert cells == ["BIM", "20", "50.0%", "1.50", "0.29", "0.81", "0.77"]
 
 
-def test_the_regressor_is_shown_where_there_is_one(workspace):
+def test_the_regressor_is_shown_where_there_is_one(workspace, undrawn):
     metrics = read_json(workspace / "metrics/measure_importance.json")
     turned = {"inputs": 5, "success": 0.2, "l2_mean": 1.5, "deviation_degrees_mean": 3.25}
     found = {

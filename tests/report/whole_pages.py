@@ -17,7 +17,7 @@ from asterism.report.whole.page import write_page
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
 from asterism.versions.page import Explained
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 from asterism.versions.versions_page import Comparison, write_versions_page
 from places import ROOT
 from report.library_results import write_library_results

@@ -6,14 +6,15 @@ from made_up_pool import pool
 from onnx import TensorProto
 from small_files import chain, onnx_model
 
-from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
+from asterism.libraries.adapters.backends import OF_ONNX
+from asterism.libraries.adapters.reference import FileReferences
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
 from asterism.versions.beyond_type import within_type
 from asterism.versions.judging import Verdict, verdict_of
-from asterism.versions.subjects import Subject, subject_of
+from asterism.versions.subjects.onnx_file import Subject, subject_of
 
 FILE = OF_ONNX.right
 PARAMS = JudgeParams(ulps=64, conditioning=8)
@@ -149,3 +150,8 @@ def test_who_overflows_in_the_type_that_a_file_names_is_not_to_blame():
         (found,) = within_type(pool(), subject, inputs, Verdict([infinite])).findings
         assert found.symptom == symptom and found.is_fault == (symptom == infinite.symptom)
         assert ("Mul node0 makes 1e+06" in found.message) == (size == 1000.0)
+
+
+def test_a_worker_that_does_not_start_any_more_is_a_failure():
+    found = findings({FILE: 1, ORT: 1, OV: "blocked"})
+    assert (found[OV].symptom, found[OV].agreeing) == ("error", (ORT, FILE))

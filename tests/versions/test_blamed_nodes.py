@@ -14,7 +14,7 @@ from asterism.versions.blaming import Blame, _is_alike, _Search
 from asterism.versions.comparing import change_of
 from asterism.versions.judging import run_subject
 from asterism.versions.node_order import reads_of
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)

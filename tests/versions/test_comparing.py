@@ -15,7 +15,7 @@ from asterism.versions.app import pairs_of
 from asterism.versions.comparing import CHANGES, UNCHANGED, Pair, change_of
 from asterism.versions.judging import depth_of, tolerance_of
 from asterism.versions.operators import operator_subjects
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 RIGHT = np.linspace(-1, 1, 8).reshape(2, 4)

@@ -14,7 +14,7 @@ from asterism.libraries.running.tasks import Result
 from asterism.versions.comparing import Pair, _apart, _same, changes_of
 from asterism.versions.judging import FileJudge, depth_of, run_subject, tolerance_of
 from asterism.versions.operators import Operator
-from asterism.versions.subjects import InputSpec, Subject, subject_of
+from asterism.versions.subjects.onnx_file import InputSpec, Subject, subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)

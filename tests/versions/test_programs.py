@@ -8,14 +8,19 @@ import torch
 from small_programs import Pooling, save_pooling
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.backends import OF_PROGRAMS, is_backend, precision_of, suffix_of
+from asterism.libraries.adapters.backends import (
+    file_references,
+    is_backend,
+    precision_of,
+    suffix_of,
+)
 from asterism.libraries.adapters.code import Prepared
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
 from asterism.libraries.adapters.reference import PERTURBATIONS
 from asterism.memo.universe.tensors import EPSILON
-from asterism.versions.programs import read_program
+from asterism.versions.subjects.exported_program import read_program
 
 X = np.random.default_rng(0).normal(size=(2, 2, 8, 8)).astype(np.float32)
 #: PyTorch says so of the exporter that needs no other package.
@@ -62,7 +67,7 @@ def test_a_program_has_steps_and_inputs_with_sizes(program, path):
     assert reads[0] == ["pictures"] and reads[5] == ["sum_1", "zeros"]
     assert program.declared == ["float32"] * 2 and program.coarsest == "float32"
     assert {str(program.kinds()[name]) for name in titles} == {"float32"}
-    assert program.references == OF_PROGRAMS and program.fixed([X]) is program
+    assert program.references == file_references()[".pt2"] and program.fixed([X]) is program
 
 
 def test_every_value_is_put_out(program, path):

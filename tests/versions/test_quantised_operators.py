@@ -14,7 +14,7 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.versions.comparing import Pair, change_of
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 RNG = np.random.default_rng(0)

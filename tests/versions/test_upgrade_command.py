@@ -20,7 +20,7 @@ from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.versions import app, explaining, making
 from asterism.versions.comparing import Pair
 from asterism.versions.page import Explained
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 from asterism.versions.versions_page import Comparison
 
 

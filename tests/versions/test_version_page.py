@@ -11,7 +11,7 @@ from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
 from asterism.versions.comparing import Pair
 from asterism.versions.page import Explained
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 from asterism.versions.versions_page import (
     Comparison,
     _count,

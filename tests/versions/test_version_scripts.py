@@ -10,7 +10,7 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.versions import scripts
 from asterism.versions.blaming import Part
 from asterism.versions.judging import run_subject
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)

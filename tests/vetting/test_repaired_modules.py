@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+import torch.ao.quantization.fx._decomposed  # registers the operators of quantised graphs
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional as f
@@ -13,6 +14,7 @@ from torch.nn import functional as f
 from asterism.api.vetting import vet
 from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
+from asterism.vetting.quantised_graphs import exchange_of
 
 FEW = [
     "vet.changes.inputs=20",
@@ -122,3 +124,69 @@ def test_a_pair_without_parts_that_differ_says_so(digits):
     found = vet(net, far, rows[:100], labels[:100], comparison="top_label", overrides=FEW)
     assert "two modules of PyTorch" in found.repair["reason"]
     assert found.repaired is None
+
+
+class QuantisedLinear(nn.Module):
+    """A layer as PT2E writes it: weights of integers, and a quantiser before it."""
+
+    def __init__(self, layer, bits):
+        super().__init__()
+        step = layer.weight.detach().abs().amax(1) / 2 ** (bits - 1)
+        whole = (layer.weight.detach() / step[:, None]).round().clamp(-127, 127)
+        self.register_buffer("integers", whole.to(torch.int8))
+        self.register_buffer("scales", step)
+        self.register_buffer("zeros", torch.zeros(len(step), dtype=torch.int64))
+        self.bias = layer.bias
+
+    def forward(self, given):
+        ops = torch.ops.quantized_decomposed
+        q = ops.quantize_per_tensor.default(given, 0.06, 0, 0, 255, torch.uint8)
+        given = ops.dequantize_per_tensor.default(q, 0.06, 0, 0, 255, torch.uint8)
+        kernel = ops.dequantize_per_channel.default(
+            self.integers, self.scales, self.zeros, 0, -127, 127, torch.int8
+        )
+        return f.linear(given, kernel, self.bias)
+
+
+@pytest.fixture(scope="module")
+def graph(digits):
+    """The network as a quantised graph, in which one layer has few bits."""
+    small = copy.deepcopy(digits[0])
+    small.body[0] = QuantisedLinear(small.body[0], 8)
+    small.body[2] = QuantisedLinear(small.body[2], 2)
+    small.head = QuantisedLinear(small.head, 8)
+    free = ({0: torch.export.Dim("n")},)
+    return torch.export.export(small, (digits[1][:4],), dynamic_shapes=free).module()
+
+
+def test_the_bad_layer_of_a_quantised_graph_is_blamed_and_left_in_float(digits, graph):
+    net, rows, labels = digits
+    found = vet(net, graph, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.repair["blamed"][0] | {"explained": 0} == {
+        "node": "body.2",
+        "operator": "linear",
+        "explained": 0,
+    }
+    assert found.repair["kept_in_float"] == ["body.2"]
+    with torch.no_grad():
+        wrong = (found.repaired(rows).argmax(1) != net(rows).argmax(1)).double().mean()
+    assert wrong < found.differs.mean() / 4
+
+
+def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(digits, graph):
+    net, rows, _ = digits
+    pair = exchange_of(net, graph)
+    assert [part.name for part in pair.parts] == ["body.0", "body.2", "head"]
+    with torch.no_grad():
+        before = graph(rows)
+        whole = pair.in_float(["body.0", "body.2", "head"])
+        torch.testing.assert_close(whole(rows), net(rows))
+        errors = pair.errors(lambda module: module(rows), lambda module: module(rows))
+        assert torch.equal(graph(rows), before)
+        wanted = net.body[:3](rows)
+        layer = QuantisedLinear(net.body[2], 2)
+        alone = layer(net.body[:2](rows))
+    (error,) = (e for e in errors if (e.node, e.operator) == ("body.2", "linear"))
+    by_hand = float((alone - wanted).double().norm() / wanted.double().norm())
+    assert error.own.relative_l2 == pytest.approx(by_hand, rel=1e-4)
+    assert error.cumulative.relative_l2 > 0.9 * by_hand

@@ -46,10 +46,14 @@ def as_pair(
         as_subject(original, "original", inputs, after),
         as_subject(compressed, "compressed", inputs, after),
     )
-    if subjects[0].name == subjects[1].name:
-        for subject, role in zip(subjects, ("original", "compressed"), strict=True):
-            subject.name = subject.name if subject.path else f"{subject.name}_{role}"
-    return subjects
+    one, other = subjects
+    if one.name != other.name:
+        return subjects
+    if isinstance(one, ObjectSubject):
+        one = replace(one, name=f"{one.name}_original")
+    if isinstance(other, ObjectSubject):
+        other = replace(other, name=f"{other.name}_compressed")
+    return one, other
 
 
 def as_subject(model: Any, role: str, inputs: Path | Arrays, after: ExitStack) -> Subject:
@@ -121,11 +125,11 @@ def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _O
     if not is_torch_module(model):
         return None
     from asterism.models.runtimes.torch_modules import ModuleRuntime, evaluating
-    from asterism.models.signatures.torch import weights_of
+    from asterism.models.signatures.torch import state_of, weights_of
 
     if after.enter_context(evaluating(model)):
         log.info("set from training to evaluation as long as it is asked", model=name)
-    return ModuleRuntime(model, name, inputs.items), weights_of(model.state_dict())
+    return ModuleRuntime(model, name, inputs.items), weights_of(state_of(model))
 
 
 def _function(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:

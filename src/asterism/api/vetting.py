@@ -91,10 +91,10 @@ class Vetting:
         """
         if "kept_in_float" not in self.repair:
             return None
-        from asterism.vetting.module_pairs import exchanged
+        from asterism.vetting.quantised_graphs import exchange_of
 
-        original, compressed = (runtime.plain for runtime in self._runtimes)
-        return exchanged(compressed, original, self.repair["kept_in_float"])
+        pair = exchange_of(*(runtime.plain for runtime in self._runtimes))
+        return pair.in_float(self.repair["kept_in_float"])
 
     @property
     def agree(self) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.data.given.kind import INPUT_KINDS
-from asterism.data.given.reading import Arrays, files_of, kind_of
+from asterism.data.given.reading import Arrays, files_of, kind_of, type_of_arrays
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.signature import Signature
 
@@ -39,12 +41,16 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
             raise unknown("kind of inputs", request.kind, list(INPUT_KINDS))
         return request.kind, f"kind {request.kind}, as was asked"
     by_model, why = kind_of_inputs(signature)
+    told = f"kind {by_model}: {why} (another: --kind)"
     inputs = request.inputs
     if isinstance(inputs, Arrays):
-        if by_model == "images" and inputs.items.dtype != np.uint8:
-            return "tensors", "kind tensors: they are no bytes, as pictures are (another: --kind)"
-        return by_model, f"kind {by_model}: {why} (another: --kind)"
-    by_files = kind_of(files_of(inputs))
-    if by_files is None:
-        return by_model, f"kind {by_model}: {why} (another: --kind)"
-    return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
+        dtype: np.dtype[Any] | None = inputs.items.dtype
+    else:
+        files = files_of(inputs)
+        by_files = kind_of(files)
+        if by_files is not None:
+            return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
+        dtype = type_of_arrays(files[0])
+    if by_model == "images" and dtype not in (None, np.uint8):
+        return "tensors", "kind tensors: they are no bytes, as pictures are (another: --kind)"
+    return by_model, told

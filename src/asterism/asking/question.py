@@ -130,7 +130,7 @@ class _Question:
         require_answers(seen, models[0], inputs)
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
-        self._require_right(params, given, seen, found.tries)
+        self._require_right(params, given, seen, found)
         other = look(models[1], params.feeding, drawn(inputs, _TRIED, 0))
         self._require_alike(params, seen, other)
         changing = require_changes(params, inputs.items)
@@ -303,25 +303,34 @@ class _Question:
             )
 
     def _require_right(
-        self, params: VetParams, inputs: GivenInputs, seen: Look, tries: int
+        self, params: VetParams, inputs: GivenInputs, seen: Look, found: Settled
     ) -> None:
         """Reject labels that the original knows no better than by chance.
+
+        Without labels it is said where the original gives all inputs one class.
 
         Args:
             params: how outputs are compared.
             inputs: all that are given.
             seen: the original's answers to some of them.
-            tries: how many preprocessings were tried, of which the best was taken.
+            found: of how many preprocessings that were tried the best was taken.
 
         Raises:
             UserError: so they are.
         """
-        if seen.labels is None:
-            return
         chosen, rows = compared(params, seen.outputs)
-        require_labels(inputs, chosen, rows.shape[1])
         told = chosen.classes(rows)
-        if told is None or len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
+        if seen.labels is None:
+            if told is not None and len(told) >= _FEWEST_LABELLED and np.ptp(told) == 0:
+                found.said.append(
+                    f"the original gives all {len(told)} inputs that were tried the class "
+                    f"{told[0]}: if they are of several, their preprocessing is wrong"
+                )
+            return
+        require_labels(inputs, chosen, rows.shape[1])
+        if told is None or len(told) < _FEWEST_LABELLED:
+            return
+        if not by_chance(told, seen.labels, found.tries):
             return
         right = int((told == seen.labels).sum())
         by_folders = (

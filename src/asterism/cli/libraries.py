@@ -122,12 +122,13 @@ def add_finding(
 
     Then `asterism collect-findings` puts it on the pages.
     """
-    from asterism.findings.by_hand import Seen, add_by_hand
+    from asterism.findings.by_hand import add_by_hand
+    from asterism.findings.sightings import Sighting
 
     pairs = [pair.partition("=") for pair in parameter or []]
     parameters = {name: value for name, _, value in pairs}
-    given = library, symptom, layer, backend, parameters, inputs, package, title
-    say(add_by_hand(script, Seen(*given), folder).name)
+    sighting = Sighting(script, backend, library, symptom, layer, parameters, inputs)
+    say(add_by_hand(script, sighting, package, title, folder).name)
 
 
 @app.command("check-findings", rich_help_panel=LIBRARIES)

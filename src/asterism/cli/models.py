@@ -76,7 +76,7 @@ def check(
 @app.command(rich_help_panel=MODELS)
 def vet(
     original: Annotated[
-        Path | None, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5.")
+        Path | None, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5, .pt2.")
     ] = None,
     compressed: Annotated[Path | None, typer.Argument(help="Its compressed version.")] = None,
     inputs: Annotated[

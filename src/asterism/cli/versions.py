@@ -24,9 +24,6 @@ from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 
-#: Of programs that torch.export wrote, which compare-libraries takes beside ONNX files.
-_PROGRAM = ".pt2"
-
 #: Options of the commands that run a user's models as files.
 InputShapes = Annotated[
     list[str] | None,
@@ -110,7 +107,7 @@ def compare_versions(
     a model that one version computes wrongly without a word, or one that could not be compared.
     """
     from asterism.versions.app import Request, compare_versions
-    from asterism.versions.subjects import parse_shapes
+    from asterism.versions.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
         request = Request(
@@ -179,7 +176,7 @@ def compare_libraries(
     or something that nothing decides, or that could not be compared.
     """
     from asterism.versions.libraries_app import Request, compare_libraries
-    from asterism.versions.subjects import parse_shapes
+    from asterism.versions.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
         request = Request(
@@ -228,6 +225,7 @@ def _in_project(
     """
     from asterism.models.foreign.other_files import require_model_bytes
     from asterism.models.signatures.whole_files import whole_file
+    from asterism.versions.model_files import SUBJECTS
 
     with ExitStack() as stack:
         files, faults = [], []
@@ -235,7 +233,7 @@ def _in_project(
             file = path
             try:
                 require_file(path, "model file")
-                if path.suffix != _PROGRAM:
+                if path.suffix == ".onnx" or path.suffix not in SUBJECTS:
                     require_model_bytes(path)
                 file = stack.enter_context(whole_file(path))
             except UserError as fault:

@@ -41,7 +41,7 @@ from asterism.versions.comparing import Pair, change_of
 from asterism.versions.judging import run_subject
 from asterism.versions.operators import operator_subjects
 from asterism.versions.scripts import right_of
-from asterism.versions.subjects import Subject
+from asterism.versions.subjects.onnx_file import Subject
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")

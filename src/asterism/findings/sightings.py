@@ -49,8 +49,8 @@ class Sighting(Generic[S]):
     function: str
     needed: Mapping[str, str]
     inputs: str
-    place: tuple[str, ...]
-    rank: tuple[int, ...]
+    place: tuple[str, ...] = ()
+    rank: tuple[int, ...] = ()
     options: frozenset[str] = frozenset()
     details: str = ""
 
@@ -152,8 +152,23 @@ def confirmed(sighting: Sighting[S], seen: Seen, folder: Path, death: Death) -> 
     statuses = exit_statuses(folder / REPRO, CONFIRMATIONS, death=death)
     if any(status != 1 for status in statuses):
         return None
-    entry = Entry(
-        name=folder.name,
+    return Candidate(entry_of(sighting, seen, folder / REPRO, folder.name, statuses), folder)
+
+
+def entry_of(
+    sighting: Sighting[S], seen: Seen, script: Path, name: str, statuses: tuple[int, ...]
+) -> Entry:
+    """The facts of a sighting in the collection.
+
+    Args:
+        sighting: what was seen.
+        seen: what its script shows.
+        script: the script.
+        name: of its folder.
+        statuses: how the script's processes ended.
+    """
+    return Entry(
+        name=name,
         source=seen.source,
         signature=sighting.signature,
         library=sighting.library,
@@ -167,8 +182,7 @@ def confirmed(sighting: Sighting[S], seen: Seen, folder: Path, death: Death) -> 
         versions=dict(seen.versions),
         statuses=statuses,
         models=1 + len(seen.also),
-        lines=(folder / REPRO).read_text(encoding="utf-8").count("\n"),
+        lines=script.read_text(encoding="utf-8").count("\n"),
         also=tuple(seen.also),
         finding=dict(seen.finding),
     )
-    return Candidate(entry, folder)

@@ -274,10 +274,3 @@ def _node(
         position = main[0] if main else members[0]
         name, operator = original.name_of(position), original.nodes[position].op_type
     return QuantisedNode(name, operator, position, tuple(members), outputs, tuple(sorted(body)))
-
-
-def taken_by(pair: MatchedPair, node: QuantisedNode) -> list[str]:
-    """The original's matched tensors that a quantised node takes."""
-    graph = pair.opened.original
-    names = [name for index in node.members for name in inputs_of(graph.nodes[index])]
-    return [n for n in dict.fromkeys(names) if n in pair.tensors and n not in node.outputs]

@@ -17,8 +17,8 @@ from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.parameters.registry import closest
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
-    FILE_FLOAT64,
     OF_ONNX,
+    file_float64,
     library_of,
     plugin_of,
     reads_given,
@@ -44,7 +44,8 @@ from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.judging import lacks_reference, run_subject
 from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.operators import operator_subjects
-from asterism.versions.subjects import Subject, given_inputs, read_subjects, subject_of
+from asterism.versions.reading import given_inputs, read_subjects
+from asterism.versions.subjects.onnx_file import Subject, subject_of
 from asterism.versions.versions_page import Comparison, models_of, write_versions_page
 
 #: The converter that makes files of generated models.
@@ -114,7 +115,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
         raise UserError(f"{request.old} and {request.new} are both the {libraries[0]} that is here")
     rejected: NotCompared = []
     shapes, sizes = request.shapes, request.size
-    subjects: list[ModelFile] = read_subjects(request.models, sizes, shapes, rejected)
+    subjects: list[ModelFile] = read_subjects(request.models, sizes, shapes, rejected, [".onnx"])
     pairs = pairs_of(*libraries)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     needed = [f"onnxruntime:{CONVERTER}"] if request.generated else []
@@ -145,7 +146,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
 
 def readers_of(formats: Container[str]) -> list[str]:
     """The libraries under test that run files of these formats, by the files' suffixes."""
-    tested = [name for name in LIBRARIES if f"{name}:float64" not in FILE_FLOAT64]
+    tested = [name for name in LIBRARIES if f"{name}:float64" not in file_float64()]
     kinds = {name: LIBRARIES[name] for name in tested}
     return [n for n, k in kinds.items() if issubclass(k, FileLibrary) and k.suffix in formats]
 

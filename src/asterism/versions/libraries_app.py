@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.judging import run_subject, verdict_of
 from asterism.versions.libraries_page import Standing, facts_of, write_libraries_page
 from asterism.versions.model_files import Arrays, ModelFile
-from asterism.versions.subjects import given_inputs, read_subject, read_subjects
+from asterism.versions.reading import given_inputs, read_subjects
 
 
 class _Params(ParameterSection):
@@ -86,7 +86,7 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
     rejected: NotCompared = []
-    subjects = read_subjects(request.models, request.size, request.shapes, rejected, _read)
+    subjects = read_subjects(request.models, request.size, request.shapes, rejected)
     formats = {subject.suffix for subject in subjects}
     libraries = _libraries(request, formats, say, rejected)
     backends = [
@@ -114,23 +114,6 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
             write_libraries_page(folder / "index.html", found, params.judge)
             write_json(folder / "findings.json", facts_of(found))
     return found
-
-
-def _read(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> ModelFile:
-    """A model file of one of the formats that are run as they are.
-
-    Raises:
-        UserError: it is of another format, or cannot be read.
-    """
-    if path.suffix == ".pt2":
-        from asterism.versions.programs import read_program
-
-        return read_program(path, size, shapes)
-    if path.suffix != ".onnx":
-        raise UserError(
-            f"{path} is no .onnx and no .pt2 file: export the model to ONNX, or by torch.export"
-        )
-    return read_subject(path, size, shapes)
 
 
 def _libraries(

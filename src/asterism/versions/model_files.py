@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +14,11 @@ from numpy.typing import NDArray
 
 from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
-from asterism.libraries.adapters.backends import FileReferences
+from asterism.libraries.adapters.backends import file_references
+from asterism.libraries.adapters.library import EXTRA_MODULES
+from asterism.libraries.adapters.reference import FileReferences
 from asterism.libraries.running.inputs import BATCH
 
 Arrays = list[NDArray[Any]]
@@ -101,13 +105,17 @@ class FileNode:
 class ModelFile(ABC):
     """A model under test, as a file; the formats are its subclasses."""
 
-    #: Suffix of such files, and the float64 runs that say what they compute.
+    #: Suffix of such files.
     suffix: ClassVar[str]
-    references: ClassVar[FileReferences]
 
     #: Of what follows, the name on the page, and the inputs in the model's order.
     name: str
     inputs: tuple[InputSpec, ...]
+
+    @property
+    def references(self) -> FileReferences:
+        """The float64 runs that say what such files compute."""
+        return file_references()[self.suffix]
 
     @property
     @abstractmethod
@@ -195,3 +203,12 @@ class ModelFile(ABC):
                     items[:, int(rng.integers(items.shape[1]))] = _SPECIAL[distribution]
                 arrays.append(values.astype(kind))
         return arrays
+
+
+#: Opens a model file, with what stands for free sizes and the shapes of inputs by name.
+Reader = Callable[[Path, int, Mapping[str, Sequence[int]]], ModelFile]
+
+#: What opens each kind of file, by the suffix of its name.
+SUBJECTS: Registry[Reader] = Registry(
+    "kind of model file", "asterism.versions.subjects", EXTRA_MODULES
+)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from asterism.core.randomness.random_streams import stream
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.versions.subjects import Subject, subject_of
+from asterism.versions.subjects.onnx_file import Subject, subject_of
 
 if TYPE_CHECKING:
     import onnx

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,6 +18,9 @@ from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import weights_of
 
+#: Runs a module on the inputs.
+Ask = Callable[[nn.Module], object]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -23,11 +28,66 @@ class Part:
 
     Attributes:
         name: fully qualified, the same in both models.
-        operator: its class in the compressed model.
+        operator: its class in the compressed model; in a graph the operator.
     """
 
     name: str
     operator: str
+
+
+class Exchange(ABC):
+    """Two models, of which parts can be exchanged by their names.
+
+    Attributes:
+        parts: that differ.
+        applied_by: the line that leaves the parts of the list ``kept`` in float where the model is
+            quantised again.
+    """
+
+    parts: list[Part]
+    applied_by: ClassVar[str]
+
+    @abstractmethod
+    def in_float(self, names: Collection[str]) -> nn.Module:
+        """The compressed model with these parts in float; both models stay as they are."""
+
+    @abstractmethod
+    def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
+        """How far the output of each part is from the original's.
+
+        Args:
+            ask_original: runs a module as the original is run.
+            ask_compressed: runs it as the compressed model is, on the same inputs in one order.
+        """
+
+
+class ModuleExchange(Exchange):
+    """Modules of the same names, which are exchanged as a whole.
+
+    Args:
+        original: in floating point.
+        compressed: its quantised version.
+    """
+
+    applied_by = (
+        "quantize_(model, config, filter_fn=lambda module, name: "
+        "isinstance(module, torch.nn.Linear) and name not in kept)"
+    )
+
+    def __init__(self, original: nn.Module, compressed: nn.Module) -> None:
+        self._both = original, compressed
+        self.parts = differing_parts(original, compressed)
+
+    def in_float(self, names: Collection[str]) -> nn.Module:
+        """See :meth:`Exchange.in_float`."""
+        original, compressed = self._both
+        return exchanged(compressed, original, names)
+
+    def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
+        """See :meth:`Exchange.errors`."""
+        original, compressed = self._both
+        ask_both = lambda: ask_original(original), lambda: ask_compressed(compressed)
+        return errors_of_parts(original, compressed, self.parts, ask_both)
 
 
 def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Part]:
@@ -143,26 +203,20 @@ def errors_of_parts(
     ]
 
 
-class _watched:  # noqa: N801 - a context manager
+@contextmanager
+def _watched(
+    module: nn.Module, parts: Sequence[Part], seen: Callable[[str, Any, Any], None]
+) -> Iterator[None]:
     """Calls a function with the name, the inputs and the output of each part that runs."""
 
-    def __init__(
-        self, module: nn.Module, parts: Sequence[Part], seen: Callable[[str, Any, Any], None]
-    ) -> None:
-        self._module, self._parts, self._seen = module, parts, seen
+    def hook(name: str) -> Any:
+        return lambda _, given, found: seen(name, given, found)
 
-    def __enter__(self) -> None:
-        self._hooks = [self._hook(part.name) for part in self._parts]
-
-    def __exit__(self, *_: object) -> None:
-        for hook in self._hooks:
-            hook.remove()
-
-    def _hook(self, name: str) -> Any:
-        def told(_: nn.Module, given: Any, found: Any) -> None:
-            self._seen(name, given, found)
-
-        return self._module.get_submodule(name).register_forward_hook(told)
+    with ExitStack() as hooks:
+        for part in parts:
+            held = module.get_submodule(part.name).register_forward_hook(hook(part.name))
+            hooks.callback(held.remove)
+        yield
 
 
 def _called(part: nn.Module, given: tuple[Any, ...]) -> Any:

@@ -17,12 +17,12 @@ from asterism.localisation.repair import allowed_floats
 from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
 from asterism.models.runtimes.torch_modules import ModuleRuntime
-from asterism.models.signatures.torch import weights_of
+from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import ObjectSubject
 from asterism.vetting.judging import judge, no_gain
-from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
 from asterism.vetting.opening import Vetted, opened_beside, shape_of
+from asterism.vetting.quantised_graphs import exchange_of
 from asterism.vetting.speed import Speed, speed_of, write_speeds
 from asterism.vetting.tables import error_table
 
@@ -128,13 +128,15 @@ def repair_modules(
     write_speeds(speeds, folder)
     own: dict[str, Any] = {
         "kept_in_float": names,
+        "applied_by": trials.applied_by,
         "nodes_in_float": len(names),
         "float_share": len(names) / len(trials.parts),
         "bytes": repaired.size,
         "bytes_before": vetted.given.compressed.size,
         "bytes_original": vetted.given.original.size,
         "gone": gone,
-        "slower": speeds[-1].slower_than(speeds[0]),
+        # A graph that no compiler has seen emulates its integers, and is slow with or without.
+        "slower": not speeds[1].slower_than(speeds[0]) and speeds[-1].slower_than(speeds[0]),
     }
     return facts | own | judged
 
@@ -150,6 +152,7 @@ class _Trials:
         parts: that differ.
         base: the compressed model as it is.
         spent: how many candidates ran.
+        applied_by: see :class:`~asterism.vetting.module_pairs.Exchange`.
         errors: of the output of each part.
 
     Raises:
@@ -159,8 +162,8 @@ class _Trials:
     def __init__(self, vetted: Vetted, cases: NDArray[Any]) -> None:
         pair = module_pair(vetted)
         self._vetted, self._cases, self._runtimes = vetted, cases, pair
-        self._modules = pair[0].plain, pair[1].plain
-        self.parts = differing_parts(*self._modules)
+        self._exchange = exchange_of(pair[0].plain, pair[1].plain)
+        self.parts, self.applied_by = self._exchange.parts, self._exchange.applied_by
         if not self.parts:
             raise UserError(
                 "nothing is to exchange: no module of the compressed model has the name of one of "
@@ -172,17 +175,15 @@ class _Trials:
         self._wanted, given = (model.predict(cases) for model in vetted.pair.models)
         self._noise = squared_error(self._wanted, given) or 1.0
         self.base = self._judged(frozenset(), given)
-        self.errors: list[TensorError] = errors_of_parts(
-            *self._modules,
-            self.parts,
-            (lambda: self._follow(pair[0]), lambda: self._follow(pair[1])),
+        self.errors: list[TensorError] = self._exchange.errors(
+            *(lambda module, runtime=one: self._follow(runtime.running(module)) for one in pair)
         )
 
     def subject(self, floats: Sequence[int]) -> ObjectSubject:
         """The compressed model with these parts in float."""
         names = [self.parts[index].name for index in floats]
-        module = exchanged(self._modules[1], self._modules[0], names)
-        size = sum(weights.nbytes for weights in weights_of(module.state_dict()))
+        module = self._exchange.in_float(names)
+        size = sum(weights.nbytes for weights in weights_of(state_of(module)))
         name = f"{self._vetted.given.compressed.name}_repaired"
         return ObjectSubject(name, self._runtimes[1].running(module), size)
 

@@ -81,7 +81,7 @@ class VetParams(ParameterSection):
     source: Literal["none", "files", "objects"] = Field(
         description="none: nothing is vetted; objects: models and arrays of a Python process"
     )
-    original: File = Field(description="a model file: .onnx, .tflite, .lite, .keras or .h5")
+    original: File = Field(description="a model file: .onnx, .tflite, .lite, .keras, .h5 or .pt2")
     compressed: File = Field(description="its compressed version, of any of these formats")
     inputs: File = Field(description="a file or a folder of inputs")
     labels: File = Field(description="a JSON file of labels; none: those of folders or arrays")

@@ -152,6 +152,25 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             }
 
 
+def array_types(path: Path) -> dict[str, np.dtype[Any]]:
+    """Types of the arrays of an ``.npz``, or of a ``.npy``'s under ``""``; no values are read.
+
+    Raises:
+        UserError: see :func:`read_arrays`.
+    """
+    require_file(path, "file of arrays")
+    with reading(f"arrays from {path}"):
+        if path.suffix == ".npy":
+            with open_regular(path) as file:
+                return {"": _stated(file)[1]}
+        found = {}
+        with opened_zip(path, "limits.array_mb") as archive:
+            for entry in archive.infolist():
+                with archive.open(entry) as member:
+                    found[entry.filename.removesuffix(".npy")] = _stated(member)[1]
+        return found
+
+
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
     """A member of an archive, once its header states the size that the archive states."""
     with archive.open(entry) as file:
@@ -169,6 +188,12 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
 
 def _declared_size(file: IO[bytes]) -> tuple[int, int]:
     """Bytes of the values that a ``.npy`` header states, and of the header itself."""
+    shape, dtype = _stated(file)
+    return math.prod(shape) * dtype.itemsize, file.tell()
+
+
+def _stated(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of the values that a ``.npy`` header states."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
@@ -180,7 +205,7 @@ def _declared_size(file: IO[bytes]) -> tuple[int, int]:
         raise ValueError("it holds Python objects, which only pickle could store")
     if min(shape, default=0) < 0 or not dtype.itemsize:
         raise ValueError(f"it states an array of the shape {shape} and the type {dtype}")
-    return math.prod(shape) * dtype.itemsize, file.tell()
+    return shape, dtype
 
 
 def read_array(path: Path) -> NDArray[Any]:

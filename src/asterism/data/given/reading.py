@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.archives import opened_zip
-from asterism.core.files.artifacts import read_array, read_arrays
+from asterism.core.files.artifacts import array_types, read_array, read_arrays
 from asterism.core.files.folders import files_in
 from asterism.core.files.hashes import digest_of_arrays
 from asterism.core.files.limits import parse_json, read_within, require_room
@@ -74,14 +73,17 @@ class Arrays:
         return digest_of_arrays([self.items] if self.labels is None else [self.items, self.labels])
 
     def as_kind(self, kind: str) -> GivenInputs:
-        """As inputs of a kind."""
-        items = self.items
+        """As inputs of a kind; pictures whose channels come first are turned."""
+        items, notes = self.items, self.notes
         if kind == "images" and items.ndim == 3:
             items = items[..., np.newaxis]
+        elif kind == "images" and items.shape[1] in (1, 3) and items.shape[-1] not in (1, 3):
+            items = np.ascontiguousarray(np.moveaxis(items, 1, -1))
+            notes = (*notes, "pictures (N, C, H, W) were turned to (N, H, W, C)")
         if kind == "bytes" and items.dtype.kind in "iu":
             items = items.astype(np.int32)  # as of files, which may be filled up with no byte
         names = self.names or tuple(map(str, range(len(items))))
-        return GivenInputs(kind, items, self.labels, self.classes, names, self.notes)
+        return GivenInputs(kind, items, self.labels, self.classes, names, notes)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -110,25 +112,14 @@ def kind_of(files: Sequence[Path]) -> str | None:
     return counts.most_common(1)[0][0]
 
 
-def has_labels(path: Path, kind: str, labels: Path | None) -> bool:
-    """Whether inputs have labels: a file of them, classes as subfolders, or an array.
-
-    Args:
-        path: as in :func:`read_inputs`.
-        kind: the kind's name.
-        labels: the file of labels.
+def type_of_arrays(path: Path) -> np.dtype[Any] | None:
+    """The type of the inputs of an ``.npz`` or ``.npy`` file; None where it holds no inputs.
 
     Raises:
-        UserError: an ``.npz`` file is damaged.
+        UserError: it is damaged.
     """
-    if labels is not None:
-        return True
-    if path.is_dir():
-        return bool(class_folders(path, files_of_kind(path, kind)))
-    if path.suffix != ".npz":
-        return False
-    with reading(str(path)), opened_zip(path, "limits.array_mb") as archive:
-        return any(name.removesuffix(".npy") in _LABELS for name in archive.namelist())
+    types = array_types(path)
+    return next((types[name] for name in ("", *_INPUTS) if name in types), None)
 
 
 def files_of_kind(path: Path, kind: str) -> list[Path]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.own_folders import own_temporary_folder
+from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.program import Program
 from asterism.libraries.judging.finding import ERROR, UNSUPPORTED
@@ -75,6 +76,9 @@ class Runners:
             text: with all that it imports.
             result: the name that holds its results.
             worker: names the process, which is started when it is first needed.
+
+        Raises:
+            UserError: it does not start.
         """
         if worker not in self._clients:
             environment = {**_ENVIRONMENT, "TMPDIR": str(self._folder)}
@@ -88,6 +92,8 @@ class Runners:
         target = self._folder / "results.npz"
         request = {"step": "text", "backend": worker, "text": text, "result": result}
         answer = client.ask(request | {"target": str(target)}, self.limits.seconds)
+        if answer["status"] == "blocked":
+            raise UserError(f"no worker of {self.framework} starts: {answer['message']}")
         facts = {name: answer.get(name, "") for name in ("exception", "message", "frame")}
         if answer["status"] != "ok":
             status = ERROR if answer["status"] == UNSUPPORTED else answer["status"]

@@ -41,3 +41,34 @@ WAYS: Registry[Way] = Registry("way", "asterism.findings.calls.ways")
 def way(name: str, given: Way) -> Way:
     """File a way under a name."""
     return WAYS.register(name)(given)
+
+
+#: How OpenVINO runs a model, and what it says where it does not know an operator.
+_OPENVINO_RUN = """hints = {"INFERENCE_PRECISION_HINT": "f32"}
+compiled = ov.Core().compile_model(model, "CPU", hints)
+actual = list(compiled([np.array(x) for x in inputs]).values())"""
+_OPENVINO_UNSUPPORTED = (
+    r"This is OpenVINO internal type",
+    r"Incorrect input parameters",
+    r"No conversion rule",
+    r"[Uu]nsupported",
+)
+
+
+def openvino_way(framework: str, model: str, unsupported: tuple[str, ...]) -> Way:
+    """OpenVINO on what its frontend for a framework reads.
+
+    Args:
+        framework: whose calls it takes.
+        model: lines that make ``model`` of ``f`` and ``inputs``.
+        unsupported: more patterns of messages by which it says that it does not do something.
+    """
+    return Way(
+        framework,
+        "openvino",
+        f"{model}\n{_OPENVINO_RUN}",
+        imports="import openvino as ov",
+        packages=("openvino",),
+        finest="float32",
+        unsupported=(*_OPENVINO_UNSUPPORTED, *unsupported),
+    )

@@ -7,7 +7,7 @@ version that is installed here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 
 from asterism.core.messages.errors import UserError
@@ -19,7 +19,7 @@ from asterism.libraries.adapters.library import (
     FileLibrary,
     Library,
 )
-from asterism.libraries.adapters.reference import PERTURBATIONS, STEP, STEPPED
+from asterism.libraries.adapters.reference import FileReferences, perturbed_runs
 
 #: Runs in float64 that share no kernel with each other: a majority of them says what is right.
 INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
@@ -27,16 +27,8 @@ INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
 REFERENCES = (*INDEPENDENT, "tensorflow:float64")
 
 
-def _perturbed_runs(library: str) -> dict[str, tuple[str, ...]]:
-    """A library's perturbed float64 runs, by the dtype whose rounding moves inputs and weights."""
-    runs: dict[str, tuple[str, ...]] = {}
-    for option, (dtype, _) in PERTURBATIONS.items():
-        runs[dtype] = (*runs.get(dtype, ()), f"{library}:{option}")
-    return runs
-
-
 #: The float64 runs whose inputs and weights are off by rounding, and the one without that.
-PERTURBED, PERTURBED_FROM = _perturbed_runs("pytorch"), "pytorch:float64"
+PERTURBED, PERTURBED_FROM = perturbed_runs("pytorch"), "pytorch:float64"
 #: Float64 runs with finite numbers in place of special ones: what is to be judged there follows.
 PROBES = ("pytorch:probe_high", "pytorch:probe_low")
 #: Float64 runs on other inputs than the ones that are judged.
@@ -45,57 +37,40 @@ ON_OTHER_INPUTS = (*chain(*PERTURBED.values()), *PROBES)
 FLOAT64 = (*REFERENCES, *ON_OTHER_INPUTS)
 
 
-@dataclass(frozen=True)
-class FileReferences:
-    """The float64 runs of models that are given as a file: the file alone tells what they compute.
-
-    Args:
-        library: whose backends they are.
-        kin: a library under test that shares its kernels with them; nothing where there is none.
-        steps: whether one of them says what a step of quantisation moves.
-    """
-
-    library: str
-    kin: str = ""
-    steps: bool = False
-
-    @property
-    def right(self) -> str:
-        """What the model computes."""
-        return f"{self.library}:float64"
-
-    @property
-    def perturbed(self) -> dict[str, tuple[str, ...]]:
-        """The same with inputs and weights off by rounding, by the rounding's dtype."""
-        steps = {STEP: (f"{self.library}:{STEPPED}",)} if self.steps else {}
-        return {**_perturbed_runs(self.library), **steps}
-
-    @property
-    def probes(self) -> tuple[str, str]:
-        """The same with finite numbers in place of special ones."""
-        return f"{self.library}:probe_high", f"{self.library}:probe_low"
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """Each of them."""
-        return self.right, *chain(*self.perturbed.values()), *self.probes
-
-
-#: Those of ONNX files, and of programs that ``torch.export.save`` wrote.
+#: What ONNX files compute.
 OF_ONNX = FileReferences("onnx_reference", steps=True)
-OF_PROGRAMS = FileReferences("program_reference", "pytorch_program")
-FILE_PROBES = (*OF_ONNX.probes, *OF_PROGRAMS.probes)
-FILE_FLOAT64 = (*OF_ONNX.all, *OF_PROGRAMS.all)
 
-#: The perturbed runs of dtypes coarser than float32, each with its dtype. They are asked for only
-#: where something computes in that dtype.
-COARSELY_PERTURBED = {
-    run: dtype
-    for runs in (PERTURBED, OF_ONNX.perturbed, OF_PROGRAMS.perturbed)
-    for dtype in runs
-    if dtype != "float32"
-    for run in runs[dtype]
-}
+
+@cache
+def file_references() -> dict[str, FileReferences]:
+    """The float64 runs of models that are given as files, by the files' suffix."""
+    kinds = [LIBRARIES[name] for name in LIBRARIES]
+    readers = [kind for kind in kinds if issubclass(kind, FileLibrary)]
+    return {kind.suffix: kind.references for kind in readers if kind.references is not None}
+
+
+@cache
+def file_float64() -> tuple[str, ...]:
+    """All that runs given files in float64."""
+    return tuple(run for references in file_references().values() for run in references.all)
+
+
+@cache
+def probes() -> frozenset[str]:
+    """The probes of special inputs, of generated models and of files."""
+    return frozenset((*PROBES, *(p for r in file_references().values() for p in r.probes)))
+
+
+@cache
+def coarsely_perturbed() -> dict[str, str]:
+    """The perturbed runs of dtypes coarser than float32, each with its dtype.
+
+    They are asked for only where something computes in that dtype.
+    """
+    every = (PERTURBED, *(references.perturbed for references in file_references().values()))
+    return {
+        run: dtype for runs in every for dtype in runs if dtype != "float32" for run in runs[dtype]
+    }
 
 
 def library_of(backend: str) -> str:
@@ -130,7 +105,7 @@ def precision_of(backend: str) -> str | None:
 
 def reads_given(backend: str) -> bool:
     """Whether a backend runs a model that is given as a file, and no other."""
-    return option_of(backend).startswith(GIVEN) or backend in FILE_FLOAT64
+    return option_of(backend).startswith(GIVEN) or backend in file_float64()
 
 
 def suffix_of(backend: str) -> str:
@@ -141,7 +116,7 @@ def suffix_of(backend: str) -> str:
 
 def under_test(backends: Iterable[str]) -> list[str]:
     """Backends under test: no references."""
-    return [r for r in backends if r not in (*FLOAT64, *FILE_FLOAT64)]
+    return [r for r in backends if r not in (*FLOAT64, *file_float64())]
 
 
 def is_backend(name: str) -> bool:

@@ -20,6 +20,7 @@ from asterism.libraries.adapters.code import Arrays, Code, Prepared, execute, gi
 from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.questions import BY_INPUTS, OVERWRITTEN, TRAINING, kept
+from asterism.libraries.adapters.reference import FileReferences
 from asterism.memo.graphs.keras_arguments import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
@@ -215,6 +216,8 @@ class FileLibrary(Library):
 
     #: Suffix of the files that it reads, as converters declare theirs.
     suffix: ClassVar[str]
+    #: Of one that says what given files of its format compute: its runs; None of one under test.
+    references: ClassVar[FileReferences | None] = None
     #: Endings of a converter's name, one for each way to run its files.
     endings: ClassVar[tuple[str, ...]] = ("",)
 
@@ -223,6 +226,14 @@ class FileLibrary(Library):
         """A backend for each converter to the format, given files, and each way to run them."""
         converters = [name for name in CONVERTERS if CONVERTERS[name].suffix == cls.suffix]
         return tuple(name + ending for name in (*converters, GIVEN) for ending in cls.endings)
+
+    @classmethod
+    def trivial(cls) -> bytes:
+        """A file that all libraries of its format can run: whether one works is tried with it.
+
+        It adds its input of three numbers to itself. References give it.
+        """
+        raise NotImplementedError(f"{cls.name} is no reference")
 
     def source(self, option: str) -> str | None:
         """The converter whose file the backend reads: the option without its ending."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -68,3 +70,47 @@ def probed(array: NDArray[Any], option: str) -> NDArray[Any]:
     plain[unknown] = number * np.linspace(1, 2, int(unknown.sum()))
     found: NDArray[Any] = plain.astype(array.dtype)
     return found
+
+
+def perturbed_runs(library: str) -> dict[str, tuple[str, ...]]:
+    """A library's perturbed float64 runs, by the dtype whose rounding moves inputs and weights."""
+    runs: dict[str, tuple[str, ...]] = {}
+    for option, (dtype, _) in PERTURBATIONS.items():
+        runs[dtype] = (*runs.get(dtype, ()), f"{library}:{option}")
+    return runs
+
+
+@dataclass(frozen=True)
+class FileReferences:
+    """The float64 runs of models that are given as a file: the file alone tells what they compute.
+
+    Args:
+        library: whose backends they are.
+        kin: a library under test that shares its kernels with them; nothing where there is none.
+        steps: whether one of them says what a step of quantisation moves.
+    """
+
+    library: str
+    kin: str = ""
+    steps: bool = False
+
+    @property
+    def right(self) -> str:
+        """What the model computes."""
+        return f"{self.library}:float64"
+
+    @property
+    def perturbed(self) -> dict[str, tuple[str, ...]]:
+        """The same with inputs and weights off by rounding, by the rounding's dtype."""
+        steps = {STEP: (f"{self.library}:{STEPPED}",)} if self.steps else {}
+        return {**perturbed_runs(self.library), **steps}
+
+    @property
+    def probes(self) -> tuple[str, str]:
+        """The same with finite numbers in place of special ones."""
+        return f"{self.library}:probe_high", f"{self.library}:probe_low"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Each of them."""
+        return self.right, *chain(*self.perturbed.values()), *self.probes

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from asterism.libraries.adapters.backends import converter_of, library_of
 from asterism.libraries.judging.finding import (
+    ERROR,
     RIGHT,
     SPECIAL_VALUES,
     STATED_LIMIT,
@@ -61,10 +62,12 @@ def judge_backend(
 
 def failure(outcome: ExecutionOutcome) -> Finding:
     """The end of a step that gave no outputs, as a finding of its backend or converter."""
-    wrong_buffers = outcome.exception.endswith(".WrongBuffersError")
+    status = ERROR if outcome.status == "blocked" else outcome.status  # its worker does not start
+    if outcome.exception.endswith(".WrongBuffersError"):
+        status = WRONG_BUFFERS
     return Finding(
         outcome.model,
-        WRONG_BUFFERS if wrong_buffers else outcome.status,
+        status,
         outcome.stage,
         library_of(outcome.backend),
         (outcome.backend,),

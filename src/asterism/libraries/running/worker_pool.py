@@ -17,23 +17,22 @@ from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
-    COARSELY_PERTURBED,
-    FILE_PROBES,
-    PROBES,
     REFERENCES,
     check_backends,
+    coarsely_perturbed,
     converter_of,
+    file_references,
     library_of,
     option_of,
     plugin_of,
     precision_of,
+    probes,
     reads_given,
     suffix_of,
     under_test,
 )
 from asterism.libraries.adapters.environments import interpreter_of
-from asterism.libraries.adapters.library import CONVERTERS, GIVEN
-from asterism.libraries.adapters.trivial_files import TRIVIAL_FILES
+from asterism.libraries.adapters.library import CONVERTERS, GIVEN, FileLibrary
 from asterism.libraries.running.array_files import INPUTS, outputs_file
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
@@ -182,10 +181,12 @@ class WorkerPool:
         if built := tuple(b for b in self.backends if not reads_given(b)):
             dense = Node("Dense", {"units": 2, "dtype": "float32"})
             yield sequential(Tensor((3,)), [lambda _: dense]), built
-        for suffix, content in TRIVIAL_FILES.items():
+        for suffix, references in file_references().items():
             readers = (b for b in self.backends if suffix_of(b) == suffix)
             if given := tuple(filter(reads_given, readers)):
-                yield GivenFile(content(), suffix), given
+                reference = plugin_of(references.library)
+                assert issubclass(reference, FileLibrary)
+                yield GivenFile(reference.trivial(), suffix), given
 
     def renew(self, workers: Iterable[str]) -> None:
         """End some workers, by name. Each begins as a fresh process with its next request."""
@@ -202,9 +203,9 @@ class WorkerPool:
         """Where a task runs: without the references that have no use for it."""
         backends = self.usable(task.backends)
         coarse = task.dtypes | {precision_of(b) for b in backends}
-        useless = {run for run, dtype in COARSELY_PERTURBED.items() if dtype not in coarse}
+        useless = {run for run, dtype in coarsely_perturbed().items() if dtype not in coarse}
         if not task.is_probed:
-            useless |= {*PROBES, *FILE_PROBES}
+            useless |= probes()
         return tuple(b for b in backends if b not in useless)
 
     @property

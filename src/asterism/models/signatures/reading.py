@@ -36,11 +36,6 @@ _READERS: dict[str, Callable[[Path], Signature]] = {
 MODEL_SUFFIXES = tuple(_READERS)
 
 
-def is_model(path: Path) -> bool:
-    """Whether a file's suffix says that it is a model whose signature can be read."""
-    return path.suffix in _READERS
-
-
 def read_signature(path: Path) -> Signature:
     """What a model file takes and gives, by its suffix.
 

@@ -121,6 +121,19 @@ def _calibrated(node: Any) -> tuple[float, float] | None:
     return None
 
 
+def state_of(module: Any) -> dict[str, Any]:
+    """What a module consists of; of a graph what its nodes use, which may leave old weights behind.
+
+    Args:
+        module: of PyTorch.
+    """
+    state: dict[str, Any] = module.state_dict()
+    if not hasattr(module, "graph"):
+        return state
+    used = {node.target for node in module.graph.nodes if node.op == "get_attr"}
+    return {name: value for name, value in state.items() if name in used}
+
+
 def weights_of(state: Mapping[str, Any]) -> list[Any]:
     """All tensors that a module's state consists of, those within packed or wrapped ones too."""
     from torch.utils import _pytree as pytree

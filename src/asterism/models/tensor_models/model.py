@@ -72,8 +72,10 @@ class FileModel:
         except UserError:
             raise
         except Exception as error:
+            takes = ", ".join(map(str, signature.given))
             raise UserError(
-                f"{path} failed on the first inputs when it was opened: {error}"
+                f"{path} failed on the first inputs, each {probes.dtype} {probes.shape[1:]}; it "
+                f"takes {takes}: {error}"
             ) from error
         self.axes, self.room = self._outputs.axes, self._outputs.room
         self.shapes = {name: value.shape[1:] for name, value in tried.items()}

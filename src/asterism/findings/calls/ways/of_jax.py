@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.findings.calls.way import Way, way
+from asterism.findings.calls.way import Way, openvino_way, way
 
 _BATCH = "[jnp.stack([x, x]) for x in inputs]"
 _TWICE = "expected = jax.tree.map(lambda y: jnp.stack([y, y]), f(*inputs))"
@@ -41,25 +41,5 @@ way(
         expected=f"{_SUM}first = jax.grad(total)(*inputs)\nexpected = jnp.stack([first, first])",
     ),
 )
-way(
-    "openvino:jax",
-    Way(
-        "jax",
-        "openvino",
-        "model = ov.convert_model(jax.make_jaxpr(f)(*inputs))\n"
-        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
-        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
-        "actual = list(compiled([np.array(x) for x in inputs]).values())",
-        imports="import openvino as ov",
-        packages=("openvino",),
-        finest="float32",
-        unsupported=(
-            r"This is OpenVINO internal type",
-            r"Incorrect input parameters",
-            r"No conversion rule",
-            r"No translator",
-            r"[Uu]nsupported",
-            r"not support",
-        ),
-    ),
-)
+_OPENVINO = "model = ov.convert_model(jax.make_jaxpr(f)(*inputs))"
+way("openvino:jax", openvino_way("jax", _OPENVINO, (r"No translator", r"not support")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.findings.calls.way import Way, way
+from asterism.findings.calls.way import Way, openvino_way, way
 
 _MODULE = """class Model(torch.nn.Module):
     def forward(self, *inputs):
@@ -21,21 +21,6 @@ _OF_VALUES = (
     r"data-dependent",
     r"GuardOnDataDependent",
 )
-#: How OpenVINO runs a converted model.
-_OPENVINO_RUN = """hints = {"INFERENCE_PRECISION_HINT": "f32"}
-compiled = ov.Core().compile_model(model, "CPU", hints)
-actual = list(compiled([x.numpy() for x in inputs]).values())"""
-#: What OpenVINO says where it does not know an operator.
-_OPENVINO_UNSUPPORTED = (
-    r"This is OpenVINO internal type",
-    r"Incorrect input parameters",
-    r"Couldn't get TorchScript",
-    r"No conversion rule",
-    r"[Uu]nsupported",
-    r"OpConversionFailure.*not support",
-    *_OF_VALUES,
-)
-
 way(
     "pytorch:aot",
     Way(
@@ -94,29 +79,11 @@ way(
         unsupported=(r"do not (yet )?support", r"cannot support", r"randomness", r"Dynamo"),
     ),
 )
-way(
-    "openvino:pytorch",
-    Way(
-        "pytorch",
-        "openvino",
-        f"{_MODULE}model = ov.convert_model(Model(), example_input=tuple(inputs))\n"
-        + _OPENVINO_RUN,
-        imports="import openvino as ov",
-        packages=("openvino",),
-        finest="float32",
-        unsupported=_OPENVINO_UNSUPPORTED,
-    ),
+_NO_OPERATOR = (r"Couldn't get TorchScript", r"OpConversionFailure.*not support", *_OF_VALUES)
+_CONVERTED = f"{_MODULE}model = ov.convert_model(Model(), example_input=tuple(inputs))"
+_EXPORTED = (
+    f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"
+    "model = ov.convert_model(program)"
 )
-way(
-    "openvino:export",
-    Way(
-        "pytorch",
-        "openvino",
-        f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"
-        "model = ov.convert_model(program)\n" + _OPENVINO_RUN,
-        imports="import openvino as ov",
-        packages=("openvino",),
-        finest="float32",
-        unsupported=_OPENVINO_UNSUPPORTED,
-    ),
-)
+way("openvino:pytorch", openvino_way("pytorch", _CONVERTED, _NO_OPERATOR))
+way("openvino:export", openvino_way("pytorch", _EXPORTED, _NO_OPERATOR))

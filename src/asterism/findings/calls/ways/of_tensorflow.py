@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.findings.calls.way import Way, way
+from asterism.findings.calls.way import Way, openvino_way, way
 
 _SIGNATURE = "signature = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]\n"
 
@@ -78,26 +78,11 @@ way(
         ),
     ),
 )
+_OPENVINO = (
+    f"{_SIGNATURE}function = tf.function(f, input_signature=signature)\n"
+    "model = ov.convert_model(function)"
+)
 way(
     "openvino:tensorflow",
-    Way(
-        "tensorflow",
-        "openvino",
-        f"{_SIGNATURE}function = tf.function(f, input_signature=signature)\n"
-        "model = ov.convert_model(function)\n"
-        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
-        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
-        "actual = list(compiled([np.array(x) for x in inputs]).values())",
-        imports="import openvino as ov",
-        packages=("openvino",),
-        finest="float32",
-        unsupported=(
-            r"This is OpenVINO internal type",
-            r"Incorrect input parameters",
-            r"Negative dimension size",
-            r"No conversion rule",
-            r"[Uu]nsupported",
-            r"not support",
-        ),
-    ),
+    openvino_way("tensorflow", _OPENVINO, (r"Negative dimension size", r"not support")),
 )

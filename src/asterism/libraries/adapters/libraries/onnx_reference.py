@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.adapters.code import Arrays, Code
 from asterism.libraries.adapters.library import GIVEN, LIBRARIES, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
@@ -34,6 +35,23 @@ class OnnxReference(FileLibrary):
         r"OpRunImplementationError",
         r"RuntimeImplementationError",
     )
+    references = OF_ONNX
+
+    @classmethod
+    def trivial(cls) -> bytes:
+        """See :class:`FileLibrary`; it is old enough for every version that has an environment."""
+        from onnx import TensorProto, helper
+
+        shape = ("batch", 3)
+        graph = helper.make_graph(
+            [helper.make_node("Add", ["x", "x"], ["y"])],
+            "trivial",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        )
+        opset = [helper.make_opsetid("", 11)]
+        model = helper.make_model(graph, opset_imports=opset, ir_version=6)
+        return bytes(model.SerializeToString())
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:

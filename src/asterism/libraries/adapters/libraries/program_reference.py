@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,13 @@ from asterism.libraries.adapters.code import Arrays, Code
 from asterism.libraries.adapters.library import GIVEN, LIBRARIES, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
-from asterism.libraries.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
+from asterism.libraries.adapters.reference import (
+    PERTURBATIONS,
+    STAND_INS,
+    FileReferences,
+    perturbed,
+    probed,
+)
 
 
 @LIBRARIES.register("program_reference")
@@ -21,6 +28,20 @@ class ProgramReference(FileLibrary):
     name = "program_reference"
     packages = ("torch",)
     suffix = ".pt2"
+    references = FileReferences("program_reference", "pytorch_program")
+
+    @classmethod
+    def trivial(cls) -> bytes:
+        """See :class:`FileLibrary`; it is for the batch of one that it is tried with."""
+        import torch
+
+        class Twice(torch.nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x + x
+
+        file = io.BytesIO()
+        torch.export.save(torch.export.export(Twice(), (torch.zeros(1, 3),)), file)
+        return file.getvalue()
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:

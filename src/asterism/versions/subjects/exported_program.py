@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.backends import OF_PROGRAMS, FileReferences
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.torch_archive import rewritten
 from asterism.versions.model_files import (
+    SUBJECTS,
     Arrays,
     FileNode,
     InputSpec,
@@ -39,7 +39,6 @@ class Program(ModelFile):
     """
 
     suffix: ClassVar[str] = ".pt2"
-    references: ClassVar[FileReferences] = OF_PROGRAMS
 
     name: str
     file: bytes
@@ -148,6 +147,7 @@ class Program(ModelFile):
         return Program(self.name, file.getvalue(), tuple(specs), self.names)
 
 
+@SUBJECTS.register(".pt2")
 def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> Program:
     """A user's ``.pt2`` file.
 

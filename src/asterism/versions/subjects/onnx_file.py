@@ -1,8 +1,8 @@
-"""Models as files, to be run as they are: free sizes are given one, and inputs are drawn."""
+"""ONNX models as they are: their nodes, and parts of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
 from asterism.libraries.adapters.quantised_operators import quantises
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
-from asterism.versions.going_on import NotCompared, going_on, require_some
 from asterism.versions.model_files import (
     INTEGER_BOUND,
+    SUBJECTS,
     Arrays,
     FileNode,
     InputSpec,
@@ -62,7 +60,6 @@ class Subject(ModelFile):
     """
 
     suffix: ClassVar[str] = ".onnx"
-    references: ClassVar[FileReferences] = OF_ONNX
 
     name: str
     model: onnx.ModelProto
@@ -228,6 +225,7 @@ def subject_of(
     return Subject(name, model, specs_of(name, model, values, size, shapes, names), names)
 
 
+@SUBJECTS.register(".onnx")
 def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> Subject:
     """A user's model file, see :func:`subject_of`.
 
@@ -238,111 +236,6 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
         raise UserError(f"{path} is no .onnx file: export the model to ONNX first")
     file = renamed_onnx(path)
     return subject_of(path.stem, file.model, size, shapes, file.names)
-
-
-#: What reads a model file with shapes for its inputs.
-Reader = Callable[[Path, int, Mapping[str, Sequence[int]]], ModelFile]
-
-
-def read_subjects(
-    paths: Sequence[Path],
-    size: int,
-    shapes: Mapping[str, Sequence[int]],
-    rejected: NotCompared,
-    read: Reader = read_subject,
-) -> list[ModelFile]:
-    """A user's model files.
-
-    Args:
-        paths: of the files.
-        size: stands for free sizes.
-        shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
-        rejected: where files that cannot be read are noted.
-        read: opens each file.
-
-    Raises:
-        UserError: two models have one name, a shape is of no input, or no file can be read.
-    """
-    found: list[ModelFile] = []
-    used: set[str] = set()
-    for path in paths:
-        if path.stem in (subject.name for subject in found):
-            raise UserError(f"two models are called {path.stem}: rename one of the files")
-        with going_on(path.stem, rejected):
-            subject = read(path, size, {})
-            given: dict[str, Sequence[int]] = {}
-            for spec in subject.inputs:
-                keys = (f"{path.stem}/{spec.label}", spec.label)
-                key = next((k for k in keys if k in shapes), None)
-                if key is not None:
-                    given[spec.label] = shapes[key]
-                    used.add(key)
-            found.append(read(path, size, given) if given else subject)
-    require_some(found, rejected)
-    for name in shapes.keys() - used if not rejected else ():
-        known = ", ".join(spec.label for subject in found for spec in subject.inputs)
-        raise UserError(f"no model has an input {name!r} (there are: {known})")
-    return found
-
-
-def given_inputs(
-    subject: ModelFile,
-    own: Sequence[Path],
-    batch: Path | None,
-    distributions: Iterable[str],
-    seed: int,
-) -> dict[str, list[NDArray[Any]]]:
-    """What a model is run with, by the name of the inputs: the user's batch, or what is drawn.
-
-    Args:
-        subject: the model.
-        own: the user's model files; other models have no batch of the user's.
-        batch: an ``.npz``, or None for none.
-        distributions: to be drawn.
-        seed: of the run.
-    """
-    if batch is not None and subject.name in {path.stem for path in own}:
-        return {batch.stem: read_inputs(batch, subject)}
-    return {name: subject.draw(seed, name) for name in distributions}
-
-
-def read_inputs(path: Path, subject: ModelFile) -> list[NDArray[Any]]:
-    """A user's own batch for a model: the arrays of an ``.npz`` by the names of its inputs.
-
-    Raises:
-        UserError: an array is missing, or has another type or rank than the model's input.
-    """
-    arrays = read_arrays(path)
-    found = []
-    for spec in subject.inputs:
-        if spec.label not in arrays:
-            raise UserError(f"{path} has no array {spec.label!r} (it has: {', '.join(arrays)})")
-        array = arrays[spec.label]
-        if str(array.dtype) != spec.dtype or array.ndim != len(spec.shape):
-            raise UserError(
-                f"{path}: {spec.label} is {array.dtype} of rank {array.ndim}, and {subject.name} "
-                f"takes {spec.dtype} of rank {len(spec.shape)}"
-            )
-        found.append(array)
-    return found
-
-
-def parse_shapes(given: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """``NAME=2,16,4``, as often as given, as shapes by name.
-
-    Raises:
-        UserError: one is written otherwise.
-    """
-    shapes: dict[str, tuple[int, ...]] = {}
-    for text in given:
-        name, equals, sizes = text.rpartition("=")
-        try:
-            shapes[name] = tuple(int(size) for size in sizes.split(","))
-        except ValueError:
-            equals = ""
-        if not equals or min(shapes.get(name, (0,))) < 1:
-            raise UserError(f"the shape {text!r} should be like NAME=2,16,4, with the batch first")
-    return shapes
 
 
 def _copy(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -1,0 +1,198 @@
+"""Graphs that PT2E quantised: nodes that take dequantised tensors are put back into float."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx, nn
+
+from asterism.localisation.tensor_errors import Sums, TensorError
+from asterism.models.runtimes.functions import as_array
+from asterism.models.signatures.torch import operator_of
+from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, Part
+
+#: How far weights may be from the original's, as a share of their size: further away they are
+#: others, such as those into which a normalisation was folded.
+_SAME_WEIGHTS = 0.5
+
+
+def exchange_of(original: nn.Module, compressed: nn.Module) -> Exchange:
+    """How parts are exchanged: PT2E writes quantisation into a graph, all others into modules."""
+    if isinstance(compressed, fx.GraphModule):
+        return GraphExchange(original, compressed)
+    return ModuleExchange(original, compressed)
+
+
+class GraphExchange(Exchange):
+    """A module beside its graph with quantisers, whose nodes have the modules' names.
+
+    Args:
+        original: in floating point.
+        compressed: the graph.
+    """
+
+    applied_by = "for name in kept: quantizer.set_module_name_qconfig(name, None)"
+
+    def __init__(self, original: nn.Module, compressed: fx.GraphModule) -> None:
+        self._compressed = compressed
+        self._weights = dict(original.named_parameters())
+        found: dict[str, str] = {}
+        for node in compressed.graph.nodes:
+            if any(_dequantised(node)):
+                found.setdefault(_module_of(node), operator_of(node.target))
+        self.parts = [Part(name, operator) for name, operator in found.items()]
+
+    def in_float(self, names: Collection[str]) -> fx.GraphModule:
+        """See :meth:`.Exchange.in_float`."""
+        module = fx.GraphModule(self._compressed, copy.deepcopy(self._compressed.graph))
+        for node in list(module.graph.nodes):
+            if _module_of(node) in names:
+                for given in list(_dequantised(node)):
+                    source = self._in_float(module, node, given)
+                    if source is not None:
+                        node.replace_input_with(given, source)
+        module.graph.eliminate_dead_code()
+        module.recompile()
+        return module
+
+    def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
+        """See :meth:`.Exchange.errors`; the original is the graph with all nodes in float."""
+        whole = self.in_float([part.name for part in self.parts])
+        followed = _Followed(whole, self._compressed)
+        ask_compressed(followed)
+        index = {part.name: number for number, part in enumerate(self.parts)}
+        return [
+            TensorError(
+                tensor=node.name,
+                node=_module_of(node),
+                operator=operator_of(node.target),
+                quantised=index.get(_module_of(node)),
+                cumulative=followed.together[node.name].difference(),
+                own=followed.alone[node.name].difference() if any(_dequantised(node)) else None,
+                values=float(followed.together[node.name].values),
+            )
+            for node in self._compressed.graph.nodes
+            if node.name in followed.together
+        ]
+
+    def _in_float(self, module: fx.GraphModule, node: fx.Node, given: fx.Node) -> fx.Node | None:
+        """What stands before quantisation: the tensor itself, or the original's weights."""
+        source = given.args[0]
+        assert isinstance(source, fx.Node)
+        if operator_of(source.target).startswith("quantize_"):
+            before = source.args[0]
+            return before if isinstance(before, fx.Node) else None
+        rounded = as_array(_constant(self._compressed, given))
+        for name, weights in self._weights.items():
+            if name.rpartition(".")[0] == _module_of(node) and weights.shape == rounded.shape:
+                wanted = as_array(weights)
+                if np.linalg.norm(wanted - rounded) <= _SAME_WEIGHTS * np.linalg.norm(wanted):
+                    called = f"_in_float_{name.replace('.', '_')}"
+                    module.register_buffer(called, weights.detach())
+                    with module.graph.inserting_before(node):
+                        return module.graph.get_attr(called)
+        return None
+
+
+class _Followed(nn.Module):
+    """Runs two graphs beside each other, and sums up how far the nodes of one are from the other's.
+
+    Args:
+        original: the graph in float.
+        compressed: the same with quantisers.
+
+    Attributes:
+        together: by the node's name, the difference as it is in the compressed graph.
+        alone: where the node takes the original's tensors.
+    """
+
+    def __init__(self, original: fx.GraphModule, compressed: fx.GraphModule) -> None:
+        super().__init__()
+        self._original, self._compressed = original, compressed
+        self.together, self.alone = defaultdict[str, Sums](Sums), defaultdict[str, Sums](Sums)
+
+    def forward(self, *given: Any) -> Any:
+        """The answer of the compressed graph."""
+        wanted, found = (_Values(one) for one in (self._original, self._compressed))
+        wanted.run(*given)
+        answer = found.run(*given)
+        for node in self._compressed.graph.nodes:
+            value = wanted.values.get(node.name)
+            if node.op != "call_function" or not _is_real(value) or _between(node):
+                continue
+            true = as_array(value)
+            self.together[node.name].add(true, as_array(found.values[node.name]))
+            if any(_dequantised(node)):
+                assert callable(node.target)
+                own = node.target(*(self._own(wanted.values, arg) for arg in node.args))
+                self.alone[node.name].add(true, as_array(own))
+        return answer
+
+    def _own(self, values: dict[str, Any], argument: Any) -> Any:
+        """An argument of a compressed node, computed of the original's tensors."""
+        if not isinstance(argument, fx.Node):
+            return argument
+        if argument.op == "get_attr" or _is_constant(argument):
+            return _constant(self._compressed, argument)
+        if _between(argument) and callable(argument.target):
+            return argument.target(*(self._own(values, one) for one in argument.args))
+        return values[argument.name]
+
+
+class _Values(fx.Interpreter):
+    """Runs a graph, and keeps what each node gives."""
+
+    def __init__(self, module: fx.GraphModule) -> None:
+        super().__init__(module)
+        self.values: dict[str, Any] = {}
+
+    def run_node(self, node: fx.Node) -> Any:
+        """See :class:`torch.fx.Interpreter`."""
+        value = super().run_node(node)
+        self.values[node.name] = value
+        return value
+
+
+def _dequantised(node: fx.Node) -> Iterator[fx.Node]:
+    """The inputs of a node that come from integers, unless it makes integers or reals itself."""
+    if node.op == "call_function" and not _between(node):
+        for given in node.all_input_nodes:
+            if operator_of(given.target).startswith("dequantize_"):
+                yield given
+
+
+def _between(node: fx.Node) -> bool:
+    """Whether a node goes from integers to the real numbers that they stand for, or back."""
+    return operator_of(node.target).startswith(("quantize_", "dequantize_"))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _is_constant(node: fx.Node) -> bool:
+    """Whether a node gives dequantised weights."""
+    return _between(node) and all(given.op == "get_attr" for given in node.all_input_nodes)
+
+
+def _constant(module: fx.GraphModule, node: fx.Node) -> Any:
+    """The value of a node that depends on no input."""
+    if node.op == "get_attr":
+        value: Any = module
+        for name in str(node.target).split("."):
+            value = getattr(value, name)
+        return value
+    arguments = (_constant(module, a) if isinstance(a, fx.Node) else a for a in node.args)
+    assert callable(node.target)
+    return node.target(*arguments)
+
+
+def _module_of(node: fx.Node) -> str:
+    """The fully qualified name of the module that a node belongs to; the node's own without one."""
+    stack = list(node.meta.get("nn_module_stack", {}).values())
+    return str(stack[-1][0]) if stack and stack[-1][0] else str(node.name)

@@ -13,8 +13,8 @@ from torch.nn import functional as f
 
 from asterism.api.vetting import vet
 from asterism.models.runtimes.torch_modules import ModuleRuntime
-from asterism.vetting.module_exchange import exchange_of
 from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
+from asterism.vetting.quantised_graphs import exchange_of
 
 FEW = [
     "vet.changes.inputs=20",

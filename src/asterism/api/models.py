@@ -46,10 +46,14 @@ def as_pair(
         as_subject(original, "original", inputs, after),
         as_subject(compressed, "compressed", inputs, after),
     )
-    if subjects[0].name == subjects[1].name:
-        for subject, role in zip(subjects, ("original", "compressed"), strict=True):
-            subject.name = subject.name if subject.path else f"{subject.name}_{role}"
-    return subjects
+    one, other = subjects
+    if one.name != other.name:
+        return subjects
+    if isinstance(one, ObjectSubject):
+        one = replace(one, name=f"{one.name}_original")
+    if isinstance(other, ObjectSubject):
+        other = replace(other, name=f"{other.name}_compressed")
+    return one, other
 
 
 def as_subject(model: Any, role: str, inputs: Path | Arrays, after: ExitStack) -> Subject:

@@ -91,7 +91,7 @@ class Vetting:
         """
         if "kept_in_float" not in self.repair:
             return None
-        from asterism.vetting.module_exchange import exchange_of
+        from asterism.vetting.quantised_graphs import exchange_of
 
         pair = exchange_of(*(runtime.plain for runtime in self._runtimes))
         return pair.in_float(self.repair["kept_in_float"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -202,26 +203,20 @@ def errors_of_parts(
     ]
 
 
-class _watched:  # noqa: N801 - a context manager
+@contextmanager
+def _watched(
+    module: nn.Module, parts: Sequence[Part], seen: Callable[[str, Any, Any], None]
+) -> Iterator[None]:
     """Calls a function with the name, the inputs and the output of each part that runs."""
 
-    def __init__(
-        self, module: nn.Module, parts: Sequence[Part], seen: Callable[[str, Any, Any], None]
-    ) -> None:
-        self._module, self._parts, self._seen = module, parts, seen
+    def hook(name: str) -> Any:
+        return lambda _, given, found: seen(name, given, found)
 
-    def __enter__(self) -> None:
-        self._hooks = [self._hook(part.name) for part in self._parts]
-
-    def __exit__(self, *_: object) -> None:
-        for hook in self._hooks:
-            hook.remove()
-
-    def _hook(self, name: str) -> Any:
-        def told(_: nn.Module, given: Any, found: Any) -> None:
-            self._seen(name, given, found)
-
-        return self._module.get_submodule(name).register_forward_hook(told)
+    with ExitStack() as hooks:
+        for part in parts:
+            held = module.get_submodule(part.name).register_forward_hook(hook(part.name))
+            hooks.callback(held.remove)
+        yield
 
 
 def _called(part: nn.Module, given: tuple[Any, ...]) -> Any:

@@ -21,8 +21,8 @@ from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import ObjectSubject
 from asterism.vetting.judging import judge, no_gain
-from asterism.vetting.module_exchange import exchange_of
 from asterism.vetting.opening import Vetted, opened_beside, shape_of
+from asterism.vetting.quantised_graphs import exchange_of
 from asterism.vetting.speed import Speed, speed_of, write_speeds
 from asterism.vetting.tables import error_table
 

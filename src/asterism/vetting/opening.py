@@ -58,8 +58,8 @@ class Given:
         """
         inputs = self.inputs
         found = {
-            "original": self.original.digest(),
-            "compressed": self.compressed.digest(),
+            "original": self.original.digest,
+            "compressed": self.compressed.digest,
             "inputs": inputs.digest() if isinstance(inputs, Arrays) else digest_of(inputs),
             "labels": None if labels is None else digest_of(labels),
         }

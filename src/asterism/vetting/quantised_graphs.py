@@ -14,11 +14,18 @@ from torch import fx, nn
 from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import operator_of
-from asterism.vetting.module_pairs import Ask, Exchange, Part
+from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, Part
 
 #: How far weights may be from the original's, as a share of their size: further away they are
 #: others, such as those into which a normalisation was folded.
 _SAME_WEIGHTS = 0.5
+
+
+def exchange_of(original: nn.Module, compressed: nn.Module) -> Exchange:
+    """How parts are exchanged: PT2E writes quantisation into a graph, all others into modules."""
+    if isinstance(compressed, fx.GraphModule):
+        return GraphExchange(original, compressed)
+    return ModuleExchange(original, compressed)
 
 
 class GraphExchange(Exchange):

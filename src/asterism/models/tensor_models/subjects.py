@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -49,36 +49,45 @@ class OpenModel(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-class Subject(ABC):
-    """A model that is asked about, of whatever form.
+@dataclass(frozen=True)
+class FileSubject:
+    """A model file. It is read and run in processes of its own.
 
     Attributes:
-        name: what reports call it.
-        path: its file; None of an object.
+        path: of the file.
     """
 
-    name: str
-    path: Path | None = None
+    path: Path
 
     @property
-    @abstractmethod
+    def name(self) -> str:
+        """What reports call it."""
+        return self.path.name
+
+    @property
+    def reference(self) -> str:
+        """What parameters call it."""
+        return str(whole_path(self.path))
+
+    @property
     def signature(self) -> Signature:
         """What it takes and gives.
 
         Raises:
             UserError: it cannot be read.
         """
+        return read_signature(self.path)
 
     @property
-    @abstractmethod
-    def size(self) -> int | None:
-        """Its bytes; None where they are not known."""
+    def size(self) -> int:
+        """Its bytes."""
+        return self.path.stat().st_size
 
-    @abstractmethod
-    def digest(self) -> str | None:
-        """SHA-256 of all that it consists of; None where that cannot be known."""
+    @property
+    def digest(self) -> str:
+        """Its SHA-256."""
+        return digest_of(self.path)
 
-    @abstractmethod
     def open(
         self,
         params: FeedingParams,
@@ -86,87 +95,45 @@ class Subject(ABC):
         probes: NDArray[Any],
         rooms: Sequence[int] | None = None,
     ) -> OpenModel:
-        """The model, ready to be asked; use it as a context. See :class:`.FileModel`.
+        """The model, to be used as a context; see :class:`.IsolatedFileModel`.
 
         Raises:
             UserError: it cannot be opened, or fails on the probes.
         """
+        return IsolatedFileModel(self.path, params, images, probes, rooms=rooms)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class ObjectSubject:
+    """An open model of this process, which its user has made.
+
+    Attributes:
+        name: what reports call it.
+        runtime: the model.
+        size: bytes of its weights; None where they are not known.
+        digest: SHA-256 of its weights; None where they are not known.
+        path: no file is its.
+    """
+
+    name: str
+    runtime: Runtime
+    size: int | None = None
+    digest: str | None = None
+    path: None = None
 
     @property
     def reference(self) -> str:
-        """What parameters call it: a file's path, else the name."""
-        return self.name if self.path is None else str(whole_path(self.path))
-
-    def __str__(self) -> str:
-        return self.name if self.path is None else str(self.path)
-
-
-class FileSubject(Subject):
-    """A model file. It is read and run in processes of its own.
-
-    Args:
-        path: of the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.name, self.path = path.name, path
-        self._file = path
+        """What parameters call it."""
+        return self.name
 
     @property
     def signature(self) -> Signature:
-        """See :attr:`Subject.signature`."""
-        return read_signature(self._file)
-
-    @property
-    def size(self) -> int:
-        """See :attr:`Subject.size`."""
-        return self._file.stat().st_size
-
-    def digest(self) -> str:
-        """See :meth:`Subject.digest`."""
-        return digest_of(self._file)
-
-    def open(
-        self,
-        params: FeedingParams,
-        images: bool,
-        probes: NDArray[Any],
-        rooms: Sequence[int] | None = None,
-    ) -> OpenModel:
-        """See :meth:`Subject.open`."""
-        return IsolatedFileModel(self._file, params, images, probes, rooms=rooms)
-
-
-class ObjectSubject(Subject):
-    """An open model of this process, which its user has made.
-
-    Args:
-        name: what reports call it.
-        runtime: the model.
-        size: see :attr:`Subject.size`.
-        digest: see :meth:`Subject.digest`.
-    """
-
-    def __init__(
-        self, name: str, runtime: Runtime, size: int | None = None, digest: str | None = None
-    ) -> None:
-        self.name, self.runtime = name, runtime
-        self._size, self._digest = size, digest
-
-    @property
-    def signature(self) -> Signature:
-        """See :attr:`Subject.signature`."""
+        """What it takes and gives."""
         return self.runtime.signature
 
-    @property
-    def size(self) -> int | None:
-        """See :attr:`Subject.size`."""
-        return self._size
-
-    def digest(self) -> str | None:
-        """See :meth:`Subject.digest`."""
-        return self._digest
-
     def open(
         self,
         params: FeedingParams,
@@ -174,48 +141,32 @@ class ObjectSubject(Subject):
         probes: NDArray[Any],
         rooms: Sequence[int] | None = None,
     ) -> OpenModel:
-        """See :meth:`Subject.open`."""
-        return ModelHere(self, params, images, probes, rooms)
-
-
-class ModelHere(FileModel):
-    """A model of this process that fails as one in a process of its own does.
-
-    Args:
-        subject: the model.
-        params: see :class:`.FileModel`; so are the others.
-        images: .
-        probes: .
-        rooms: .
-    """
-
-    def __init__(
-        self,
-        subject: ObjectSubject,
-        params: FeedingParams,
-        images: bool,
-        probes: NDArray[Any],
-        rooms: Sequence[int] | None = None,
-    ) -> None:
-        runtime = subject.runtime
-        many = max(1, min(_BATCH, _BATCH_BYTES // max(1, probes[0].nbytes)))
-        super().__init__(
-            Path(subject.name),
-            params,
-            images,
-            probes,
-            runtime,
-            batch=many if runtime.varies_in and not runtime.signature.variables else None,
-            rooms=rooms,
-        )
-        self.notes = (*runtime.notes, *self.notes)
-
-    def predict(self, items: NDArray[Any]) -> Rows:
-        """See :meth:`.FileModel.predict`.
+        """The model, to be used as a context; see :class:`.FileModel`.
 
         Raises:
-            ModelCrashError: it raised an error on these items.
+            UserError: it fails on the probes.
         """
+        runtime, batch = self.runtime, None
+        if runtime.varies_in:
+            batch = max(1, min(_BATCH, _BATCH_BYTES // max(1, probes[0].nbytes)))
+        path = Path(self.name)
+        model = _ModelHere(path, params, images, probes, runtime, batch=batch, rooms=rooms)
+        model.notes = (*runtime.notes, *model.notes)
+        return model
+
+    def __str__(self) -> str:
+        return self.name
+
+
+#: A model that is asked about.
+Subject = FileSubject | ObjectSubject
+
+
+class _ModelHere(FileModel):
+    """A model of this process that fails as one in a process of its own does."""
+
+    def predict(self, items: NDArray[Any]) -> Rows:
+        """See :meth:`.IsolatedFileModel.predict`."""
         try:
             return super().predict(items)
         except UserError:

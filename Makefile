@@ -113,7 +113,7 @@ reference: $(STAMP) ## write the manual's pages of parameters, plug-ins, stages 
 lock: ## resolve pyproject.toml anew into requirements.lock
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/pip install --quiet pip-tools
-	$(VENV)-lock/bin/pip-compile --quiet --extra all --extra dev --strip-extras --allow-unsafe \
+	$(VENV)-lock/bin/pip-compile --quiet --extra all --extra dask --extra dev --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-options --output-file requirements.lock pyproject.toml
 	sed -i -E 's/^(torch==[0-9.]+)\+cpu/\1/' requirements.lock
 	rm -rf $(VENV)-lock

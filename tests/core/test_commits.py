@@ -54,6 +54,15 @@ def test_the_content_of_outputs_is_that_of_their_files(outputs, tmp_path):
     assert content_of([tmp_path / "nothing"]) == {}
 
 
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_a_cache_elsewhere_is_found_with_and_without_quotes(outputs, committed, tmp_path, quote):
+    committed.parents[1].rename(tmp_path / "elsewhere")
+    assert not is_committed("fuzz@state", outputs)
+    settings = f"[cache]\n    dir = {quote}{tmp_path / 'elsewhere'}{quote}\n"
+    (tmp_path / ".dvc/config.local").write_text(settings)
+    assert is_committed("fuzz@state", outputs)
+
+
 def test_outputs_that_are_locked_and_in_the_cache_are_committed(outputs, tmp_path):
     assert is_committed("fuzz@state", outputs)
     assert is_committed("fuzz@state", outputs, tmp_path)

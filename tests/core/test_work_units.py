@@ -1,19 +1,13 @@
 """WorkUnits of a long stage, computed by several processes."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from functools import partial
-from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 from text_result import Text
 
-from asterism.core.files.locks import held, is_held
-from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedWorkUnits, split_evenly
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming.work_units import ALONE, Part, PartEnded, SharedWorkUnits, split_evenly
 
 
 def jobs(names, done):
@@ -34,11 +28,10 @@ def test_alone_keeps_nothing(state_root):
     assert not state_root.exists()
 
 
-def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root):
+def test_the_stage_merges_what_parts_have_left_and_computes_the_rest(state_root):
     done = []
-    with held(state_root / "units/stage/key/b.lock"), pytest.raises(ShardEnded):
-        # Somebody is at b: the shard leaves it alone and does not wait.
-        SharedWorkUnits("stage", "key", is_shard=True).gather(jobs("abc", done), Text.load)
+    with pytest.raises(PartEnded):
+        SharedWorkUnits("stage", "key", Part(0, 2)).gather(jobs("abc", done), Text.load)
     assert done == ["a", "c"]
     units = SharedWorkUnits("stage", "key")
     results = units.gather(jobs("abc", done), Text.load)
@@ -56,27 +49,33 @@ def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root
     assert len(done) == 4, "nobody knows that DVC has committed what the stage wrote"
 
 
-@pytest.mark.parametrize("hours", [-100_000, 0, 100_000])
-def test_a_shard_is_late_when_its_stage_has_finished_since_by_any_clock(state_root, hours):
-    """The file server's clock may be years from the shard's: it is never asked."""
-    done, folder = [], state_root / "units/stage/key"
-    SharedWorkUnits("stage", "key").gather(jobs("a", done), Text.load)
+@pytest.mark.parametrize("of", [1, 2, 3, 7, 50])
+def test_parts_are_all_units_and_each_once(state_root, of):
+    done, names = [], [str(n) for n in range(20)]
+    for number in reversed(range(of)):
+        with pytest.raises(PartEnded):
+            SharedWorkUnits("stage", "key", Part(number, of)).gather(jobs(names, done), Text.load)
+    assert sorted(done, key=int) == names
 
-    def finish():
-        SharedWorkUnits("stage", "key").finish()
-        for path in folder.iterdir():
-            os.utime(path, (time.time() + 3600 * hours,) * 2)
 
-    finish()
-    early = SharedWorkUnits("stage", "key", is_shard=True)
-    with pytest.raises(ShardEnded):
-        early.gather(jobs("ab", done), Text.load)
-    assert done == ["a", "b"], "it was started after an earlier run had finished"
-    late = SharedWorkUnits("stage", "key", is_shard=True)
-    finish()
-    with pytest.raises(ShardEnded):
-        late.gather(jobs("abc", done), Text.load)
-    assert done == ["a", "b"], "a shard that comes too late does nothing"
+def test_of_two_that_compute_the_same_unit_the_first_that_is_done_counts(state_root):
+    def compute(_checkpoint):
+        SharedWorkUnits("stage", "key").gather({"a": lambda _: Text("the same")}, Text.load)
+        return Text("the same")
+
+    (result,) = SharedWorkUnits("stage", "key").gather({"a": compute}, Text.load)
+    assert result.text == "the same"
+    assert [path.name for path in (state_root / "units/stage/key").glob("*/")] == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", "1", "1/1", "2/1", "-1/2", "a/b", "0/0", "0/2/3", "9" * 20])
+def test_a_part_that_there_is_not_is_a_line(text):
+    with pytest.raises(UserError, match="no part of the units"):
+        Part.parse(text)
+
+
+def test_a_part_is_read():
+    assert Part.parse("3/8") == Part(3, 8)
 
 
 def test_a_unit_that_fails_is_not_kept_and_what_came_before_is():
@@ -109,79 +108,6 @@ def test_an_unfinished_unit_goes_on_from_its_checkpoint(state_root):
     assert [(line["event"], line["unit"]) for line in told] == [("goes on", "a")]
     assert result.text == "half whole"
     assert not list(state_root.rglob("half")), "a finished unit needs no checkpoint"
-
-
-#: Computes units that take a moment each, as a shard or as the stage: NOTES [--shard]
-PROGRAM = """
-import sys, time
-from functools import partial
-from pathlib import Path
-from asterism.core.resuming.work_units import ShardEnded, SharedWorkUnits
-
-notes = Path(sys.argv[1])
-
-class Text:
-    def __init__(self, text): self.text = text
-    def save(self, folder): (folder / "text").write_text(self.text)
-    @classmethod
-    def load(cls, folder): return cls((folder / "text").read_text())
-
-def compute(name, checkpoint):
-    with (notes / "begun").open("a") as file:
-        file.write(name + "\\n")
-    while (notes / f"hold-{name}").exists():
-        time.sleep(0.01)
-    time.sleep(0.01)
-    return Text(name)
-
-units = SharedWorkUnits("stage", "key", is_shard="--shard" in sys.argv)
-try:
-    names = [str(n) for n in range(40)]
-    found = units.gather({n: partial(compute, n) for n in names}, Text.load)
-    (notes / "merged").write_text(" ".join(r.text for r in found))
-except ShardEnded:
-    pass
-"""
-
-
-def start(notes, *arguments):
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    command = [sys.executable, "-c", PROGRAM, str(notes), *arguments]
-    return subprocess.Popen(command, env=environment)
-
-
-def test_processes_share_the_units_and_one_that_is_killed_costs_nothing(tmp_path, state_root):
-    (tmp_path / "hold-0").touch()
-    killed = start(tmp_path, "--shard")
-    deadline = time.monotonic() + 60
-    while not is_held(state_root / "units/stage/key/0.lock"):
-        assert killed.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    others = [start(tmp_path, "--shard"), start(tmp_path, "--shard"), start(tmp_path)]
-    begun_so_far = tmp_path / "begun"
-    while not (begun_so_far.exists() and len(begun_so_far.read_text().split()) >= 40):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
-    (tmp_path / "hold-0").unlink()
-    assert [p.wait(60) for p in others] == [0, 0, 0]
-    begun = (tmp_path / "begun").read_text().split()
-    assert sorted(begun, key=int) == sorted([*map(str, range(40)), "0"], key=int)
-    assert (tmp_path / "merged").read_text().split() == [str(n) for n in range(40)]
-
-
-@pytest.mark.parametrize("is_shard", [True, False])
-def test_an_error_of_a_unit_is_not_taken_for_a_lock(state_root, is_shard):
-    done = []
-
-    def compute(_checkpoint):
-        done.append("a")
-        raise BlockingIOError("no more processes")  # what fork() raises at a user's limit
-
-    with pytest.raises(BlockingIOError, match="no more processes"):
-        SharedWorkUnits("stage", "key", is_shard).gather({"a": compute}, Text.load)
-    assert done == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from model_files import CLASSES, SHAPE, images, keras_model, write
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
-from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedWorkUnits
+from asterism.core.resuming.work_units import ALONE, Part, PartEnded, SharedWorkUnits
 from asterism.core.running.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import search_images
@@ -273,8 +273,9 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
     with pytest.raises(KeyboardInterrupt):
         search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
     assert not (tmp_path / "killed").exists()
-    with pytest.raises(ShardEnded):
-        search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key", True))
+    with pytest.raises(PartEnded):
+        units = SharedWorkUnits("trigger-test", "key", Part(0, 1))
+        search(files[:2], data, tmp_path / "killed", units)
     assert not (tmp_path / "killed").exists()
     search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
     assert tree(tmp_path / "killed") == tree(tmp_path / "whole")

@@ -13,7 +13,7 @@ import pytest
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import ShardEnded, SharedWorkUnits
+from asterism.core.resuming.work_units import Part, PartEnded, SharedWorkUnits
 from asterism.memo.generating import strategy as strategy_module
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.generate import generate
@@ -85,8 +85,8 @@ def test_a_shorter_campaign_is_the_beginning_of_a_longer_one():
 def test_chains_are_united_in_turns_whoever_runs_them():
     budget = params(models=11, islands=3, compared=["cradle"])
     alone = generate(SEEDS, budget, 4)
-    with pytest.raises(ShardEnded):
-        generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key", is_shard=True))
+    with pytest.raises(PartEnded):
+        generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key", part=Part(0, 1)))
     shared = generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key"))
     assert alone == shared
     whole = alone["memo"]

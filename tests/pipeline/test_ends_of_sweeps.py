@@ -9,10 +9,10 @@ from contextlib import nullcontext
 import pytest
 
 from asterism.core.files.locks import held
+from asterism.sweep.executors import Shards
 from asterism.sweep.launch import _ignore_interrupts
 from asterism.sweep.pipeline import use_this_python
 from asterism.sweep.point import Sweep
-from asterism.sweep.shards import Shards
 
 TERMINATED = """
 import os, signal, subprocess, sys, time

@@ -9,10 +9,10 @@ from workspace import commit, run
 
 from asterism.core.files.artifacts import read_json
 from asterism.dvc_hydra.repository import open_repository
+from asterism.sweep.executors import Shards
 from asterism.sweep.launch import plan_points
 from asterism.sweep.point import KEPT, Sweep, run_point
 from asterism.sweep.points import Point
-from asterism.sweep.shards import Shards
 
 DVC_YAML = """\
 stages:

@@ -20,6 +20,7 @@ from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import run_cache
 from asterism.sweep import app, launch, pipeline, point, slurm, workspace
+from asterism.sweep.executors import Shards
 from asterism.sweep.overview import write_overview
 from asterism.sweep.pipeline import StageFailedError
 from asterism.sweep.plan import PlannedStage
@@ -32,7 +33,6 @@ from asterism.sweep.points import (
 )
 from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
-from asterism.sweep.shards import Shards
 from asterism.sweep.table import (
     draw,
     make_table,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -14,17 +15,18 @@ import psutil
 import pytest
 from dvc.repo import Repo
 from imports import ROOT
+from structlog.testing import capture_logs
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.repository import open_repository
-from asterism.sweep import pipeline, point, shards
+from asterism.sweep import executors, pipeline, point
+from asterism.sweep.executors import Shards, compute_units, run_part
 from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
 from asterism.sweep.plan import PlannedStage, read_plan
 from asterism.sweep.point import REPORT, VETTED, Sweep
 from asterism.sweep.points import Point
-from asterism.sweep.shards import Helpers, ShardJob, Shards
 from asterism.sweep.worker import ANSWER, Answer, Order, read_order
 from marked import wait_until
 
@@ -224,43 +226,61 @@ class TestRecords:
         assert not is_held(here.with_name(f"{here.name}.lock"))
 
 
-class TestShards:
-    """Processes beside a long stage."""
+def never():
+    """In the place of what raises an interrupt."""
 
-    def test_they_run_the_stages_command_until_it_has_ended(self, tmp_path):
-        note = script(tmp_path / "note", 'pwd > "$1.$$"; echo "$2" >> "$1.$$"; exec sleep 30')
+
+class TestParts:
+    """Processes that compute parts of a long stage."""
+
+    def test_each_runs_the_stages_command_once_in_the_workspace(self, tmp_path):
         (tmp_path / "root").mkdir()
+        note = script(tmp_path / "note", 'echo "$(pwd) $2 $3" >> "$1"')
         command = f"{note} '{tmp_path}/got of'"
-        helpers = Helpers(Shards(3), tmp_path / "root", "fuzz@state", command)
-        helpers.stop()
-        helpers.start()
-        told = f"{tmp_path / 'root'}\n--shard\n"
+        compute_units(Shards(2), tmp_path / "root", "fuzz", command, never)
+        told = sorted((tmp_path / "got of").read_text().splitlines())
+        assert told == [f"{tmp_path}/root --part {number}/8" for number in range(8)]
 
-        def notes():
-            found = list(tmp_path.glob("got of.*"))
-            return found if [path.read_text() for path in found] == [told, told] else []
+    def test_one_that_is_killed_is_given_out_again_and_one_that_fails_is_not(self, tmp_path):
+        command = script(
+            tmp_path / "command",
+            f'echo "$2" >> {tmp_path}/begun; case "$2" in 0/4) kill -9 $$;; 1/4) exit 3;; esac',
+        )
+        with capture_logs() as told:
+            compute_units(Shards(1), tmp_path, "fuzz", command, never)
+        begun = (tmp_path / "begun").read_text().split()
+        assert sorted(begun) == ["0/4", "0/4", "0/4", "1/4", "2/4", "3/4"]
+        assert [(line["log_level"], line["parts"]) for line in told] == [("warning", 1)]
 
-        processes = [int(path.suffix[1:]) for path in wait_until(notes)]
-        helpers.stop()
-        assert not [number for number in processes if psutil.pid_exists(number)]
+    def test_an_interrupt_ends_them(self, tmp_path):
+        command = script(tmp_path / "command", f"echo $$ > {tmp_path}/pid; exec sleep 30")
+
+        def interrupted():
+            if (tmp_path / "pid").exists() and read_pid(tmp_path):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            compute_units(Shards(1), tmp_path, "fuzz", command, interrupted)
+        assert not psutil.pid_exists(int(read_pid(tmp_path)))
 
     def test_one_that_hears_nothing_is_killed(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(shards, "GRACE", 0.1)
-        deaf = script(tmp_path / "deaf", f"trap '' TERM; echo $$ > {tmp_path}/pid; exec sleep 30")
-        (process,) = Shards(2).start(tmp_path, "x", deaf)
-        number = int(wait_until(lambda: (tmp_path / "pid").exists() and read_pid(tmp_path)))
-        process.stop()
-        assert not psutil.pid_exists(number)
+        monkeypatch.setattr(executors, "_GRACE", 0.1)
+        deaf = f"trap '' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 0.1; done"
+        command = script(tmp_path / "deaf", deaf)
 
-    def test_a_stage_alone_has_none(self, tmp_path):
-        assert Shards(1).start(tmp_path, "x", "false") == []
+        def interrupted():
+            if (tmp_path / "pid").exists() and read_pid(tmp_path):
+                raise KeyboardInterrupt
 
-    def test_a_job_runs_its_command_in_the_workspace_and_is_queued_again_as_it_is(self, tmp_path):
-        job = ShardJob(tmp_path, ["sh", "-c", "pwd > where; exit 3"])
-        assert job() == 3
-        assert (tmp_path / "where").read_text() == f"{tmp_path}\n"
-        again = job.checkpoint()
-        assert (again.function, again.args, again.kwargs) == (job, (), {})
+        with pytest.raises(KeyboardInterrupt):
+            compute_units(Shards(1), tmp_path, "fuzz", command, interrupted)
+        wait_until(lambda: not psutil.pid_exists(int(read_pid(tmp_path))))
+
+    def test_a_part_has_the_interpreter_and_the_settings_of_its_run(self, tmp_path):
+        words = ["sh", "-c", "command -v python > which; echo $ASTERISM_STATE_ROOT > root; exit 3"]
+        assert run_part(str(tmp_path), words, {"ASTERISM_STATE_ROOT": "/mine"}) == 3
+        assert (tmp_path / "which").read_text() == f"{Path(sys.executable).parent}/python\n"
+        assert (tmp_path / "root").read_text() == "/mine\n"
 
 
 def read_pid(folder):
@@ -300,11 +320,11 @@ class TestJobs:
         table.write_text(f"kinds: {{heavy: {needs}}}\nstages: {{fuzz: heavy}}\n")
 
     def test_they_ask_for_what_is_set_and_for_what_the_stage_needs_where_nothing_is(self, tmp_path):
-        started = Shards(3, SLURM).start(tmp_path, "fuzz@state", "python stages fuzz state")
-        assert len(started) == 2
+        with Shards(3, SLURM).executor(tmp_path, "fuzz@state") as executor:
+            executor.submit(run_part, "root", ["a"], {})
         asked = (tmp_path / "job").read_text()
         for line in (
-            *("--array=0-1%2", "--cpus-per-task=3", "--time=20", "--mem=6GB", "--partition=p"),
+            *("--cpus-per-task=3", "--time=20", "--mem=6GB", "--partition=p"),
             *("--gpus-per-node=1", "--account=mine", "--job-name=asterism-shard", "--nodes=1"),
         ):
             assert f"#SBATCH {line}\n" in asked
@@ -312,13 +332,19 @@ class TestJobs:
         assert "SLURM_CONF=/etc/mine.conf" in environment
         assert "SLURM_JOB_ID=7" not in environment
         assert os.environ["SLURM_JOB_ID"] == "7"
-        for process in started:
-            process.stop()
-        assert (tmp_path / "cancelled").read_text().split() == ["12_0", "12_1"]
+        assert (tmp_path / "cancelled").read_text().split() == ["12"]
 
     def test_without_jobs_the_stage_goes_on_alone(self, tmp_path):
         script(tmp_path / "tools/sbatch", "echo no such partition >&2; exit 1")
-        assert Shards(3, SLURM).start(tmp_path, "fuzz@state", "python stages fuzz state") == []
+        with capture_logs() as told:
+            compute_units(Shards(2, SLURM), tmp_path, "fuzz@state", "false", never)
+        assert "computes" in told[-1]["event"]
+
+    def test_a_call_is_queued_again_as_it_is(self):
+        call = executors._Requeued(divmod, 7, 2)
+        assert call() == (3, 1)
+        again = call.checkpoint()
+        assert (again.function, again.args, again.kwargs) == (call, (), {})
 
 
 def planned(name, *upstream, is_long=False):
@@ -491,15 +517,10 @@ class TestOneStage:
                 if isinstance(outcome, BaseException):
                     raise outcome
 
-        class Process:
-            def stop(self):
-                done.append("stopped")
+        def compute(given, *about, raise_noted=None):
+            done.append((given.count, *about[:3]))
 
-        def start(given, *about):
-            done.append((given.count, *about))
-            return [Process()] * (given.count - 1)
-
-        monkeypatch.setattr(Shards, "start", start)
+        monkeypatch.setattr(pipeline, "compute_units", compute)
         monkeypatch.setattr(pipeline, "tidy", lambda: done.append("tidied"))
         given = (Opened(), stage, tmp_path / "locks", Shards(3))
         try:
@@ -507,29 +528,27 @@ class TestOneStage:
         except BaseException as error:
             return done, error
 
-    def test_a_long_one_has_shards_and_leaves_nothing(self, tmp_path, monkeypatch):
-        done, result = self.reproduce(tmp_path, planned("fuzz", is_long=True), True, monkeypatch)
+    def test_a_long_one_is_computed_in_parts_and_leaves_nothing(self, tmp_path, monkeypatch):
+        stage = planned("fuzz", is_long=True)
+        done, result = self.reproduce(tmp_path, stage, True, monkeypatch)
         assert result is True
-        started = (3, tmp_path, "fuzz", "python stages fuzz")
-        assert done == [started, "stopped", "stopped", "tidied"]
+        assert done == [(3, tmp_path, "fuzz", "python stages fuzz"), "tidied"]
 
     def test_one_that_the_cache_has_does_not_run(self, tmp_path, monkeypatch):
-        done, result = self.reproduce(tmp_path, planned("fuzz", is_long=True), False, monkeypatch)
+        stage = planned("fuzz", is_long=True)
+        done, result = self.reproduce(tmp_path, stage, False, monkeypatch)
         assert (done, result) == ([["fuzz"]], False)
 
-    def test_a_short_one_has_none(self, tmp_path, monkeypatch):
-        done, _ = self.reproduce(tmp_path, planned("a"), True, monkeypatch)
-        assert done == [(1, tmp_path, "a", "python stages a")]
+    def test_a_short_one_has_no_parts(self, tmp_path, monkeypatch):
+        assert self.reproduce(tmp_path, planned("a"), True, monkeypatch) == ([], True)
 
     @pytest.mark.parametrize(
         ("exit_code", "kind"),
         [(130, KeyboardInterrupt), (-signal.SIGINT, KeyboardInterrupt), (3, StageFailedError)],
     )
-    def test_one_that_fails_ends_its_shards(self, tmp_path, monkeypatch, exit_code, kind):
+    def test_one_that_fails_is_told(self, tmp_path, monkeypatch, exit_code, kind):
         error = pipeline.CommandFailedError(exit_code)
-        stage = planned("fuzz", is_long=True)
-        done, result = self.reproduce(tmp_path, stage, error, monkeypatch)
-        assert done[1:] == ["stopped", "stopped"]
+        _, result = self.reproduce(tmp_path, planned("fuzz"), error, monkeypatch)
         assert type(result) is kind
         if kind is StageFailedError:
             assert (result.stage, result.exit_code) == ("fuzz", 3)

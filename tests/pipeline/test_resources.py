@@ -7,10 +7,10 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep import launch
+from asterism.sweep.executors import Shards
 from asterism.sweep.point import Sweep
 from asterism.sweep.points import Point
 from asterism.sweep.resources import TABLE, Table, fill, read_table
-from asterism.sweep.shards import Shards
 
 SLURM = {
     "_target_": "x.SlurmLauncher",

@@ -1,4 +1,4 @@
-"""Shards: whoever computes the units of a long stage, its result is the same."""
+"""Whatever computes the units of a long stage, its result is the same."""
 
 import json
 import shutil
@@ -38,14 +38,14 @@ def test_a_long_stage_gives_the_same_bytes_for_any_number_of_shards(project, sha
     assert status == 0, output
     assert (project.root / "artifacts/long").read_text() == PARTS
     assert sorted(int(number) for number, _ in project.shared()) == list(range(12))
-    assert len({who for _, who in project.shared()}) == shards
+    assert len({who for _, who in project.shared()}) >= shards
 
     project.expect(shards)
     (project.root / "artifacts/long").unlink()
     status, output = call(project, "repro", "--shards", shards)
     assert status == 0, output
     assert (project.root / "artifacts/long").read_text() == PARTS
-    assert project.shared() == [], "a stage that is in the cache needs no shards"
+    assert project.shared() == [], "a stage that is in the cache has no parts"
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_points_of_a_sweep_have_shards_of_their_own(project):
     status, output = call(project, "sweep", "--name", "s", "--shards", 2, "seed=1,2")
     assert status == 0, output
     begun = project.shared()
-    assert [len(begun), len({who for _, who in begun[:12]})] == [24, 2]
+    assert len(begun) == 24 and len({who for _, who in begun[:12]}) >= 2
     assert {who for _, who in begun[:12]}.isdisjoint(who for _, who in begun[12:])
     left = list(project.root.parent.glob("state/units/long/*"))
     assert left == [], "what points have committed is not kept"
@@ -85,14 +85,15 @@ def write_params(here, **sections):
 
 
 def written(here, shards, stage, *variant):
-    """What a real stage writes, its shards started by hand beside it: bytes by path."""
+    """What a real stage writes, after all parts but one were computed by hand: bytes by path."""
     environment = ENVIRONMENT | {"ASTERISM_STATE_ROOT": str(here / "state")}
     command = [sys.executable, ROOT / "stages", stage, *variant]
     processes = [
         subprocess.Popen([*command, *more], cwd=here, env=environment)
-        for more in [["--shard"]] * (shards - 1) + [[]]
+        for more in [["--part", f"{number}/{shards}"] for number in range(1, shards)]
     ]
-    assert [process.wait(200) for process in processes] == [0] * shards
+    assert [process.wait(200) for process in processes] == [0] * (shards - 1)
+    subprocess.run(command, cwd=here, env=environment, check=True, timeout=200)
     (note,) = (here / "state/units").glob("*/*/finished.json")
     outputs = json.loads(note.read_text())["outputs"]
     assert outputs, "the stage's outputs as dvc.yaml names them"

@@ -239,27 +239,25 @@ def test_stages_of_a_kind_run_in_their_partition_and_get_their_gpus(project, clu
     assert (project.notes / "devices-base").read_text() == ""
 
 
-def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):
+def test_parts_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):
     project = Project(tmp_path, long=True)
     project.environment |= cluster
     project.expect(4)  # more than there will be: the units that are begun wait
     shards = ["--shards", "2", "--shard-launcher", "slurm_shard"]
     process = start(project, "repro", *shards)
-    wait_until(lambda: len(project.shared()) == 2, "no shard began")
-    ((job, shard),) = [
-        (who.split("-")[0], number) for number, who in project.shared() if who.split("-")[0]
-    ]
-    assert [name.split("_")[0] for name in queued(cluster)] == [job.split("_")[0]]
-    assert requests(cluster, "asterism-shard") == ["1 1G 10:00"]
-    subprocess.run(["scancel", queued(cluster)[0]], env=os.environ | cluster, check=True)
-    wait_until(lambda: not queued(cluster), "the job is not gone")
+    wait_until(lambda: len(project.shared()) == 2, "no two jobs began")
+    killed, who = project.shared()[0]
+    assert requests(cluster, "asterism-shard") == ["1 1G 10:00"] * 2
+    subprocess.run(["scancel", who.split("-")[0]], env=os.environ | cluster, check=True)
+    wait_until(lambda: len(queued(cluster)) == 1, "the job is not gone")
     (project.notes / "expected").write_text("1")
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     units = "".join(f"unit {n} of 0\n" for n in range(12))
     assert (project.root / "artifacts/long").read_text() == units
     begun = [number for number, _ in project.shared()]
-    assert sorted(begun, key=int) == sorted([*map(str, range(12)), shard], key=int)
+    assert sorted(begun, key=int) == sorted([*map(str, range(12)), killed], key=int)
+    assert not queued(cluster)
 
 
 def test_a_job_that_is_queued_again_goes_on_behind_the_units_that_are_finished(tmp_path, cluster):

@@ -95,9 +95,9 @@ register(Reader("dvc.lock", "project", ".", _read_lock, _lock_seeds, 6))
 
 def _read_sweep(path: Path) -> object:
     from asterism.sweep.app import read_records
+    from asterism.sweep.executors import Shards
     from asterism.sweep.overview import write_overview
     from asterism.sweep.point import Sweep, read_point
-    from asterism.sweep.shards import Shards
     from asterism.sweep.table import write_outcome
 
     sweep = Sweep("one", path, "HEAD", path / "cache", (), 1, Shards())
@@ -142,7 +142,7 @@ def _read_order(path: Path) -> object:
 
 
 def _order_seeds(folder: Path) -> None:
-    from asterism.sweep.shards import Shards
+    from asterism.sweep.executors import Shards
     from asterism.sweep.worker import ANSWER, Order, give_order
 
     here = place(folder, 0)

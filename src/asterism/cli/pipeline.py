@@ -20,11 +20,12 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
 ShardCount = Annotated[
-    int, typer.Option("--shards", min=1, help="Processes that share the work of a long stage.")
+    int,
+    typer.Option("--shards", min=1, help="Processes that compute a long stage at the same time."),
 ]
 ShardLauncher = Annotated[
     str | None,
-    typer.Option(help="A choice of hydra/launcher for Slurm, to run shards as its jobs."),
+    typer.Option(help="hydra/launcher for Slurm, or the address of a Dask scheduler."),
 ]
 
 

@@ -14,12 +14,12 @@ from asterism.core.parameters.overrides import quoted
 from asterism.dvc_hydra.composition import store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
 from asterism.sweep import resources, worker, workspace
+from asterism.sweep.executors import Shards
 from asterism.sweep.forkserver import forkserver
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.point import Sweep, read_point, run_point
 from asterism.sweep.points import Point, is_hydras
 from asterism.sweep.settings import launcher_name
-from asterism.sweep.shards import Shards
 
 #: An adaptive sweeper goes on after a failing point, and chooses the same points every time.
 _ADAPTIVE = ("hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0")

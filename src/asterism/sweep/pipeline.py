@@ -22,6 +22,7 @@ from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.tidying import tidy
 from asterism.dvc_hydra.repository import CommandFailedError, Repository, open_repository
+from asterism.sweep.executors import Shards, compute_units
 from asterism.sweep.forkserver import forkserver
 from asterism.sweep.interrupt import (
     interrupt_postponed,
@@ -30,7 +31,6 @@ from asterism.sweep.interrupt import (
 )
 from asterism.sweep.live_lines import INTERVAL, live_lines, watched
 from asterism.sweep.plan import PlannedStage, find_cached
-from asterism.sweep.shards import Helpers, Shards
 
 
 class StageFailedError(Exception):
@@ -90,9 +90,6 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
         UserError: its outputs could not be taken.
     """
     stage = repository.stages[planned.name]
-    helpers = Helpers(
-        shards if planned.is_long else Shards(), repository.root, planned.name, planned.command
-    )
     try:
         with held(locks / f"{planned.key}.lock"), interrupt_postponed() as raise_noted:
             if repository.is_up_to_date(stage):
@@ -101,15 +98,15 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
                 repository.take({stage.name: entry})
                 return False
             raise_noted()
-            repository.run(stage, helpers.start)
+            if planned.is_long and not shards.is_alone:
+                compute_units(shards, repository.root, stage.name, planned.command, raise_noted)
+            repository.run(stage, raise_noted)
     except CommandFailedError as error:
         if error.exit_code in (INTERRUPTED, -signal.SIGINT):
             raise KeyboardInterrupt from None
         raise StageFailedError(stage.name, error.exit_code) from None
     except UserError as error:
         raise UserError(f"stage {stage.name}: {error}") from None
-    finally:
-        helpers.stop()
     if planned.is_long:
         tidy()  # in a workspace of its own no other stage may follow
     return True

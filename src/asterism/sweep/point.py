@@ -23,9 +23,9 @@ from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.report.whole.page import SWEEPS
 from asterism.sweep import worker, workspace
+from asterism.sweep.executors import Shards
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point
-from asterism.sweep.shards import Shards
 from asterism.sweep.worker import Answer, Order
 
 #: The page that the pipeline makes, which has all of a point's results.

@@ -9,8 +9,8 @@ from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra
+from asterism.sweep.executors import Shards, require_dask
 from asterism.sweep.points import is_hydras
-from asterism.sweep.shards import Shards
 
 #: Choices of Hydra's that come with packages of their own, which are not among the pinned ones.
 _EXTRAS = {"hydra/sweeper/optuna": "hydra-optuna-sweeper"}
@@ -49,21 +49,25 @@ def make_shards(conf: Path, count: int, launcher: str | None, points_on: str) ->
 
     Args:
         conf: the Hydra tree.
-        count: see :class:`~asterism.sweep.shards.Shards`.
-        launcher: a choice of ``hydra/launcher`` for a Slurm cluster; None to follow the points.
+        count: see :class:`~asterism.sweep.executors.Shards`.
+        launcher: a choice of ``hydra/launcher`` for a Slurm cluster, or the address of a Dask
+            cluster's scheduler (``tcp://host:8786``); None to follow the points.
         points_on: name of the points' launcher.
 
     Raises:
         UserError: see :func:`hydra_settings`, or the launcher is not for Slurm.
     """
+    if launcher is not None and "://" in launcher:
+        return Shards(count, dask=require_dask(launcher))
     if launcher is None and (count == 1 or points_on != "slurm"):
         return Shards(count)
     chosen = f"hydra/launcher={launcher or 'slurm_shard'}"
     settings = hydra_settings(conf, [chosen])["launcher"]
     if launcher_name(settings) != "slurm":
         raise UserError(
-            f"shards run as jobs of Slurm, and hydra/launcher={launcher} is another launcher: "
-            "leave --shard-launcher out for processes on this machine"
+            f"shards run as jobs of Slurm, or by a Dask cluster whose address is given, and "
+            f"hydra/launcher={launcher} is another launcher: leave --shard-launcher out for "
+            "processes on this machine"
         )
     leave_out = ("_target_", "submitit_folder")
     return Shards(count, {k: v for k, v in settings.items() if k not in leave_out})

@@ -27,13 +27,13 @@ from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.dvc_hydra.experiments import experiment_reference
 from asterism.dvc_hydra.lockfile import LOCK_FILE
 from asterism.dvc_hydra.repository import open_repository
+from asterism.sweep.executors import Shards
 from asterism.sweep.pipeline import (
     StageFailedError,
     run_stages,
     use_this_python,
 )
 from asterism.sweep.plan import find_cached, read_plan
-from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 
 ORDER = Path(".dvc/tmp/order.json")

@@ -97,4 +97,5 @@ def _cache(workspace: Path) -> Path:
     folder = workspace / ".dvc"
     settings = configparser.ConfigParser(interpolation=None, strict=False)
     settings.read([folder / "config", folder / "config.local"], encoding="utf-8")
-    return folder / Path(settings.get("cache", "dir", fallback="cache")).expanduser()
+    named = settings.get("cache", "dir", fallback="cache").strip("'\"")
+    return folder / Path(named).expanduser()

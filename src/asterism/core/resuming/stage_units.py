@@ -12,7 +12,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming.checkpoints import dependency_key
 from asterism.core.resuming.state import Run
-from asterism.core.resuming.work_units import SharedWorkUnits
+from asterism.core.resuming.work_units import Part, SharedWorkUnits
 from asterism.core.settings.yaml_files import read_yaml
 
 #: The stages, and what each depends on.
@@ -24,14 +24,15 @@ LOCK = Path("requirements.lock")
 #: What stands for the variant in ``dvc.yaml``.
 _VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
 
-#: Whether this process helps a stage rather than being it.
-is_shard: ContextVar[bool] = ContextVar("is_shard", default=False)
+
+#: The part that this process computes of a stage; None where it is the stage.
+part: ContextVar[Part | None] = ContextVar("part", default=None)
 
 
 def work_units(
     name: str, params: ParameterSection, inputs: Iterable[Path], variant: str | None = None
 ) -> SharedWorkUnits:
-    """The units of a stage's run, for this process and for those that help it.
+    """The units of a stage's run, for its process and for those of its parts.
 
     Their key covers the parameters, the content of ``inputs``, the versions of all libraries and
     the code that the stage depends on by ``dvc.yaml``, most of which other processes may load. So
@@ -43,7 +44,7 @@ def work_units(
     label = name if variant is None else f"{name}-{variant}"
     key = _key(label, name, params.model_dump(mode="json"), inputs)
     address = name if variant is None else f"{name}@{variant}"
-    return SharedWorkUnits(label, key, is_shard.get(), address, outputs_of(name, variant))
+    return SharedWorkUnits(label, key, part.get(), address, outputs_of(name, variant))
 
 
 def run_of(name: str, facts: Any, inputs: Iterable[Path]) -> Run:

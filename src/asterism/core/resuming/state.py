@@ -1,7 +1,7 @@
 """The state that long stages keep below ``state.root``: one folder for each run, by its key.
 
-A run's folder holds its finished units, a ``….checkpoint`` beside the unit in progress, a lock for
-each unit, and damaged folders under other names. Each process that works with a run shares the
+A run's folder holds its finished units, a ``….checkpoint`` beside each unit in progress, and
+damaged folders under other names. Each process that works with a run shares the
 run's lock, so no other removes it. A finished run stays until DVC has committed its outputs.
 """
 
@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.locks import held_now, is_held, shared
@@ -33,7 +32,7 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 
 _LOCK, _FINISHED, _OLD = "in-use.lock", "finished.json", "found-old"
 
-_CHECKPOINT, _PART_LOCK = ".checkpoint", ".lock"
+_CHECKPOINT = ".checkpoint"
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,6 @@ class Run:
         """Folder of the states of an unfinished unit."""
         return self.folder / f"{name}{_CHECKPOINT}"
 
-    def lock(self, name: str) -> Path:
-        """File of the lock that the process which computes a unit holds."""
-        return self.folder / f"{name}{_PART_LOCK}"
-
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the run from being removed while the block lasts.
@@ -89,17 +84,15 @@ class Run:
             outputs: relative to the workspace.
         """
         note = {
-            "token": uuid4().hex,
             "workspace": str(Path.cwd()),
             "stage": stage,
             "outputs": content_of(outputs),
         }
         write_json(self.folder / _FINISHED, note)
 
-    def token(self) -> str | None:
-        """A text that is new each time the run is finished; None if it never was."""
-        note = self._note()
-        return None if note is None else str(note.get("token"))
+    def is_finished(self) -> bool:
+        """Whether its stage has written its outputs."""
+        return self._note() is not None
 
     def is_committed(self) -> bool:
         """Whether the stage finished in this workspace, and DVC has committed its outputs.

@@ -132,4 +132,4 @@ def _status(run: Run) -> str:
         return "in use"
     if run.is_committed():
         return "committed"
-    return "unfinished" if run.token() is None else "finished"
+    return "finished" if run.is_finished() else "unfinished"

@@ -1,24 +1,31 @@
-"""The units of a long stage's work, each computed by whichever process comes to it first.
+"""The units of a long stage's work: each is a call that ends in a folder of saved results.
 
-A long stage cuts its work into units by its parameters alone: islands of a
-campaign, groups of seeds, groups of models.
-Any number of processes that share the state root, the stage itself and its *shards*, go through
-the units at the same time. Each takes the next that is neither finished nor in another's hands;
-the stage then merges all of them in their order. So the result does not depend on how many shards
-there were, where they ran, or which of them died.
+A long stage cuts its work into units by its parameters alone: islands of a campaign, groups of
+seeds, groups of models. Units that have their folder are skipped, and the stage merges all of them
+in their order. So its result depends neither on what computed them, nor on what was killed.
+
+Other processes compute units before the stage does where they run the stage's own command for a
+*part*: the first of four parts has the units 0, 4, 8 and so on. Nothing is agreed upon between
+them. Where two compute the same unit, they save the same bytes, and the first that is done counts.
+
+Whoever writes a campaign or a long stage of their own takes :class:`SharedWorkUnits` under a key of
+all that the results depend on, calls :meth:`~WorkUnits.gather` with a name and a call for each
+unit, and :meth:`~WorkUnits.finish` once it has written what it makes of them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
-from asterism.core.files.locks import held, held_now
 from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.state import Run
@@ -42,17 +49,37 @@ _LOOKS = 3
 Job = Callable[[Checkpoint | None], R]
 
 
+@dataclass(frozen=True)
+class Part:
+    """A share of the units: those whose place, divided by ``of``, leaves ``number``."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The part that a text names, ``"0/4"`` the first of four.
+
+        Raises:
+            UserError: there is no such part.
+        """
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        if found is None or int(found[1]) >= int(found[2]):
+            raise UserError(f"{text!r} is no part of the units: say 0/4 for the first of four")
+        return cls(int(found[1]), int(found[2]))
+
+
 def split_evenly(budget: int, units: int) -> list[int]:
     """The budget of each unit, as equal as may be, larger ones first."""
     return [budget // units + (unit < budget % units) for unit in range(units)]
 
 
-class ShardEnded(Exception):  # noqa: N818  (no error: a shard has nothing left to do)
-    """A shard has done its share; merging is the stage's own."""
+class PartEnded(Exception):  # noqa: N818  (no error: what this process is for is done)
+    """The units of this process' part are finished; merging is the stage's own."""
 
 
 class WorkUnits:
-    """WorkUnits that this process computes alone, one after another, and keeps nowhere."""
+    """Units that this process computes alone, one after another, and keeps nowhere."""
 
     def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
         """The results of all units, in the order of ``jobs``.
@@ -75,13 +102,13 @@ ALONE = WorkUnits()
 
 
 class SharedWorkUnits(WorkUnits):
-    """WorkUnits that several processes compute together, kept until DVC has committed the outputs.
+    """Units that are kept until DVC has committed the outputs.
 
     Args:
         stage: name of the stage, with its variant (``"fuzz-state"``).
         key: what the result depends on, see
             :func:`~asterism.core.resuming.checkpoints.dependency_key`.
-        is_shard: whether this process helps the stage rather than being it.
+        part: what this process is to compute; None where it is the stage.
         address: the stage as DVC calls it, ``"fuzz@state"``.
         outputs: what the stage writes, relative to the workspace.
     """
@@ -90,36 +117,29 @@ class SharedWorkUnits(WorkUnits):
         self,
         stage: str,
         key: str,
-        is_shard: bool = False,
+        part: Part | None = None,
         address: str = "",
         outputs: Sequence[Path] = (),
     ) -> None:
-        self._stage, self._run = stage, Run(stage, key[:32])
-        self._is_shard, self._address, self._outputs = is_shard, address, outputs
-        self._before = self._run.token()
+        self._stage, self._run, self._part = stage, Run(stage, key[:32]), part
+        self._address, self._outputs = address, outputs
         self._using = ExitStack()
 
     def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
         """See :meth:`WorkUnits.gather`. Nobody removes the units from here on until :meth:`finish`.
 
         Raises:
-            ShardEnded: this is a shard, and every unit is finished or in another's hands.
+            PartEnded: this process is for a part only.
         """
         self._using.enter_context(self._run.in_use())
         if finished := self.finished(jobs):
             there = f"{len(finished)} of {len(jobs)}"
             log.info("goes on", stage=self._stage, finished_units=there)
-        for name, compute in jobs.items():
-            if self._is_late():
-                break
-            with ExitStack() as held_unit:
-                try:
-                    held_unit.enter_context(held_now(self._run.lock(name)))
-                except BlockingIOError:
-                    continue  # another process is at it
-                self._finish(name, compute)
-        if self._is_shard:
-            raise ShardEnded
+        names = list(jobs)
+        for name in names if self._part is None else names[self._part.number :: self._part.of]:
+            self._finish(name, jobs[name])
+        if self._part is not None:
+            raise PartEnded
         return [self._result(name, compute, load) for name, compute in jobs.items()]
 
     def finished(self, names: Iterable[str]) -> set[str]:
@@ -129,7 +149,7 @@ class SharedWorkUnits(WorkUnits):
     def so_far(self, names: Iterable[str], load: Callable[[Path], R]) -> list[R]:
         """Results of finished units, and what is saved of those that are being computed.
 
-        Nothing is computed, locked or removed, so it may be called while processes are at work.
+        Nothing is computed or removed, so it may be called while processes are at work.
 
         Args:
             names: of the units.
@@ -148,31 +168,18 @@ class SharedWorkUnits(WorkUnits):
         return found
 
     def finish(self) -> None:
-        """See :meth:`WorkUnits.finish`. It tells shards that are late to leave the units alone."""
+        """See :meth:`WorkUnits.finish`."""
         self._run.finish(self._address, self._outputs)
         self._using.close()
 
-    def _is_late(self) -> bool:
-        """Whether this is a shard whose stage has finished since the shard was started."""
-        return self._is_shard and self._run.token() not in (None, self._before)
-
     def _result(self, name: str, compute: Job[R], load: Callable[[Path], R]) -> R:
         """A unit's result, computed again where what is kept of it is damaged."""
-        with held(self._run.lock(name)):  # whoever is at it finishes it, or dies and leaves it
-            self._finish(name, compute)
         try:
             return saved_folders.read(self._run.unit(name), load)
-        except saved_folders.DamagedError:
-            pass
-        with held(self._run.lock(name)):
-            try:
-                return saved_folders.read(
-                    self._run.unit(name), load
-                )  # another process was here first
-            except saved_folders.DamagedError as reason:
-                saved_folders.set_aside(self._run.unit(name), reason)
-            self._finish(name, compute)
-            return load(self._run.unit(name))
+        except saved_folders.DamagedError as reason:
+            saved_folders.set_aside(self._run.unit(name), reason)
+        self._finish(name, compute)
+        return load(self._run.unit(name))
 
     def _finish(self, name: str, compute: Job[R]) -> None:
         if self._is_there(name):
@@ -182,7 +189,8 @@ class SharedWorkUnits(WorkUnits):
             since = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
             log.info("goes on", stage=self._stage, unit=name, saved=since)
         result = compute(checkpoint)
-        saved_folders.write(self._run.unit(name), result.save)
+        if not self._is_there(name):  # another process has computed it too
+            saved_folders.write(self._run.unit(name), result.save)
         checkpoint.discard()
 
     def _is_there(self, name: str) -> bool:

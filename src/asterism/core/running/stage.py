@@ -28,9 +28,9 @@ from asterism.core.messages.extras import missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
-from asterism.core.resuming.stage_units import is_shard
+from asterism.core.resuming.stage_units import part
 from asterism.core.resuming.tidying import tidy
-from asterism.core.resuming.work_units import ShardEnded
+from asterism.core.resuming.work_units import Part, PartEnded
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
 
@@ -40,8 +40,8 @@ USAGE = (
     "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
 )
 
-#: What makes a process a shard of the stage that it names: it computes units, and no result.
-SHARD = "--shard"
+#: Stands before the part of a long stage's units, ``0/4``, which a process computes, and no result.
+PART = "--part"
 
 
 def main(folder: Path, arguments: list[str]) -> int:
@@ -49,8 +49,8 @@ def main(folder: Path, arguments: list[str]) -> int:
 
     Args:
         folder: where the stage scripts lie.
-        arguments: the stage's name, then its variant where it has variants; :data:`SHARD` in the
-            end for a shard.
+        arguments: the stage's name, then its variant where it has variants; :data:`PART` and
+            which in the end, where it is for a part of the units.
     """
     escape_streams()
     names = sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_"))
@@ -70,13 +70,15 @@ def main(folder: Path, arguments: list[str]) -> int:
 
 
 def _run(folder: Path, name: str, arguments: list[str]) -> int:
-    variant = [argument for argument in arguments if argument != SHARD]
+    variant, which = arguments, ""
+    if len(arguments) > 1 and arguments[-2] == PART:
+        variant, which = arguments[:-2], arguments[-1]
     label = "-".join([name, *variant])
-    if variant != arguments:
-        is_shard.set(True)
-        label += f"-shard-{platform.node()}-{os.getpid()}"
     try:
         with rejections_told():
+            if which:
+                part.set(Part.parse(which))
+                label += f"-part-{platform.node()}-{os.getpid()}"
             _run_script(folder, name, label, variant)
     except UserError as error:
         say(f"error: {label}: {error}", error=True)
@@ -107,8 +109,8 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     tidy()
     try:
         script.run(params, *variant)
-    except ShardEnded:
-        log.info("nothing is left to do", stage=label)
+    except PartEnded:
+        log.info("its part is computed", stage=label)
     seconds = time.perf_counter() - started
     record_run(label, seconds, footprint.peak_mb())
     log.info("finished", stage=label, seconds=round(seconds, 1))

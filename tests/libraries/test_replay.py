@@ -38,7 +38,7 @@ TRIAGE = TriageParams(
     replays=40,
     known_issues="conf/no_file",
 )
-KINDS = {"crash": "error", "wrong": "values differ"}
+KINDS = {"crash": "crash", "wrong": "values differ"}
 GRAPHS = [
     sequential(Tensor((4,)), [layer("Dense", units=3)]),
     sequential(Tensor((4,)), [layer("Dense", units=3), layer(SPOILS)]),
@@ -113,7 +113,7 @@ def test_what_never_shows_again_stands_apart_with_its_history(worker_pool, switc
     write_weights(weights, {})
     found = Finding(
         3,
-        "error",
+        "crash",
         "run",
         "remembering",
         ("remembering:eager",),

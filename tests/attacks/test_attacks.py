@@ -13,7 +13,6 @@ from asterism.attacks.attack import ATTACKS, Victims, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator, on_pixels
-from asterism.attacks.natural import farthest_first
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
@@ -301,16 +300,6 @@ def test_random_changes_have_the_length_that_is_asked_for():
     assert l2(found, images)[4] < 6  # every pixel can move by 1 at most
     alone = noise_of_length(images[3:4], lengths[3:4], np.array([3]), 0)
     np.testing.assert_array_equal(alone[0], found[3])
-
-
-def test_the_farthest_image_comes_first():
-    base = np.zeros((2, 2, 2, 1), np.uint8)
-    pool = np.stack([np.full((2, 2, 1), v, np.uint8) for v in (25, 255, 230, 128)])
-    assert farthest_first(pool, base, 3).tolist() == [1, 3, 0] or farthest_first(
-        pool, base, 3
-    ).tolist() == [1, 3, 2]
-    with pytest.raises(UserError, match="the pool has 4"):
-        farthest_first(pool, base, 5)
 
 
 def test_augmentations_are_judged_and_kept(classifier, digits, tmp_path):

@@ -31,19 +31,6 @@ def test_folders_of_images_are_classes_and_keep_their_colours(tmp_path):
     assert found.labels.tolist() == [0, 0, 1, 1] and found.classes == ("a", "b")
 
 
-@pytest.mark.parametrize("sizes", [(8, 12, 3), (3, 8, 12)])
-def test_images_get_the_models_size_in_either_layout(tmp_path, sizes):
-    found = read_inputs(pictures(tmp_path), "images", Shaping(sizes))
-    assert found.items.shape == (4, 8, 12, 3)
-    assert found.notes == ("4 images were resized to 8 × 12",)
-
-
-def test_images_become_grey_where_the_model_takes_one_channel(tmp_path):
-    found = read_inputs(pictures(tmp_path), "images", Shaping((4, 6, 1)))
-    assert found.items.shape == (4, 4, 6, 1)
-    assert found.items[0, 0, 0, 0] == round(0.299 * 200 + 0.587 * 50)
-
-
 def test_images_of_several_sizes_need_a_model_of_one(tmp_path):
     folder = pictures(tmp_path, ((4, 6), (5, 6)))
     with pytest.raises(UserError, match=r"2 sizes \(4 × 6, 5 × 6"):
@@ -70,14 +57,6 @@ def test_what_resampling_overshoots_is_cut_to_full_scale(tmp_path):
     found = read_inputs(tmp_path, "sound", Shaping(rate=16000)).items
     assert np.abs(found).max() == 1.0
     assert (np.abs(found) == 1.0).sum() > 100
-
-
-def test_files_of_any_type_are_bytes(tmp_path):
-    (tmp_path / "x.py").write_bytes(b"abc")
-    (tmp_path / "y.bin").write_bytes(bytes(range(10)))
-    found = read_inputs(tmp_path, "bytes", Shaping((6,), pad=256))
-    assert found.items.tolist() == [[97, 98, 99, 256, 256, 256], [0, 1, 2, 3, 4, 5]]
-    assert found.notes == ("of 1 files the first 6 bytes are taken",)
 
 
 def test_arrays_bring_their_labels(tmp_path):

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import cv2
 import keras
 import numpy as np
 import onnx
@@ -11,12 +10,11 @@ import polars as pl
 import pytest
 import yaml
 from onnx import TensorProto, helper, numpy_helper
-from scipy.io import wavfile
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
-from asterism.data import DataParams, load, load_any
+from asterism.data import DataParams
 from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.models.recurrent import open_rnn
@@ -73,97 +71,6 @@ def trained(path, kind, arrays, masks=False):
 
 def params(path, name="npz"):
     return DataParams(name=name, path=str(path), train=None, test=None)
-
-
-@pytest.mark.parametrize("kind", MAKERS)
-def test_an_archive_tells_what_its_inputs_are(tmp_path, kind):
-    arrays = npz(tmp_path / "own.npz", kind)
-    data = load_any(params(tmp_path / "own.npz"))
-    assert data.kind == kind
-    assert data.train_images.dtype == (np.float32 if kind == "tensors" else np.int64)
-    np.testing.assert_allclose(data.test_images, arrays["test_inputs"], rtol=1e-6)
-    assert data.classes == 2
-    with pytest.raises(UserError, match=f"holds {kind}, and this stage works on images only"):
-        load(params(tmp_path / "own.npz"))
-
-
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        (np.zeros((4, 3, 2), np.int64), r"integers \(N, T\), or real numbers"),
-        (np.zeros(4), "train_inputs must be token ids"),
-        (np.full((4, 3), np.nan), "hold NaN or infinity"),
-        (np.zeros((4, 3), np.int64), "must agree"),
-    ],
-)
-def test_inputs_that_are_none_are_one_line(tmp_path, inputs, message):
-    labels = np.array([0, 1, 0, 1])
-    good = {"test_inputs": np.zeros((4, 2)), "test_labels": labels, "train_labels": labels}
-    np.savez(tmp_path / "own.npz", train_inputs=inputs, **good)
-    with pytest.raises(UserError, match=message) as error:
-        load_any(params(tmp_path / "own.npz"))
-    assert "\n" not in str(error.value)
-
-
-def written(folder, files):
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return params(folder, "folder")
-
-
-def test_a_folder_of_texts_is_bytes_of_one_length(tmp_path):
-    texts_ = {"train/no/a.txt": b"never", "train/yes/b.txt": b"ok", "train/yes/c.txt": b"fine"}
-    data = load_any(written(tmp_path, texts_ | {"test/yes/d.txt": b"certainly"}))
-    assert data.kind == "bytes"
-    assert data.train_images.tolist()[1] == [*b"ok", 0, 0, 0]
-    assert data.test_images.tolist() == [[*b"certa"]]
-    assert data.train_labels.tolist() == [0, 1, 1]
-    assert data.test_labels.tolist() == [1]
-
-
-def test_a_folder_of_sounds_is_sequences_as_long_as_the_longest_for_training(tmp_path):
-    lengths = {"train/low/0.wav": 80, "train/high/0.wav": 120, "test/high/1.wav": 200}
-    for number, (name, length) in enumerate(lengths.items()):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        wavfile.write(tmp_path / name, 8000, np.full(length, 8192 * (number + 1), np.int16))
-    data = load_any(params(tmp_path, "folder"))
-    assert data.kind == "sound"
-    assert data.train_images.shape == (2, 120)
-    assert data.train_images.dtype == np.float32
-    assert data.test_images.shape == (1, 120)
-    assert data.test_images[0, 119] == pytest.approx(0.75)
-    assert data.train_labels.tolist() == [0, 1]  # high, low
-    assert data.test_labels.tolist() == [0]
-
-
-def test_a_folder_of_pictures_is_images(tmp_path):
-    for number, name in enumerate(("train/0/a.png", "train/1/b.png", "test/1/c.png")):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        cv2.imwrite(str(tmp_path / name), np.full((8, 9, 3), 50 * number, np.uint8))
-    data = load(params(tmp_path, "folder"))
-    assert data.train_images.shape == (2, 8, 9, 3)
-    assert data.test_images.shape == (1, 8, 9, 3)
-    assert data.train_labels.tolist() == [0, 1]
-    assert data.test_labels.tolist() == [1]
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"train/a/x.txt": b"x"}, "names no folder with train and test"),
-        ({"train/a/x.txt": b"x", "test/a/x.txt": b"x"}, "one class only"),
-        (
-            {"train/a/x.txt": b"x", "train/b/y.txt": b"y", "test/c/z.txt": b"z"},
-            "test has the class 'c', and train has not",
-        ),
-        ({"train/x.txt": b"x", "train/b/y.txt": b"y", "test/b/z.txt": b"z"}, "outside of its"),
-    ],
-)
-def test_a_folder_of_another_form_is_one_line(tmp_path, files, message):
-    with pytest.raises(UserError, match=message):
-        load_any(written(tmp_path, files))
 
 
 @pytest.mark.parametrize(

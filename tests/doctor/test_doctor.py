@@ -8,6 +8,7 @@ import sys
 from collections import namedtuple
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -110,7 +111,25 @@ def test_without_a_compiler_and_without_git(monkeypatch):
     ]  # fmt: skip
 
 
+def test_pins_are_read_by_canonical_names(tmp_path):
+    lock = tmp_path / "lock"
+    lock.write_text(
+        "# x==1\nBig_Name.x==1.0 ; python_version > '3'\n    # via a\nb==2.0+cpu\nc>=1\n"
+    )
+    assert software.pins_of(lock) == {"big-name-x": "1.0", "b": "2.0+cpu"}
+
+
 # machine
+
+
+@pytest.mark.parametrize(
+    ("usable", "status", "jobs"), [(1, "warning", None), (2, "ok", 2), (4, "ok", 4), (16, "ok", 4)]
+)
+def test_cores_that_may_be_used_tell_how_many_jobs_to_run(usable, status, jobs, monkeypatch):
+    monkeypatch.setattr(hardware.machine, "available_threads", lambda: usable)
+    check = hardware.cores()
+    assert check.status == status
+    assert jobs is None or f"--jobs {jobs}`" in check.found
 
 
 @pytest.mark.parametrize(("free", "status"), [(1, "error"), (5, "warning"), (20, "ok")])
@@ -152,6 +171,20 @@ def test_a_graphics_card_is_named(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert "Card 1, Card 2" in hardware.graphics().found
+
+
+def test_a_program_for_graphics_that_fails_is_a_warning(monkeypatch, tmp_path):
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho the driver does not answer\nexit 9\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda name: str(program))
+    assert hardware.graphics().status == "warning"
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.chdir(tmp_path)
+    assert {check.status for check in hardware.disks()} == {"error"}
 
 
 # project
@@ -242,6 +275,17 @@ def test_gits_lock_and_workspaces_that_are_left_are_told(own):
     git, workspaces = project.locks(own)
     assert git.status == "error" and "rm " in git.advice
     assert "2 workspaces" in workspaces.found
+
+
+@pytest.mark.parametrize(
+    ("statuses", "damaged", "status"),
+    [([], 0, "ok"), (["in use", "finished", "unfinished"], 0, "ok"), (["committed"], 1, "warning")],
+)
+def test_saved_state_is_looked_at(monkeypatch, statuses, damaged, status):
+    entries = [SimpleNamespace(size=3e6, status=one, damaged=damaged) for one in statuses]
+    monkeypatch.setattr(project.tidying, "entries", lambda: entries)
+    (check,) = project.saved_state()
+    assert check.status == status
 
 
 # the command

@@ -63,7 +63,7 @@ def test_a_graph_with_an_unknown_operator_is_rejected():
 BY_HELPERS = {
     "libraries/adapters/old_onnx.py",
     "libraries/adapters/libraries/onnx_reference.py",
-    "pairs/demo.py",
+    "vetting/demo.py",
     "versions/operators.py",
 }
 

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from asterism.config import Params
 from asterism.core.parameters.labels import Label
+from asterism.core.running.stage import load_script
 from asterism.dflare.params import PairParams
 from asterism.dvc_hydra.cache_rules import is_result
 
@@ -59,10 +60,8 @@ def test_what_comes_after_running_models_runs_none_anew(package):
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_parameters_are_exactly_those_that_the_script_reads(stage):
-    source = script(stage).read_text(encoding="utf-8")
-    body = source.split("class Params(ParameterSection):")[1].split("\ndef ")[0]
-    fields = set(re.findall(r"^    (\w+): ", body, flags=re.MULTILINE))
-    assert {p.split(".")[0] for p in facts(stage).get("params", [])} == fields
+    fields = load_script(ROOT / "stages", stage).Params.model_fields
+    assert {p.split(".")[0] for p in facts(stage).get("params", [])} == set(fields)
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -40,7 +40,7 @@ def said(tmp_path, monkeypatch, capfd):
     """Runs a command in a project's root; what it has printed, which must not be empty."""
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
     (tmp_path / "conf").symlink_to(ROOT / "conf")
-    (tmp_path / "params.yaml").touch()
+    (tmp_path / "params.yaml").symlink_to(ROOT / "params.yaml")
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
@@ -67,7 +67,7 @@ FOUND = Made(name=HOSTILE, elsewhere={"jax@1": HOSTILE})
 FIGURES, STEPS = (KeyFigure(HOSTILE, HOSTILE, HOSTILE),), (Step(HOSTILE, HOSTILE),)
 ANSWER = Answer(HOSTILE, Level.LOOK, HOSTILE, FIGURES, "", (), STEPS)
 CHANGE = Made(subject=HOSTILE, pair=Made(option=HOSTILE), distribution=HOSTILE, kind=HOSTILE)
-DEED = Made(backend=HOSTILE, distribution=HOSTILE, kind=HOSTILE)
+FAULT = Made(backends=[HOSTILE], distributions=[HOSTILE], symptom=HOSTILE)
 STATE = Made(
     run=Made(stage=HOSTILE, key=HOSTILE), units=1, size=1, days=1.0, damaged=1, status=HOSTILE
 )
@@ -103,7 +103,8 @@ def fails(error):
         ("compare-versions onnxruntime 1 2", [(versions_app, "compare_versions", puts(Made(
             changes=[CHANGE], subjects=[1], old=HOSTILE, new=HOSTILE)))]),
         ("compare-libraries", [(libraries_app, "compare_libraries", puts(Made(
-            faults=[(HOSTILE, DEED)], subjects=[1])))]),
+            faults=[(HOSTILE, FAULT)], subjects=[1], unresolved=[], no_reference={HOSTILE: HOSTILE},
+            beyond={}, invalid={}, rejected=[(HOSTILE, HOSTILE)])))]),
         ("reproduce", [(reproduction_app, "reproduce", says)]),
         ("compare", [(reproduction_app, "compare", says)]),
         ("sweep", [(sweep_app, "sweep_command", says)]),

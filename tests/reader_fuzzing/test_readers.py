@@ -21,10 +21,8 @@ from reader_fuzzing.watch import Server, Verdict
 
 #: Families whose libraries take seconds to load, and whose files take long to read.
 HEAVY = ("onnx", "litert", "torch", "keras")
-#: Readers, one of each format, that get all crafted files in the fast tests; others each eighth.
-THOROUGH = (
-    "json", "npz", "csv", "driving", "params.yaml", "checkpoint", "run-cache entry",
-)  # fmt: skip
+#: Readers that get all crafted files in the fast tests; others each eighth.
+THOROUGH = ("npz", "params.yaml")
 #: Mutants of each reader.
 FEW = 8
 

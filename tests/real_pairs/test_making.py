@@ -23,6 +23,8 @@ from asterism.core.parameters.construction import options_of
 from asterism.models.tensor_models.model import FileModel
 from places import ROOT
 
+pytestmark = pytest.mark.slow  # of a benchmark
+
 RNG = np.random.default_rng(0)
 
 
@@ -104,7 +106,6 @@ def test_weights_that_a_file_lacks_are_one_line(tmp_path):
         make("integer_weights_as_qdq", tmp_path / "c.onnx", tmp_path / "d.onnx")
 
 
-@pytest.mark.slow
 def test_litert_files_and_their_floats(tmp_path):
     """A quantised file whose integers are replaced by what they stand for computes nearly that."""
     import keras

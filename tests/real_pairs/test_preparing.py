@@ -21,6 +21,8 @@ from asterism.core.randomness.random_streams import stream
 from places import ROOT
 from real_pairs import preparing
 
+pytestmark = pytest.mark.slow  # of a benchmark
+
 CALLS = []
 
 
@@ -163,7 +165,7 @@ def test_a_pair_is_made_once_and_made_anew_where_it_is_another(monkeypatch, make
     assert "vet=images" in ready.overrides
 
     monkeypatch.setattr(preparing, "vet_params", lambda conf, overrides: vet)
-    assert prepare("small", pair, ROOT / "conf") == ready
+    assert prepare("small", pair, ROOT / "conf").params == ready.params
     assert len(CALLS) == 1
     other = pair_of(file, [step("marked", "d")], compressed, labelled=False)
     prepare("small", other, ROOT / "conf")

@@ -8,21 +8,16 @@ import json
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from asterism.libraries.adapters.code import Code
-from asterism.libraries.adapters.library import GIVEN, LIBRARIES, FileLibrary
-from asterism.libraries.adapters.reference import (
-    PERTURBATIONS,
-    STAND_INS,
-    FileReferences,
-    perturbed,
-    probed,
-)
+from asterism.libraries.adapters.code import Code, Prepared
+from asterism.libraries.adapters.library import LIBRARIES, FileLibrary, FileReference
+from asterism.libraries.adapters.reference import FileReferences
 from asterism.versions.model_files import SUBJECTS, FileNode, InputSpec, ModelFile
 
 RUN = """values = dict(zip(steps["inputs"], inputs))
 for function, read, made in steps["nodes"]:
     values[made] = getattr(np, function)(values[read])
 outputs = [values[name] for name in steps["outputs"]]"""
+CODE = Code(("import json",), "steps = json.load(open(path))", RUN)
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ def read_steps(path, size, shapes):
 
 
 @LIBRARIES.register("steps_reference")
-class StepsReference(FileLibrary):
+class StepsReference(FileReference):
     """NumPy in float64."""
 
     name, packages, suffix = "steps_reference", ("numpy",), ".steps"
@@ -94,21 +89,11 @@ class StepsReference(FileLibrary):
         steps = {"inputs": ["x"], "nodes": [("positive", "x", "y")], "outputs": ["y"]}
         return json.dumps(steps).encode()
 
-    @classmethod
-    def all_options(cls):
-        return ("float64", *PERTURBATIONS, *STAND_INS)
+    def open(self, path, option):
+        return Prepared(CODE, {"path": str(path)})
 
-    def _written(self, option):
-        return GIVEN
-
-    def code(self, option):
-        return Code(("import json",), "steps = json.load(open(path))", RUN)
-
-    def run(self, compiled, inputs):
-        change = {**dict.fromkeys(PERTURBATIONS, perturbed), **dict.fromkeys(STAND_INS, probed)}
-        if compiled.option in change:
-            inputs = [change[compiled.option](array, compiled.option) for array in inputs]
-        return compiled.run(inputs)
+    def evaluate(self, opened, inputs):
+        return opened.run(inputs)
 
 
 @LIBRARIES.register("steps_numpy")
@@ -118,7 +103,7 @@ class StepsNumPy(FileLibrary):
     name, packages, suffix = "steps_numpy", ("numpy",), ".steps"
 
     def code(self, option):
-        return Code(("import json",), "steps = json.load(open(path))", RUN)
+        return CODE
 
 
 @LIBRARIES.register("steps_faulty")
@@ -130,7 +115,7 @@ class StepsFaulty(StepsNumPy):
     def code(self, option):
         lines = 'np.sqrt(values[read]) + 0.01 if function == "sqrt" else '
         call = RUN.replace("= getattr", f"= {lines}getattr")
-        return Code(("import json",), "steps = json.load(open(path))", call)
+        return replace(CODE, call=call)
 
 
 def write_steps(path, *functions):

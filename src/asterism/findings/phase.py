@@ -12,6 +12,7 @@ from subprocess import DEVNULL
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.own_folders import own_temporary_folder
+from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.processes import run_alone
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.reporting.script_writer import REPRO
@@ -24,35 +25,8 @@ PHASES = (CONVERTING, COMPILING, RUNNING, PLAIN)
 #: What reads models for another library, which may compile the result.
 CONVERTING_LIBRARIES = (*CONVERTERS, "onnx2torch", "onnx2pytorch")
 
-#: Patterns of a message, or of a frame as ``file|function|line``; the first one decides.
-_SAID = (
-    (r"src[/\\]frontends|OpConversionFailure", CONVERTING),
-    (r"tf2xla conversion failed", COMPILING),
-    (r"function_node __inference_", RUNNING),  # TensorFlow hides its own frames
-)
-_STEPS = (
-    (r"torchinductor_|torch/_inductor/output_code\.py\|__call__", RUNNING),
-    (r"\bcompiled\(|[._]infer\(|infer_new_request\(|session\.run\(|_sess\.run\(", RUNNING),
-    (r"AllocateTensors\(|allocate_tensors\(|CreateWrapperFrom|\bInterpreter\(", COMPILING),
-    (r"[.]Invoke\(|interpreter\.invoke\(", RUNNING),
-    (
-        r"torch/_(dynamo/(convert_frame|symbolic_convert|output_graph)|inductor/|functorch/_aot)",
-        COMPILING,
-    ),
-    (r"compile_model\(|compile_tf_graph|InferenceSession\(|initialize_session\(", COMPILING),
-    (r"jax/_src/(compiler\.py|interpreters/mlir\.py)|backend_compile", COMPILING),
-    (r"jax/_src/interpreters/pxla\.py\|__call__", RUNNING),
-    (
-        r"polymorphic_function/(tracing_compilation|function_type_utils|autograph_util)\.py\|"
-        r"(_maybe_define|_create_concrete|trace_function|autograph_handler)",
-        COMPILING,
-    ),
-    (r"polymorphic_function/atomic_function\.py\|(call_flat|call_preflattened|__call__)", RUNNING),
-    (
-        r"convert_model\(|torch/export/|torch\.export\.export\(|TFLiteConverter|\.convert\(",
-        CONVERTING,
-    ),
-    (r"\bconvert\(|from_function\(|ConvertModel\(|load_model\(|jax\.make_jaxpr\(", CONVERTING),
+_PATTERNS = parse_yaml(
+    files("asterism.findings").joinpath("phases.yaml").read_text(encoding="utf-8"), "phases.yaml"
 )
 _FRAME = re.compile(r'File "(.*?)", line (\d+) in (\S+)')
 
@@ -108,12 +82,11 @@ def phase_at(frames: list[str], said: str) -> str:
     """
     if not frames:
         return ""
-    for pattern, phase in _SAID:
-        if re.search(pattern, said):
-            return phase
-    for pattern, phase in _STEPS:
-        if any(re.search(pattern, frame) for frame in frames):
-            return phase
+    for kind, texts in (("said", [said]), ("steps", frames)):
+        for row in _PATTERNS[kind]:
+            for pattern, phase in row.items():
+                if any(re.search(pattern, text) for text in texts):
+                    return str(phase)
     return PLAIN
 
 

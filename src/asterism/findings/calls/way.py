@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 
-from asterism.core.parameters.registry import Registry
+from asterism.core.settings.yaml_files import parse_yaml
 
 
 @dataclass(frozen=True)
@@ -34,41 +36,18 @@ class Way:
     checks: bool = False
 
 
+def _read_ways() -> dict[str, Way]:
+    """The ways of all frameworks: a file in ``ways`` for each, with the fields of :class:`Way`."""
+    found = {}
+    folder = files("asterism.findings.calls").joinpath("ways")
+    for file in (file for file in folder.iterdir() if file.name.endswith(".yaml")):
+        for name, facts in parse_yaml(file.read_text(encoding="utf-8"), file.name).items():
+            texts = {k: v.rstrip("\n") for k, v in facts.items() if isinstance(v, str)}
+            lists = {k: tuple(v) for k, v in facts.items() if isinstance(v, list)}
+            framework = file.name.removesuffix(".yaml")
+            found[name] = Way(**{"framework": framework, **facts, **texts, **lists})
+    return dict(sorted(found.items()))
+
+
 #: All ways, by ``library:way``; of two that show a finding the first one by ``order`` has it.
-WAYS: Registry[Way] = Registry("way", "asterism.findings.calls.ways")
-
-
-def way(name: str, given: Way) -> Way:
-    """File a way under a name."""
-    return WAYS.register(name)(given)
-
-
-#: How OpenVINO runs a model, and what it says where it does not know an operator.
-_OPENVINO_RUN = """hints = {"INFERENCE_PRECISION_HINT": "f32"}
-compiled = ov.Core().compile_model(model, "CPU", hints)
-actual = list(compiled([np.array(x) for x in inputs]).values())"""
-_OPENVINO_UNSUPPORTED = (
-    r"This is OpenVINO internal type",
-    r"Incorrect input parameters",
-    r"No conversion rule",
-    r"[Uu]nsupported",
-)
-
-
-def openvino_way(framework: str, model: str, unsupported: tuple[str, ...]) -> Way:
-    """OpenVINO on what its frontend for a framework reads.
-
-    Args:
-        framework: whose calls it takes.
-        model: lines that make ``model`` of ``f`` and ``inputs``.
-        unsupported: more patterns of messages by which it says that it does not do something.
-    """
-    return Way(
-        framework,
-        "openvino",
-        f"{model}\n{_OPENVINO_RUN}",
-        imports="import openvino as ov",
-        packages=("openvino",),
-        finest="float32",
-        unsupported=(*_OPENVINO_UNSUPPORTED, *unsupported),
-    )
+WAYS: Mapping[str, Way] = _read_ways()

@@ -17,6 +17,7 @@ from asterism.libraries.adapters.library import (
     GIVEN,
     LIBRARIES,
     FileLibrary,
+    FileReference,
     Library,
 )
 from asterism.libraries.adapters.reference import FileReferences, perturbed_runs
@@ -45,8 +46,7 @@ OF_ONNX = FileReferences("onnx_reference", steps=True)
 def file_references() -> dict[str, FileReferences]:
     """The float64 runs of models that are given as files, by the files' suffix."""
     kinds = [LIBRARIES[name] for name in LIBRARIES]
-    readers = [kind for kind in kinds if issubclass(kind, FileLibrary)]
-    return {kind.suffix: kind.references for kind in readers if kind.references is not None}
+    return {kind.suffix: kind.references for kind in kinds if issubclass(kind, FileReference)}
 
 
 @cache

@@ -20,7 +20,13 @@ from asterism.libraries.adapters.code import Arrays, Code, Prepared, execute, gi
 from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.questions import BY_INPUTS, OVERWRITTEN, TRAINING, kept
-from asterism.libraries.adapters.reference import FileReferences
+from asterism.libraries.adapters.reference import (
+    PERTURBATIONS,
+    STAND_INS,
+    FileReferences,
+    perturbed,
+    probed,
+)
 from asterism.memo.graphs.keras_arguments import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
@@ -216,8 +222,6 @@ class FileLibrary(Library):
 
     #: Suffix of the files that it reads, as converters declare theirs.
     suffix: ClassVar[str]
-    #: Of one that says what given files of its format compute: its runs; None of one under test.
-    references: ClassVar[FileReferences | None] = None
     #: Endings of a converter's name, one for each way to run its files.
     endings: ClassVar[tuple[str, ...]] = ("",)
 
@@ -226,14 +230,6 @@ class FileLibrary(Library):
         """A backend for each converter to the format, given files, and each way to run them."""
         converters = [name for name in CONVERTERS if CONVERTERS[name].suffix == cls.suffix]
         return tuple(name + ending for name in (*converters, GIVEN) for ending in cls.endings)
-
-    @classmethod
-    def trivial(cls) -> bytes:
-        """A file that all libraries of its format can run: whether one works is tried with it.
-
-        It adds its input of three numbers to itself. References give it.
-        """
-        raise NotImplementedError(f"{cls.name} is no reference")
 
     def source(self, option: str) -> str | None:
         """The converter whose file the backend reads: the option without its ending."""
@@ -256,3 +252,52 @@ class FileLibrary(Library):
     def _written(self, option: str) -> str:
         ending = max((e for e in self.endings if option.endswith(e)), key=len)
         return option.removesuffix(ending)
+
+
+class FileReference(FileLibrary):
+    """What given files of a format compute, in float64; no library under test.
+
+    Its backends run the file as it is, off by rounding, and without special numbers in the inputs.
+    """
+
+    #: Its runs, and what is known of it.
+    references: ClassVar[FileReferences]
+
+    @classmethod
+    @abstractmethod
+    def trivial(cls) -> bytes:
+        """A file that all libraries of the format can run: whether one works is tried with it.
+
+        It adds its input of three numbers to itself.
+        """
+
+    @classmethod
+    def all_options(cls) -> tuple[str, ...]:
+        """The runs of its references."""
+        return tuple(run.partition(":")[2] for run in cls.references.all)
+
+    @abstractmethod
+    def open(self, path: Path, option: str) -> Any:
+        """The file in float64, with weights as the option changes them."""
+
+    @abstractmethod
+    def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs for a batch, whose arrays are as the option changes them."""
+
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
+        """See :class:`Library`."""
+        return self.open(self.path(model_under_test, option), option), option
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """See :class:`Library`."""
+        opened, option = compiled
+        change = perturbed if option in PERTURBATIONS else probed if option in STAND_INS else None
+        given = inputs if change is None else [change(array, option) for array in inputs]
+        return self.evaluate(opened, given)
+
+    def code(self, option: str) -> Code:
+        """None: a reference computes what no library's own words would."""
+        raise NotImplementedError(f"{self.name} is no library under test")
+
+    def _written(self, option: str) -> str:
+        return GIVEN

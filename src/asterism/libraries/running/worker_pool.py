@@ -32,7 +32,7 @@ from asterism.libraries.adapters.backends import (
     under_test,
 )
 from asterism.libraries.adapters.environments import interpreter_of
-from asterism.libraries.adapters.library import CONVERTERS, GIVEN, FileLibrary
+from asterism.libraries.adapters.library import CONVERTERS, GIVEN, FileReference
 from asterism.libraries.running.array_files import INPUTS, outputs_file
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
@@ -185,7 +185,7 @@ class WorkerPool:
             readers = (b for b in self.backends if suffix_of(b) == suffix)
             if given := tuple(filter(reads_given, readers)):
                 reference = plugin_of(references.library)
-                assert issubclass(reference, FileLibrary)
+                assert issubclass(reference, FileReference)
                 yield GivenFile(reference.trivial(), suffix), given
 
     def renew(self, workers: Iterable[str]) -> None:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.adapters.code import Arrays, Code
-from asterism.libraries.adapters.library import GIVEN, LIBRARIES, FileLibrary
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.code import Arrays
+from asterism.libraries.adapters.library import LIBRARIES, FileReference
 from asterism.libraries.adapters.onnx_float64 import in_float64
 from asterism.libraries.adapters.quantised_operators import operators
-from asterism.libraries.adapters.reference import (
-    PERTURBATIONS,
-    STAND_INS,
-    STEPPED,
-    perturbed,
-    probed,
-)
+from asterism.libraries.adapters.reference import PERTURBATIONS, STEPPED, perturbed
 
 
 @LIBRARIES.register("onnx_reference")
-class OnnxReference(FileLibrary):
+class OnnxReference(FileReference):
     """The reference evaluator of the package ``onnx``; no library under test enters."""
 
     name = "onnx_reference"
@@ -39,7 +33,7 @@ class OnnxReference(FileLibrary):
 
     @classmethod
     def trivial(cls) -> bytes:
-        """See :class:`FileLibrary`; it is old enough for every version that has an environment."""
+        """See :class:`FileReference`; old enough for every version that has an environment."""
         from onnx import TensorProto, helper
 
         shape = ("batch", 3)
@@ -53,38 +47,23 @@ class OnnxReference(FileLibrary):
         model = helper.make_model(graph, opset_imports=opset, ir_version=6)
         return bytes(model.SerializeToString())
 
-    @classmethod
-    def all_options(cls) -> tuple[str, ...]:
-        """The file in float64; off by rounding or a step; without special numbers in the inputs."""
-        return ("float64", *PERTURBATIONS, STEPPED, *STAND_INS)
-
-    def _written(self, option: str) -> str:
-        return GIVEN
-
-    def code(self, option: str) -> Code:
-        """None: a reference computes what no library's own words would."""
-        raise NotImplementedError(f"{self.name} is no library under test")
-
-    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """The evaluator of the model in float64, its inputs' names, and what changes them.
+    def open(self, path: Path, option: str) -> Any:
+        """The evaluator of the model in float64, and its inputs' names.
 
         Files of the format's early versions name their weights among the inputs.
         """
         import onnx
         from onnx.reference import ReferenceEvaluator
 
-        model = onnx.load(self.path(model_under_test, option))
+        model = onnx.load(path)
         change = partial(perturbed, option=option) if option in PERTURBATIONS else None
         opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
         known: list[Any] = operators(opset, off_by_a_step=option == STEPPED)
         constants = {constant.name for constant in model.graph.initializer}
         names = [v.name for v in model.graph.input if v.name not in constants]
-        return ReferenceEvaluator(in_float64(model, change), new_ops=known), names, option
+        return ReferenceEvaluator(in_float64(model, change), new_ops=known), names
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays."""
-        evaluator, names, option = compiled
-        if option in PERTURBATIONS:
-            inputs = [perturbed(i, option) for i in inputs]
-        given = [probed(i, option) for i in inputs] if option in STAND_INS else inputs
-        return list(evaluator.run(None, dict(zip(names, given, strict=True))))
+    def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """See :class:`FileReference`."""
+        evaluator, names = opened
+        return list(evaluator.run(None, dict(zip(names, inputs, strict=True))))

@@ -1,1 +1,0 @@
-"""Ways, filed by name in :data:`asterism.findings.calls.way.WAYS`."""

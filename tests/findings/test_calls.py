@@ -17,8 +17,8 @@ from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.scripts import DEATHS, script_text, words_of
-from asterism.findings.calls.table import FRAMEWORKS, calls_of
-from asterism.findings.calls.way import WAYS, Way
+from asterism.findings.calls.table import calls_of
+from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
 from asterism.libraries.judging.finding import CRASH, ERROR, INVALID_INPUTS, RIGHT, SILENT_ACCEPTANCE, UNSUPPORTED
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import Death, exit_statuses
@@ -65,6 +65,7 @@ def test_every_call_in_every_way_is_valid_python(framework):
         program = Program(call, ways[at % len(ways)], FILLS[at % len(FILLS)])
         for text in (program.imports, program.plain, program.indirect, program.in_float64(True)):
             compile(text, call.name, "exec")
+        assert not program.way.imports or program.way.imports not in program.plain
 
 
 @pytest.mark.parametrize("fill", FILLS)

@@ -5,42 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from asterism.findings.calls.call import NAMES, Call, Input
-from asterism.findings.calls.way import Way
+from asterism.findings.calls.way import FRAMEWORKS, Framework, Way
 
-#: What stands at the top, and how an array becomes a tensor, by framework.
-IMPORTS = {
-    "pytorch": "import numpy as np\nimport torch\nimport torch.nn.functional as F",
-    "tensorflow": "import numpy as np\nimport tensorflow as tf",
-    "jax": "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
-    'jax.config.update("jax_enable_x64", True)',
-}
-_TENSOR = {
-    "pytorch": "torch.tensor({0})",
-    "tensorflow": "tf.constant({0})",
-    "jax": "jnp.asarray({0})",
-}
-_BFLOAT16 = {
-    "pytorch": "torch.tensor({0}).bfloat16()",
-    "tensorflow": "tf.cast({0}, tf.bfloat16)",
-    "jax": "jnp.asarray({0}, 'bfloat16')",
-}
-#: What computes in float64 what a call computes, by framework.
-_LAYERS_TO_FLOAT64 = {
-    "pytorch": "for layer in [v for v in globals().values() if isinstance(v, torch.nn.Module)]:\n"
-    "    layer.double()\n"
-}
-
-#: Lines that forget what a framework has compiled.
-_AFRESH = {"pytorch": "torch._dynamo.reset()"}
-#: Lines that move each input of float64 by one rounding of float32, by framework.
+#: What inputs of float64 are multiplied by, to move them by one rounding of float32.
 _SHIFT = "1 + 2.0**-23 * np.random.default_rng(0).choice([-1.0, 1.0], tuple(x.shape))"
-_MOVED = {
-    "pytorch": f"inputs = [x * torch.tensor({_SHIFT}) if x.is_floating_point() else x "
-    "for x in inputs]",
-    "tensorflow": f"inputs = [x * ({_SHIFT}) if x.dtype.is_floating else x for x in inputs]",
-    "jax": f"inputs = [x * jnp.asarray({_SHIFT}, x.dtype) "
-    'if jnp.issubdtype(x.dtype, jnp.floating) else x for x in inputs]',
-}
 
 #: Ways to fill inputs, the simplest first; the last one is what a campaign looks with.
 FILLS = ("zeros", "ones", "ramp", "normal")
@@ -61,9 +29,14 @@ class Program:
     fill: str = FILLS[-1]
 
     @property
+    def framework(self) -> Framework:
+        """Whose function is called."""
+        return FRAMEWORKS[self.call.framework]
+
+    @property
     def imports(self) -> str:
         """The lines at the top."""
-        lines = [*IMPORTS[self.call.framework].split("\n"), *self.way.imports.split("\n")]
+        lines = [*self.framework.imports.split("\n"), *self.way.imports.split("\n")]
         text = f"{self.call.setup} {self.call.expression} {self.way.expected} {self.way.lines}"
         plain = sorted(
             {n for n in lines if n.startswith("import ") and (" as F" not in n or "F." in text)}
@@ -86,7 +59,7 @@ class Program:
         names = ", ".join(NAMES[: len(given)])
         setup = f"{self.call.setup}\n" if self.call.setup else ""
         if dtype and setup:
-            setup += _LAYERS_TO_FLOAT64.get(self.call.framework, "")
+            setup += f"{self.framework.in_float64}\n"
         whole = f"inputs = [{', '.join(tensors)}]"
         if len(whole) > 100:
             whole = "inputs = [\n" + "".join(f"    {t},\n" for t in tensors) + "]"
@@ -95,22 +68,23 @@ class Program:
     @property
     def plain(self) -> str:
         """The text that computes ``expected``."""
-        return f"{self._first}{self.function()}{self.way.expected}\n"
+        return f"{self._plainly}{self.function()}{self.way.expected}\n"
 
     @property
     def indirect(self) -> str:
         """The text that computes ``actual``."""
-        return f"{self._first}{self.function()}{self._helpers}{self.way.lines}\n"
+        first = f"{self.imports}\n{self.framework.afresh}\n"
+        return f"{first}{self.function()}{self._helpers}{self.way.lines}\n"
 
     def in_float64(self, moved: bool) -> str:
         """The text that computes ``expected`` in float64, perhaps of inputs that are moved."""
-        move = f"{_MOVED[self.call.framework]}\n" if moved else ""
-        return f"{self._first}{self.function('float64')}{move}{self.way.expected}\n"
+        move = f"{self.framework.moved}\n".replace("SHIFT", f"({_SHIFT})") if moved else ""
+        return f"{self._plainly}{self.function('float64')}{move}{self.way.expected}\n"
 
     @property
-    def _first(self) -> str:
-        """The lines that a text begins with in a worker, which has run others before."""
-        return f"{self.imports}\n{_AFRESH.get(self.call.framework, '')}\n"
+    def _plainly(self) -> str:
+        """The lines that a plain text begins with, in a worker that loads no way's library."""
+        return f"{self.framework.imports}\n{self.framework.afresh}\n"
 
     @property
     def _helpers(self) -> str:
@@ -132,7 +106,8 @@ def tensor_text(framework: str, given: Input, fill: str, at: int) -> str:
     text = array_text(
         Input(given.shape, "float32" if half else given.dtype, given.values), fill, at
     )
-    return (_BFLOAT16 if half else _TENSOR)[framework].format(text)
+    known = FRAMEWORKS[framework]
+    return (known.bfloat16 if half else known.tensor).format(text)
 
 
 def array_text(given: Input, fill: str, at: int) -> str:

@@ -14,22 +14,6 @@ from asterism.libraries.reporting.python_text import in_docstring
 #: How a process ends that shows a symptom, where its script cannot say so.
 DEATHS = {CRASH: Death("signal"), HANG: Death("hang", 120)}
 
-#: Results as a list of arrays or tensors with a dtype and a shape, by framework; and their numbers.
-_ARRAYS = {
-    "pytorch": (
-        "arrays = lambda value: list(map(torch.as_tensor, torch.utils._pytree.tree_leaves(value)))",
-        "numbers = lambda array: array.detach().to(torch.complex128).numpy()",
-    ),
-    "tensorflow": (
-        "arrays = lambda value: [np.asarray(getattr(y, 'values', y)) for y in tf.nest.flatten(value)]",
-        "numbers = lambda array: array.astype(np.complex128)",
-    ),
-    "jax": (
-        "arrays = lambda value: [np.asarray(y) for y in jax.tree.leaves(value)]",
-        "numbers = lambda array: array.astype(np.complex128)",
-    ),
-}
-
 _COMPARED = """
 def same(one, other, allowed):
     alike = one.dtype == other.dtype and one.shape == other.shape
@@ -82,7 +66,7 @@ def script_text(
         name, words = indirect.exception.rpartition(".")[2], words_of(indirect.message)
         told = f"type(error).__name__ == {name!r} and all(w in str(error) for w in {words})"
         return f"{begin}{tried}    sys.exit(1 if {told} else 2)\n{shown}"
-    made = "\n".join(_ARRAYS[program.call.framework])
+    made = f"{program.framework.arrays}\n{program.framework.numbers}"
     rounded = [float(f"{number:.3g}") for number in allowed]
     numpy = "" if "import numpy as np" in program.imports else "import numpy as np\n"
     return f"{begin}{way.lines}\n{shown}{numpy}{made}\n" + _COMPARED.replace("ALLOWED", f"{rounded}")

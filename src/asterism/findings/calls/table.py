@@ -11,9 +11,7 @@ from typing import Any
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.findings.calls.call import NAMES, Call, Code, Family, Input
-
-#: The frameworks that have a table.
-FRAMEWORKS = ("jax", "tensorflow", "pytorch")
+from asterism.findings.calls.way import FRAMEWORKS
 
 #: An input in a table.
 _INPUT = re.compile(
@@ -45,7 +43,7 @@ def read_table(framework: str) -> dict[str, list[Family]]:
     """The families of each part of a framework's table; ``docs/extending.md`` describes the file.
 
     Args:
-        framework: one of :data:`FRAMEWORKS`.
+        framework: by name.
 
     Raises:
         UserError: there is no such table.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 from asterism.core.settings.yaml_files import parse_yaml
 
@@ -36,18 +37,51 @@ class Way:
     checks: bool = False
 
 
-def _read_ways() -> dict[str, Way]:
-    """The ways of all frameworks: a file in ``ways`` for each, with the fields of :class:`Way`."""
-    found = {}
-    folder = files("asterism.findings.calls").joinpath("ways")
+@dataclass(frozen=True)
+class Framework:
+    """Whose functions are called, in Python text.
+
+    Args:
+        imports: lines at the top.
+        tensor: makes a tensor of an array, which stands for ``{0}``.
+        bfloat16: makes one of that dtype.
+        moved: lines that move each input by one rounding of float32, which ``SHIFT`` stands for.
+        arrays: a line that makes ``arrays``, which lists the results with a dtype and a shape.
+        numbers: one that makes ``numbers``, which gives those of a result.
+        in_float64: lines that make layers compute in float64.
+        afresh: lines that forget what was compiled.
+    """
+
+    imports: str
+    tensor: str
+    bfloat16: str
+    moved: str
+    arrays: str
+    numbers: str
+    in_float64: str = ""
+    afresh: str = ""
+
+
+def _read() -> tuple[dict[str, Framework], dict[str, Way]]:
+    """The frameworks and the ways of all: a file in ``frameworks`` for each framework."""
+    frameworks: dict[str, Framework] = {}
+    ways: dict[str, Way] = {}
+    folder = files("asterism.findings.calls").joinpath("frameworks")
     for file in (file for file in folder.iterdir() if file.name.endswith(".yaml")):
-        for name, facts in parse_yaml(file.read_text(encoding="utf-8"), file.name).items():
-            texts = {k: v.rstrip("\n") for k, v in facts.items() if isinstance(v, str)}
-            lists = {k: tuple(v) for k, v in facts.items() if isinstance(v, list)}
-            framework = file.name.removesuffix(".yaml")
-            found[name] = Way(**{"framework": framework, **facts, **texts, **lists})
-    return dict(sorted(found.items()))
+        document, name = parse_yaml(file.read_text(encoding="utf-8"), file.name), file.name[:-5]
+        frameworks[name] = Framework(**_plain(document["framework"]))
+        ways |= {way: Way(name, **_plain(facts)) for way, facts in document["ways"].items()}
+    return dict(sorted(frameworks.items())), dict(sorted(ways.items()))
 
 
-#: All ways, by ``library:way``; of two that show a finding the first one by ``order`` has it.
-WAYS: Mapping[str, Way] = _read_ways()
+def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts with tuples for lists, and texts that end with their last line."""
+    return {
+        name: tuple(v) if isinstance(v, list) else v.rstrip("\n") if isinstance(v, str) else v
+        for name, v in facts.items()
+    }
+
+
+#: All frameworks by name, and all ways by ``library:way``; of two ways that show a finding the
+#: first one by ``order`` has it.
+FRAMEWORKS, WAYS = _read()

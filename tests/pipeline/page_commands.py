@@ -119,6 +119,11 @@ WAYS = [
     Way(r"(asterism|python -m asterism.sweep) ", "project"),
     Way(r"dvc remote modify", "elsewhere", "tests/pipeline/test_sharing.py"),
     Way(r"dvc gc", "project", "--dry"),
+    Way(
+        r"dvc (get|plots diff) ",
+        "nowhere",
+        "a project whose stages compute nothing has no such results and curves",
+    ),
     Way(r"dvc (queue start|exp apply)", "elsewhere", "tests/pipeline/test_sweeps.py"),
     Way(r"dvc exp run .*(measure_\w+|repair@file|triage_findings|generate_models)", "project"),
     Way(r"dvc exp run", "project", "library_versions"),

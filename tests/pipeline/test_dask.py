@@ -91,6 +91,31 @@ def test_one_worker_is_killed_and_one_comes_and_the_bytes_stay(project, cluster)
     assert sorted(begun, key=int) == sorted([*map(str, range(12)), lost], key=int)
 
 
+def test_workers_that_see_neither_workspace_nor_state_use_a_store(project, tmp_path):
+    """One is killed; what the store has of its units is not computed again."""
+    store, apart = tmp_path / "store", tmp_path / "apart"
+    apart.mkdir()
+    unaware = {k: v for k, v in project.environment.items() if not k.startswith("ASTERISM_")}
+    cluster = Cluster(apart, os.environ | unaware)
+    try:
+        project.environment["ASTERISM_STATE_STORE"] = store.as_uri()
+        project.expect(2)
+        (project.notes / "hold-8").touch()
+        first, _ = cluster.worker(), cluster.worker()
+        process = start(project, "repro", "--shards", "1", "--shard-launcher", cluster.address)
+        sent = "*/units/long/*/*.tar"
+        wait_until(lambda: len(list(store.glob(sent))) >= 10, "nothing is sent")
+        first.send_signal(signal.SIGKILL)
+        (project.notes / "hold-8").unlink()
+        output, _ = process.communicate(timeout=180)
+        assert process.returncode == 0, output
+    finally:
+        cluster.stop()
+    assert (project.root / "artifacts/long").read_text() == PARTS
+    assert len(project.shared()) <= 12 + 2
+    assert not list(store.rglob("*.tar")), "nothing is left there"
+
+
 def test_an_interrupt_leaves_finished_units_and_the_same_command_goes_on(project, cluster):
     project.expect(1)
     (project.notes / "hold-7").touch()

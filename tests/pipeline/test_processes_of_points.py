@@ -226,6 +226,12 @@ class TestRecords:
         assert not is_held(here.with_name(f"{here.name}.lock"))
 
 
+def parts(root, stage, command):
+    """A long stage of a workspace, for what computes its parts."""
+    repository = SimpleNamespace(root=root)
+    return repository, PlannedStage(stage, (), "key", command, True)
+
+
 def never():
     """In the place of what raises an interrupt."""
 
@@ -237,7 +243,7 @@ class TestParts:
         (tmp_path / "root").mkdir()
         note = script(tmp_path / "note", 'echo "$(pwd) $2 $3" >> "$1"')
         command = f"{note} '{tmp_path}/got of'"
-        compute_units(Shards(2), tmp_path / "root", "fuzz", command, never)
+        compute_units(Shards(2), *parts(tmp_path / "root", "fuzz", command), never)
         told = sorted((tmp_path / "got of").read_text().splitlines())
         assert told == [f"{tmp_path}/root --part {number}/8" for number in range(8)]
 
@@ -247,7 +253,7 @@ class TestParts:
             f'echo "$2" >> {tmp_path}/begun; case "$2" in 0/4) kill -9 $$;; 1/4) exit 3;; esac',
         )
         with capture_logs() as told:
-            compute_units(Shards(1), tmp_path, "fuzz", command, never)
+            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), never)
         begun = (tmp_path / "begun").read_text().split()
         assert sorted(begun) == ["0/4", "0/4", "0/4", "1/4", "2/4", "3/4"]
         assert [(line["log_level"], line["parts"]) for line in told] == [("warning", 1)]
@@ -260,7 +266,7 @@ class TestParts:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            compute_units(Shards(1), tmp_path, "fuzz", command, interrupted)
+            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupted)
         assert not psutil.pid_exists(int(read_pid(tmp_path)))
 
     def test_one_that_hears_nothing_is_killed(self, tmp_path, monkeypatch):
@@ -273,7 +279,7 @@ class TestParts:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            compute_units(Shards(1), tmp_path, "fuzz", command, interrupted)
+            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupted)
         wait_until(lambda: not psutil.pid_exists(int(read_pid(tmp_path))))
 
     def test_a_part_has_the_interpreter_and_the_settings_of_its_run(self, tmp_path):
@@ -337,7 +343,7 @@ class TestJobs:
     def test_without_jobs_the_stage_goes_on_alone(self, tmp_path):
         script(tmp_path / "tools/sbatch", "echo no such partition >&2; exit 1")
         with capture_logs() as told:
-            compute_units(Shards(2, SLURM), tmp_path, "fuzz@state", "false", never)
+            compute_units(Shards(2, SLURM), *parts(tmp_path, "fuzz@state", "false"), never)
         assert "computes" in told[-1]["event"]
 
     def test_a_call_is_queued_again_as_it_is(self):
@@ -517,8 +523,8 @@ class TestOneStage:
                 if isinstance(outcome, BaseException):
                     raise outcome
 
-        def compute(given, *about, raise_noted=None):
-            done.append((given.count, *about[:3]))
+        def compute(given, repository, planned, _raise_noted):
+            done.append((given.count, repository.root, planned.name, planned.command))
 
         monkeypatch.setattr(pipeline, "compute_units", compute)
         monkeypatch.setattr(pipeline, "tidy", lambda: done.append("tidied"))

@@ -83,7 +83,6 @@ COMMANDS = {
     "dry sweep": asterism("sweep", "--name", "s", "--dry-run"),
     "pull": asterism("pull"),
     "push": asterism("push"),
-    "show": asterism("diff", "HEAD", "workspace"),
 }
 LOCKED = pytest.mark.parametrize("locked", [True, False], ids=["dvc.lock", "run-cache"])
 
@@ -125,7 +124,7 @@ def test_no_run_takes_a_poisoned_object(project, poison):
 @LOCKED
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_takes_one(project, command, locked, tmp_path):
-    if not locked and command in ("pull", "push", "show"):
+    if not locked and command in ("pull", "push"):
         pytest.skip("it takes only what dvc.lock names")
     add_remote(project, tmp_path / "store")
     poisoned = another_content(project)

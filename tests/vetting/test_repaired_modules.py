@@ -190,3 +190,17 @@ def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(di
     by_hand = float((alone - wanted).double().norm() / wanted.double().norm())
     assert error.own.relative_l2 == pytest.approx(by_hand, rel=1e-4)
     assert error.cumulative.relative_l2 > 0.9 * by_hand
+
+
+def test_a_page_tells_which_modules_to_leave_in_float(digits, tmp_path):
+    net, rows, labels = digits
+    low = [
+        f"vet.thresholds.{name}"
+        for name in ("agreement=0.96", "worst_class=0.7", "natural_flips=0.9", "accuracy_lost=0.2")
+    ]
+    small = rounded(net, {"body.2": 2})
+    found = vet(net, small, rows, labels, comparison="top_label", overrides=[*FEW, *low])
+    assert found.verdict == "ship with the repair"
+    page = found.page(tmp_path / "page").read_text()
+    assert "leave these modules in float" in page
+    assert not (tmp_path / "page/repaired.onnx").exists()

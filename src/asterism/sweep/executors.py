@@ -21,6 +21,11 @@ from typing import Any
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
+from asterism.dvc_hydra.repository import Repository
+from asterism.sweep.elsewhere import Store, in_a_copy
+from asterism.sweep.plan import PlannedStage
+from asterism.sweep.workspace import git
 
 log = get_logger(__name__)
 
@@ -48,13 +53,15 @@ class Shards:
         count: processes that compute units at the same time.
         slurm: settings of the launcher whose jobs they are. What they leave open follows from the
             stage's kind.
-        dask: address of the scheduler of a Dask cluster, whose workers see the workspace and
-            ``state.root``; empty for none.
+        dask: address of the scheduler of a Dask cluster; empty for none.
+        store: where workers exchange files that see neither the workspace nor ``state.root``, see
+            :mod:`asterism.sweep.elsewhere`; empty where they see both.
     """
 
     count: int = 1
     slurm: Mapping[str, Any] | None = None
     dask: str = ""
+    store: str = ""
 
     @property
     def is_alone(self) -> bool:
@@ -93,32 +100,55 @@ class Shards:
 
 
 def compute_units(
-    shards: Shards, root: Path, stage: str, command: str, raise_noted: Callable[[], None]
+    shards: Shards,
+    repository: Repository,
+    planned: PlannedStage,
+    raise_noted: Callable[[], None],
 ) -> None:
     """Compute the units of a stage by an executor, as far as that is possible.
 
     Args:
         shards: how.
-        root: the workspace.
-        stage: its name.
-        command: its command.
+        repository: the workspace's.
+        planned: the stage.
         raise_noted: raises what has interrupted the run so far.
 
     Raises:
         KeyboardInterrupt: the run was interrupted.
+        UserError: the stage reads files outside of the project, which a store does not take along.
     """
+    if not shards.store:
+        _compute_parts(shards, repository.root, planned, "", raise_noted)
+        return
+    root, stage = repository.root, repository.stages[planned.name]
+    if far := [name for name in stage.deps if Path(name).is_absolute()]:
+        raise UserError(f"it reads {far[0]}, outside of the project: workers do not get it")
+    listed = git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    inputs = [name for name in dict.fromkeys([*listed, *stage.deps]) if (root / name).exists()]
+    store = Store(f"{shards.store.rstrip('/')}/{planned.name}-{planned.key[:32]}")
+    store.put_workspace(root, [Path(name) for name in inputs])
+    try:
+        _compute_parts(shards, root, planned, store.url, raise_noted)
+    finally:
+        store.receive(machine.state_root())
+    store.remove()
+
+
+def _compute_parts(
+    shards: Shards, root: Path, planned: PlannedStage, store: str, raise_noted: Callable[[], None]
+) -> None:
     from asterism.core.running.stage import PART
 
-    words, of = shlex.split(command), shards.count * (_PARTS if shards.slurm is None else 1)
+    words, of = shlex.split(planned.command), shards.count * (_PARTS if shards.slurm is None else 1)
     waiting = [[*words, PART, f"{number}/{of}"] for number in range(of)]
     # Of the machine's own variables a worker elsewhere has its own.
     environment = {k: v for k, v in os.environ.items() if k.startswith("ASTERISM_")}
-    with shards.executor(root, stage) as executor:
+    with shards.executor(root, planned.name) as executor:
         for _ in range(_TRIES):
             given: dict[Future[int], list[str]] = {}
             try:
                 for one in waiting:
-                    given[executor.submit(run_part, str(root), one, environment)] = one
+                    given[executor.submit(run_part, str(root), one, environment, store)] = one
                 while wait(given, _LOOK).not_done:
                     raise_noted()
             except BaseException:
@@ -149,21 +179,32 @@ def require_dask(address: str) -> str:
         raise UserError(f"no scheduler of Dask answers at {address}: {error}") from None
 
 
-def run_part(root: str, command: list[str], environment: Mapping[str, str]) -> int:
+def run_part(root: str, command: list[str], environment: Mapping[str, str], store: str = "") -> int:
     """Run the command of a part, wherever an executor has put it; its exit status.
 
     Args:
         root: the workspace.
         command: the stage's, for a part.
         environment: variables that it gets besides its machine's own.
+        store: see :class:`Shards`.
     """
-    binaries = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    process = subprocess.Popen(command, cwd=root, env=os.environ | environment | {"PATH": binaries})
-    _processes.append(process)
-    try:
-        return process.wait()
-    finally:
-        _processes.remove(process)
+
+    def run(here: Path, more: Mapping[str, str], meanwhile: Callable[[], None]) -> int:
+        binaries = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        variables = {**os.environ, **environment, **more, "PATH": binaries}
+        process = subprocess.Popen(command, cwd=here, env=variables)
+        _processes.append(process)
+        try:
+            while process.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_LOOK)
+                meanwhile()
+            return process.wait()
+        finally:
+            process.kill()
+            _processes.remove(process)
+
+    return in_a_copy(store, run) if store else run(Path(root), {}, lambda: None)
 
 
 #: Those of this process that run.

@@ -99,7 +99,7 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
                 return False
             raise_noted()
             if planned.is_long and not shards.is_alone:
-                compute_units(shards, repository.root, stage.name, planned.command, raise_noted)
+                compute_units(shards, repository, planned, raise_noted)
             repository.run(stage, raise_noted)
     except CommandFailedError as error:
         if error.exit_code in (INTERRUPTED, -signal.SIGINT):

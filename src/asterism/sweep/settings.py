@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra
 from asterism.sweep.executors import Shards, require_dask
 from asterism.sweep.points import is_hydras
@@ -58,7 +59,7 @@ def make_shards(conf: Path, count: int, launcher: str | None, points_on: str) ->
         UserError: see :func:`hydra_settings`, or the launcher is not for Slurm.
     """
     if launcher is not None and "://" in launcher:
-        return Shards(count, dask=require_dask(launcher))
+        return Shards(count, dask=require_dask(launcher), store=machine.state_store())
     if launcher is None and (count == 1 or points_on != "slurm"):
         return Shards(count)
     chosen = f"hydra/launcher={launcher or 'slurm_shard'}"

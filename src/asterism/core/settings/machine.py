@@ -41,7 +41,15 @@ _LIMITS_MB: dict[Limit, int] = {
     "limits.process_mb": 4000,
 }
 
-_KEYS = ("data.root", "state.root", "state.days", "programs.root", "device", *_LIMITS_MB)
+_KEYS = (
+    "data.root",
+    "state.root",
+    "state.days",
+    "state.store",
+    "programs.root",
+    "device",
+    *_LIMITS_MB,
+)
 
 #: Days that a run of a long stage may lie unused below ``state.root``, where nothing else is set.
 _STATE_DAYS = 14.0
@@ -60,6 +68,14 @@ def state_root() -> Path:
 def programs_root() -> Path:
     """Folder of what is run, of this user alone; see :mod:`asterism.core.files.own_folders`."""
     return _directory("programs.root", _data_folder)
+
+
+def state_store() -> str:
+    """A folder or another address of fsspec by which workers exchange files that see no state root.
+
+    It is empty where they do.
+    """
+    return str(_setting("state.store", project_of(Path.cwd())) or "")
 
 
 def state_days() -> float:

@@ -35,6 +35,7 @@ class FunctionRuntime(Runtime):
     """
 
     varies_in = "the function"
+    calls_alone = True
 
     def __init__(self, function: Callable[[Any], Any], name: str, example: NDArray[Any]) -> None:
         self._function = function

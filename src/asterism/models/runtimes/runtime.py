@@ -32,6 +32,7 @@ class Runtime(ABC):
         varies_in: the library that runs the model, where the last bits of a row differ with the
             number of rows beside it; empty where they do not.
         notes: what a reader of the results should know about how the model is run.
+        calls_alone: whether one call waits for another, so that threads gain nothing.
     """
 
     signature: Signature
@@ -39,6 +40,7 @@ class Runtime(ABC):
     sizes: tuple[int, ...] = ()
     varies_in: str = ""
     notes: tuple[str, ...] = ()
+    calls_alone: bool = False
 
     @abstractmethod
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:

@@ -38,6 +38,7 @@ class ModuleRuntime(Runtime):
     """
 
     varies_in = "PyTorch"
+    calls_alone = True
 
     def __init__(self, module: torch.nn.Module, name: str, example: NDArray[Any]) -> None:
         import torch

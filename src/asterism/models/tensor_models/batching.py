@@ -37,6 +37,7 @@ class IndependentRows:
         probes: rows to try, at least :data:`PROBES`.
         sizes: numbers of rows, beside one, into which the model itself cuts a call; empty where it
             cuts none.
+        workers: threads that call the model; None for as many as the machine's settings say.
     """
 
     def __init__(
@@ -45,10 +46,11 @@ class IndependentRows:
         fixed_batch: int | None,
         probes: NDArray[Any],
         sizes: Sequence[int] = (),
+        workers: int | None = None,
     ) -> None:
         self._model = run
-        self._threads = ThreadPoolExecutor(machine.available_threads())
-        self._workers = machine.available_threads()
+        self._workers = workers or machine.available_threads()
+        self._threads = ThreadPoolExecutor(self._workers)
         self._batch = fixed_batch
         self._alone = False
         #: Rows that make a thread's while, and the most of a call.
@@ -65,7 +67,8 @@ class IndependentRows:
         pieces = [values[start : start + size] for start in range(0, len(values), size)]
         if len(pieces) == 1:
             return self._call(pieces[0])
-        return np.concatenate(list(self._threads.map(self._call, pieces)))
+        side_by_side = self._threads.map if self._workers > 1 else map
+        return np.concatenate(list(side_by_side(self._call, pieces)))
 
     def _call(self, piece: NDArray[Any]) -> NDArray[Any]:
         if self._batch is None or len(piece) == self._batch:

@@ -68,7 +68,8 @@ class FileModel:
         try:
             fixed = self._settle(some, fixed) or batch
             tried = self._steps(some[: fixed or 1])
-            self._rows = IndependentRows(self._run, fixed, some, self._runtime.sizes)
+            workers = 1 if self._runtime.calls_alone else None
+            self._rows = IndependentRows(self._run, fixed, some, self._runtime.sizes, workers)
         except UserError:
             raise
         except Exception as error:

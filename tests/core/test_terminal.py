@@ -108,7 +108,7 @@ def test_on_a_terminal_a_library_has_colours_and_bars_and_nothing_else():
     )
 
 
-@pytest.mark.parametrize("command", ["--help", "--version", "pairs --list", "pairs --json"])
+@pytest.mark.parametrize("command", ["--help", "--version", "environments", "state --json"])
 def test_a_closed_pipe_is_the_end_without_a_word(command):
     program = f"import sys; sys.argv[1:] = {command.split()}; from asterism.cli import main; main()"
     process = subprocess.Popen(

@@ -292,7 +292,7 @@ FREE = {
     *("reproduce.targets", "reproduce.metrics", "reproduce.scales", "reproduce.models"),
     # Columns and rows of its points' tables, which it looks up when it reads them.
     *("reproduce.series.file", "reproduce.series.column", "reproduce.series.over"),
-    "reproduce.series.where",
+    *("reproduce.series.where", "reproduce.entry.metric", "reproduce.entry.where"),
     # Names of tensors in a stranger's model file.
     *("vet.feeding.input", "vet.feeding.outputs", "vet.feeding.constants.input"),
     # What the command line said, and what was settled: for the page only.

@@ -34,9 +34,8 @@ def admitted(
 
 def _admitted(point: RecordedPoint, conditions: Sequence[EntryCondition]) -> RecordedPoint:
     for condition in conditions:
-        asked = all(point.values.get(name) == value for name, value in condition.where.items())
         value = point.metrics.get(condition.metric)
-        if asked and value is not None and value < condition.at_least:
+        if point.has(condition.where) and value is not None and value < condition.at_least:
             name = condition.metric.rpartition(":")[2].replace("_", " ")
             told = f"{name} is {number(value)}, and has to be {number(condition.at_least)}"
             return replace(point, status=f"{BELOW_ENTRY}{told}")

@@ -91,7 +91,7 @@ def _points(one: DrawnSeries, runs: Mapping[str, RecordedRun]) -> list[RecordedP
     """The finished points that have what is drawn."""
     run = runs.get(one.experiment)
     points = [] if run is None else run.finished
-    held = [p for p in points if all(p.values.get(n) == v for n, v in one.where.items())]
+    held = [point for point in points if point.has(one.where)]
     if one.series is not None:
         return [point for point in held if point.series.get(one.series)]
     return [point for point in held if one.value in point.metrics]

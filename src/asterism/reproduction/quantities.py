@@ -40,18 +40,15 @@ class Quantity(ParameterSection):
         """The number of each point that has it; none where the experiment has no run."""
         run = runs.get(self.experiment)
         points = [] if run is None else run.finished
-        numbers = [self._of(point) for point in points if self._holds(point)]
+        numbers = [self._of(point) for point in points if point.has(self.where)]
         return [number for number in numbers if number is not None]
 
     def why_none(self, runs: Mapping[str, RecordedRun]) -> str:
         """Why no point gives a number: what points that were meant miss, or that none has it."""
         run = runs.get(self.experiment)
-        missed = [p.status for p in (run.points if run else ()) if self._holds(p)]
+        missed = [p.status for p in (run.points if run else ()) if p.has(self.where)]
         below = [status for status in missed if status.startswith(BELOW_ENTRY)]
         return below[0] if below else "the runs did not measure it"
-
-    def _holds(self, point: RecordedPoint) -> bool:
-        return all(point.values.get(name) == value for name, value in self.where.items())
 
     def _of(self, point: RecordedPoint) -> float | None:
         value, over, minus = (_number(point, name) for name in (self.value, self.over, self.minus))
@@ -92,10 +89,6 @@ class Estimate:
         if self.low is None or self.high is None:
             return self.mean, self.mean
         return self.low, self.high
-
-    def contains(self, value: float) -> bool:
-        """Whether a value lies in the interval."""
-        return self.low is not None and self.high is not None and self.low <= value <= self.high
 
 
 def estimate(sample: Sequence[float]) -> Estimate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -48,6 +48,10 @@ class RecordedPoint:
     commit: str
     processor_seconds: float | None = None
     series: dict[str, RecordedSeries] = field(default_factory=dict)
+
+    def has(self, where: Mapping[str, str]) -> bool:
+        """Whether the point has these parameters, by name."""
+        return all(self.values.get(name) == value for name, value in where.items())
 
 
 @dataclass(frozen=True, kw_only=True)

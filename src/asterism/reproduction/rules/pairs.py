@@ -56,13 +56,15 @@ class Smaller(Rule):
         told = f"{number(first.mean())} beside {number(second.mean())}"
         if np.array_equal(first, second):
             return ClaimVerdict(NOT_REPRODUCED, f"{told}: no run differs")
-        for side, word in (("less", REPRODUCED), ("greater", NOT_REPRODUCED)):
-            p = float(stats.wilcoxon(first, second, alternative=side).pvalue)
-            if p <= options.alpha:
-                found = "" if word == REPRODUCED else "the contrary: "
-                return ClaimVerdict(word, f"{found}{told}, p = {p:.3g} over {len(first)} runs")
-        p = float(stats.wilcoxon(first, second, alternative="less").pvalue)
-        return ClaimVerdict(NOT_DECIDED, f"{told}, p = {p:.3g} over {len(first)} runs")
+        less, greater = (
+            float(stats.wilcoxon(first, second, alternative=side).pvalue)
+            for side in ("less", "greater")
+        )
+        over = f"over {len(first)} runs"
+        if greater <= options.alpha:
+            return ClaimVerdict(NOT_REPRODUCED, f"the contrary: {told}, p = {greater:.3g} {over}")
+        word = REPRODUCED if less <= options.alpha else NOT_DECIDED
+        return ClaimVerdict(word, f"{told}, p = {less:.3g} {over}")
 
 
 class Correlated(Rule):

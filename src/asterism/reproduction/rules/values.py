@@ -20,7 +20,7 @@ from asterism.reproduction.rules import (
     number,
 )
 
-ONE_RUN = "one run tells no interval"
+_ONE_RUN = "one run tells no interval"
 
 
 def _told(found: Estimate) -> str:
@@ -81,7 +81,7 @@ class Close(Rule):
         told = f"{_told(found)} is {number(100 * apart)}% from {number(paper)}"
         low, high = found.ends
         if found.low is None and not options.exact:
-            return ClaimVerdict(NOT_DECIDED, f"{told}; {ONE_RUN}")
+            return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
         if (high - low) / 2 > options.partly * abs(paper):
             return ClaimVerdict(NOT_DECIDED, f"{told}; the interval is too wide")
         if apart > options.partly:
@@ -119,7 +119,7 @@ class AtLeast(Rule):
         found = estimate(sample)
         told = f"the mean is {_told(found)}"
         if found.low is None and not options.exact:
-            return ClaimVerdict(NOT_DECIDED, f"{told}; {ONE_RUN}")
+            return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
         low, high = found.ends
         if low >= options.partly:
             return ClaimVerdict(REPRODUCED if low >= options.bound else PARTLY, told)

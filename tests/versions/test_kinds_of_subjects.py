@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from versions.steps_files import write_steps
 
+TESTS = str(Path(__file__).resolve().parents[1])
 COMMAND = "from asterism.cli.commands import app; app()"
 
 
@@ -15,7 +17,7 @@ def test_a_module_adds_a_kind_of_model_file(project):
     given = ("--model", "m.steps", "--distribution", "normal", "--size", "3")
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, "compare-libraries", *given],
-        env=os.environ | {"ASTERISM_LIBRARIES": "versions.steps_files"},
+        env=os.environ | {"ASTERISM_LIBRARIES": "versions.steps_files", "PYTHONPATH": TESTS},
         capture_output=True,
         text=True,
         check=False,

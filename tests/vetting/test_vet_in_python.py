@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import onnxruntime
 import pytest
+import structlog
 
 import asterism
 from asterism.api.vetting import vet
@@ -179,6 +180,7 @@ def test_models_of_keras_are_models_too():
 
 @pytest.mark.parametrize("name", ["asterism.api.vetting", "asterism.pytest"])
 def test_examples_in_docstrings_hold(name):
+    structlog.reset_defaults()  # as in a fresh interpreter: other tests capture lines
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted
     assert not found.failed

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
-from asterism.libraries.triage.shrink import Shrinker
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.triage.groups import LayerAtFault, in_order, layer_at_fault
+from asterism.differential.triage.shrink import Shrinker
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from asterism.core.files.artifacts import read_json, read_table, write_json
-from asterism.libraries.running.record import Record
+from asterism.differential.engine.record import Record
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET

@@ -64,14 +64,14 @@ register(Reader("weights.npz", "results", "weights.npz", _read_weights, _weights
 
 def _read_findings(path: Path) -> object:
     """As the triage reads them."""
-    from asterism.libraries.judging.finding import read_findings
+    from asterism.differential.oracle.finding import read_findings
 
     return read_findings(path, 3)
 
 
 def _findings_seeds(folder: Path) -> None:
     from asterism.core.files.artifacts import write_json
-    from asterism.libraries.judging.finding import Finding
+    from asterism.differential.oracle.finding import Finding
 
     found = [
         Finding(0, "error", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",)),
@@ -86,7 +86,7 @@ register(Reader("findings.json", "results", "findings.json", _read_findings, _fi
 
 
 def _read_known(path: Path) -> object:
-    from asterism.libraries.reporting.known_issues import read_known_issues
+    from asterism.differential.report.known_issues import read_known_issues
 
     return read_known_issues(str(path))
 
@@ -102,15 +102,15 @@ register(
 
 
 def _read_record(path: Path) -> object:
-    from asterism.libraries.running.record import Record
+    from asterism.differential.engine.record import Record
 
     return [result.index for result in Record.load(path).results(1)]
 
 
 def _record_seeds(folder: Path) -> None:
-    from asterism.libraries.running.outcomes import ExecutionOutcome
-    from asterism.libraries.running.record import Record
-    from asterism.libraries.running.tasks import Result
+    from asterism.differential.engine.outcomes import ExecutionOutcome
+    from asterism.differential.engine.record import Record
+    from asterism.differential.engine.tasks import Result
     from asterism.memo.graphs.graph import Node, sequential
     from asterism.memo.universe.tensors import Tensor
 

@@ -17,7 +17,7 @@ def machine_file(path):
 
 
 def known_issues(path):
-    from asterism.libraries.reporting.known_issues import read_known_issues
+    from asterism.differential.report.known_issues import read_known_issues
 
     return read_known_issues(str(path))
 

@@ -172,9 +172,9 @@ def obtained(path, folder):
 
 def seed_model(path, folder):
     """The user's network in the libraries' lane, reduced and built anew."""
-    from asterism.libraries.reducing.reduce import reduce_model, renumbered
-    from asterism.libraries.reducing.reduction import _opened
-    from asterism.libraries.reducing.user_models import UserModel
+    from asterism.differential.reducing.reduce import reduce_model, renumbered
+    from asterism.differential.reducing.reduction import _opened
+    from asterism.differential.reducing.user_models import UserModel
     from asterism.memo.graphs.keras_build import build
 
     _, graph, arrays = _opened(UserModel(path, {}), 16, 0)

@@ -6,15 +6,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.subjects.onnx_file import read_subject
 from asterism.localisation.reading import open_pair
 from asterism.models.classifiers.classifier import open_classifier, probe_images
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import open_rnn
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
-from asterism.versions.subjects.onnx_file import read_subject
 from hostile_text import TEXTS, watched
 
 #: Libraries that run files of ONNX in this process.

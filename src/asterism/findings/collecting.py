@@ -17,16 +17,16 @@ from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
 from asterism.findings.checking import LIVES, Checked, run_script
 from asterism.findings.entry import Entry, names_place
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.versions import installed_versions
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
-from asterism.libraries.reporting.confirming import death_of, exit_statuses
-from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
-from asterism.libraries.reporting.script_writer import REPRO
-from asterism.libraries.reporting.what_ran_before import HISTORY
-from asterism.libraries.triage.groups import layer_at_fault
-from asterism.libraries.triage.triage import UniqueFinding
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
+from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.report.bug_reports import CONFIRMATIONS
+from asterism.differential.report.confirming import death_of, exit_statuses
+from asterism.differential.report.known_issues import KnownIssue, issue_of
+from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.what_ran_before import HISTORY
+from asterism.differential.triage.groups import layer_at_fault
+from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.spec import universe

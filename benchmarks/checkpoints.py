@@ -41,9 +41,9 @@ from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.trigger import SearchSeeds, search_pair
-from asterism.libraries.running.execution import backends_of, parts_of
-from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.tasks import Result
+from asterism.differential.engine.execution import backends_of, parts_of
+from asterism.differential.engine.record import FOLDERS, Record
+from asterism.differential.engine.tasks import Result
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import read_models

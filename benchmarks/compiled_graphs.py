@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from figures import write_figures
 
 from asterism.core.parameters.params import read_params
-from asterism.libraries.adapters.libraries.pytorch import COMPILED_GRAPHS
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.running.inputs import sample_inputs
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.backends.pytorch import COMPILED_GRAPHS
+from asterism.differential.engine.inputs import sample_inputs
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.light_keras import import_keras

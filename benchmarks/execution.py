@@ -22,7 +22,7 @@ from recording import models
 from asterism.config import Params, compose
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.libraries.running.execution import execute, open_worker_pool
+from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.memo.graphs.store import write_weights
 from libraries import processor_seconds
 

@@ -18,9 +18,9 @@ from scipy.optimize import nnls
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import read_params
 from asterism.core.workers.worker import Limits
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.light_keras import import_keras

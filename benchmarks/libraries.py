@@ -24,16 +24,16 @@ from figures import write_figures
 
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.reducing.narrow import narrowed
-from asterism.libraries.reducing.params import ReduceParams
-from asterism.libraries.reducing.reduce import reduce_model, renumbered
-from asterism.libraries.reducing.seeds import make_seed_model
-from asterism.libraries.running.branch_params import RewardedGenerateParams
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.engine.branch_params import RewardedGenerateParams
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.reducing.narrow import narrowed
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.reducing.reduce import reduce_model, renumbered
+from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.coverage import coverage_of

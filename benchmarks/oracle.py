@@ -29,14 +29,14 @@ from seeding.onnx_faults import ONNX_FAULTS
 
 from asterism.core.messages.console import progress
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64, library_of, option_of
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.questions import QUESTIONS
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Result, Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.backends import FLOAT64, library_of, option_of
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.questions import QUESTIONS
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph, sequential
 from asterism.memo.universe.tensors import Tensor
 

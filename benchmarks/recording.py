@@ -29,10 +29,10 @@ from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
-from asterism.libraries.reducing.reduce import reduce_model, renumbered
-from asterism.libraries.reducing.seeds import make_seed_model
-from asterism.libraries.running.execution import execute, open_worker_pool, parts_of
-from asterism.libraries.running.record import Record
+from asterism.differential.engine.execution import execute, open_worker_pool, parts_of
+from asterism.differential.engine.record import Record
+from asterism.differential.reducing.reduce import reduce_model, renumbered
+from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_read import graph_of

@@ -23,7 +23,7 @@ BEGIN, END = "<!-- fits: `make reference` writes this table -->\n", "<!-- end of
 INPUT_KINDS = "asterism.data.given.kind:INPUT_KINDS"
 COMPARISONS = "asterism.dflare.comparisons:COMPARISONS"
 DOMAINS = "asterism.dflare.domains:DOMAINS"
-LIBRARIES = "asterism.libraries.adapters.library:LIBRARIES"
+LIBRARIES = "asterism.differential.adapters.library:LIBRARIES"
 
 #: What a recurrent network's file may be, beside Keras'.
 RECURRENT = (*KERAS_SUFFIXES, ".onnx")

@@ -52,8 +52,8 @@ PLUGINS = {
     "asterism.attacks.attack:ATTACKS": "attack.names, attack.options",
     "asterism.criteria.criterion:ACTIVATION_CRITERIA": "criteria.names, criteria.options",
     "asterism.memo.generating.strategy:STRATEGIES": "generate.strategies",
-    "asterism.libraries.adapters.library:LIBRARIES": "execute.backends",
-    "asterism.libraries.adapters.library:CONVERTERS": "",
+    "asterism.differential.adapters.library:LIBRARIES": "execute.backends",
+    "asterism.differential.adapters.library:CONVERTERS": "",
 }
 
 #: Longer defaults are left to params.yaml.

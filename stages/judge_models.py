@@ -4,10 +4,10 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.libraries.judging.judged import judge_all
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.unsupported import unsupported_table
-from asterism.libraries.running.record import Record
+from asterism.differential.engine.record import Record
+from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.unsupported import unsupported_table
 from asterism.memo.graphs.store import read_models
 
 

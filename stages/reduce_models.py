@@ -4,8 +4,8 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.libraries.reducing.params import ReduceParams
-from asterism.libraries.reducing.reduction import reduce_models
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.reducing.reduction import reduce_models
 from asterism.memo.graphs.store import write_models, write_weights
 
 ARTIFACTS = Path("artifacts/reduce_models")

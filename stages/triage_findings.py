@@ -4,10 +4,10 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.resuming.stage_units import outputs_of
-from asterism.libraries.judging.finding import read_findings
-from asterism.libraries.reporting.writing import ToTriage, triage_and_write
-from asterism.libraries.triage.params import TriageSettings
-from asterism.libraries.triage.remembering import STAGE, remembered, triage_run
+from asterism.differential.oracle.finding import read_findings
+from asterism.differential.report.writing import ToTriage, triage_and_write
+from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.remembering import STAGE, remembered, triage_run
 from asterism.memo.graphs.store import read_models
 
 ARTIFACTS = Path("artifacts/triage_findings")

@@ -3,8 +3,8 @@
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.environments import environment
-from asterism.versions.making import make
+from asterism.differential.adapters.environments import environment
+from asterism.differential.comparing.making import make
 
 
 def make_or_skip(name):

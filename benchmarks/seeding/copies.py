@@ -8,12 +8,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from asterism.libraries.adapters.libraries.jax import Jax
-from asterism.libraries.adapters.libraries.onnxruntime import OnnxRuntime
-from asterism.libraries.adapters.libraries.pytorch import PyTorch
-from asterism.libraries.adapters.libraries.tensorflow import TensorFlow
-from asterism.libraries.adapters.library import LIBRARIES, Library
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.differential.adapters.library import LIBRARIES, Library
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.backends.jax import Jax
+from asterism.differential.backends.onnxruntime import OnnxRuntime
+from asterism.differential.backends.pytorch import PyTorch
+from asterism.differential.backends.tensorflow import TensorFlow
 from asterism.memo.graphs.keras_arguments import layer_name
 from seeding.layer_faults import LAYER_FAULTS
 from seeding.onnx_faults import ONNX_FAULTS, edited

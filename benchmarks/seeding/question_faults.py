@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from asterism.libraries.adapters.questions import (
+from asterism.differential.adapters.questions import (
     GRADIENT,
     HESSIAN,
     RESIZED,

@@ -28,13 +28,13 @@ from asterism.deepstellar.parameters.params import (
     SeedParams,
 )
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.differential.engine.branch_params import RewardedGenerateParams
+from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.triage.params import TriageParams
 from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
 from asterism.dvc_hydra.documents import read_as_dvc
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reducing.params import ReduceParams
-from asterism.libraries.running.branch_params import RewardedGenerateParams
-from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.triage.params import TriageParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.vetting.params import VetParams

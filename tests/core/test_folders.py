@@ -9,8 +9,8 @@ from asterism.core.files.folders import files_in
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import files_of
-from asterism.libraries.reducing.params import ReduceParams
-from asterism.libraries.reducing.user_models import user_models
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.reducing.user_models import user_models
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from asterism.core.files.own_folders import own_folder, require_own
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
+from asterism.differential.report.confirming import exit_status
 from asterism.findings.checking import check_status
-from asterism.libraries.reporting.confirming import exit_status
 from rights import entered_by_others
 
 #: A user who is nobody else on a machine.

@@ -2,7 +2,7 @@
 
 from asterism.findings.causes import Candidate
 from asterism.findings.entry import Entry
-from asterism.libraries.judging.finding import Finding
+from asterism.differential.oracle.finding import Finding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -19,9 +19,9 @@ from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.scripts import DEATHS, script_text, words_of
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
-from asterism.libraries.judging.finding import CRASH, ERROR, INVALID_INPUTS, RIGHT, SILENT_ACCEPTANCE, UNSUPPORTED
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.confirming import Death, exit_statuses
+from asterism.differential.oracle.finding import CRASH, ERROR, INVALID_INPUTS, RIGHT, SILENT_ACCEPTANCE, UNSUPPORTED
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.confirming import Death, exit_statuses
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 PLAIN = Way("pytorch", "pytorch", "actual = f(*inputs)", checks=True)

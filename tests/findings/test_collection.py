@@ -17,7 +17,7 @@ from asterism.findings.gathering import note_links
 from asterism.findings.index import index_page
 from asterism.findings.page import campaign_page, write_pages
 from asterism.findings.report import report_of
-from asterism.libraries.reporting.known_issues import KnownIssue
+from asterism.differential.report.known_issues import KnownIssue
 from rights import entered_by_others
 
 FACTS = {

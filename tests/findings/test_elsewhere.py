@@ -13,7 +13,7 @@ from asterism.core.messages.errors import UserError
 from asterism.findings.checking import elsewhere, made_environments, note_elsewhere
 from asterism.findings.entry import read_entries, read_entry
 from asterism.findings.index import index_page
-from asterism.libraries.adapters.environments import environment
+from asterism.differential.adapters.environments import environment
 from places import ROOT
 from real_environments import make_or_skip
 

@@ -7,8 +7,8 @@ import pytest
 
 from asterism.findings.operators import OperatorRun, attributes_of, sighting_of, sightings_of
 from asterism.findings.sightings import distinct
-from asterism.libraries.reporting.numbers import simple_inputs
-from asterism.versions.operators import operator_subjects
+from asterism.differential.report.numbers import simple_inputs
+from asterism.differential.subjects.operators import operator_subjects
 
 SUBJECTS = {subject.name: subject for subject in operator_subjects()}
 

@@ -20,13 +20,13 @@ from asterism.findings.campaign import (
     run_pieces,
 )
 from asterism.findings.page import campaign_page
-from asterism.libraries.adapters.backends import REFERENCES
-from asterism.libraries.judging.finding import SILENT_ACCEPTANCE, Finding
-from asterism.libraries.running.inputs import OUTSIDE
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.record import Record
-from asterism.libraries.running.tasks import Result
-from asterism.libraries.triage.params import TriageSettings
+from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
+from asterism.differential.engine.inputs import OUTSIDE
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.record import Record
+from asterism.differential.engine.tasks import Result
+from asterism.differential.triage.params import TriageSettings
 from memo.small_graphs import branching
 from places import ROOT
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from asterism.libraries.adapters.libraries.onnxruntime import OnnxRuntime
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.backends.onnxruntime import OnnxRuntime
 
 #: The graph pass that is wrong.
 PASS = "MatMulAddFusion"

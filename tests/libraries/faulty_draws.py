@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 
-from asterism.libraries.adapters.libraries.jax import Jax
-from asterism.libraries.adapters.libraries.pytorch import PyTorch
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.backends.jax import Jax
+from asterism.differential.backends.pytorch import PyTorch
 
 
 class _Unscaled:

@@ -9,8 +9,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from asterism.libraries.adapters.libraries.tensorflow import TensorFlow
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.backends.tensorflow import TensorFlow
 
 SWITCH = "ASTERISM_TEST_REMEMBERED"
 #: The layer that spoils the process, and the one that fails from then on.

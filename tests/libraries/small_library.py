@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from asterism.libraries.adapters.library import LIBRARIES, Library
+from asterism.differential.adapters.library import LIBRARIES, Library
 
 
 @LIBRARIES.register("small")

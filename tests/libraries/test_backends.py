@@ -3,7 +3,7 @@
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.backends import (
+from asterism.differential.adapters.backends import (
     FLOAT64,
     check_backends,
     converter_of,
@@ -14,7 +14,7 @@ from asterism.libraries.adapters.backends import (
     reads_given,
     under_test,
 )
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 
 BACKENDS = [
     (name, option)

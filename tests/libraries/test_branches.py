@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.libraries.running.branch_reward import BranchReward, branch_reward, branch_table
-from asterism.libraries.running.branches import SWITCH, by_module
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_client import Limits
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.engine.branch_reward import BranchReward, branch_reward, branch_table
+from asterism.differential.engine.branches import SWITCH, by_module
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.worker_client import Limits
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
@@ -31,7 +31,7 @@ def sign(x):
 """
 ASK = """
 import json, sys
-from asterism.libraries.running.branches import BranchMeter
+from asterism.differential.engine.branches import BranchMeter
 sys.path.insert(0, sys.argv[1])
 meter = BranchMeter(["measured_package", "no_such_package"])
 from measured_package.signs import sign

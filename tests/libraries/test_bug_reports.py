@@ -7,14 +7,14 @@ import sys
 import numpy as np
 import pytest
 
-from asterism.libraries.adapters.code import Code
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown
-from asterism.libraries.reporting.script_writer import ScriptWriter
-from asterism.libraries.running.tasks import Result
-from asterism.libraries.triage.triage import UniqueFinding
+from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.bug_reports import LONGEST, Report, _markdown
+from asterism.differential.report.script_writer import ScriptWriter
+from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
 from asterism.memo.universe.tensors import Tensor

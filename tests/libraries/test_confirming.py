@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from asterism.libraries.reporting import confirming
-from asterism.libraries.reporting.confirming import exit_status, exit_statuses
+from asterism.differential.report import confirming
+from asterism.differential.report.confirming import exit_status, exit_statuses
 
 HEAD = """
 import os

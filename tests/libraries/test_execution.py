@@ -12,19 +12,19 @@ from asterism.core.resuming import checkpoints
 from asterism.core.resuming.work_units import SharedWorkUnits, WorkUnits
 from asterism.core.running.stage import load_script
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import REFERENCES
-from asterism.libraries.running import execution
-from asterism.libraries.running.execution import LiveLine, execute, parts_of
-from asterism.libraries.running.inputs import (
+from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.engine import execution
+from asterism.differential.engine.execution import LiveLine, execute, parts_of
+from asterism.differential.engine.inputs import (
     SPECIAL_DISTRIBUTIONS,
     sample_inputs,
     special_inputs,
 )
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.tasks import LayerDescription, Result
-from asterism.libraries.running.tolerance import CLOSE_ULPS
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.record import FOLDERS, Record
+from asterism.differential.engine.tasks import LayerDescription, Result
+from asterism.differential.engine.tolerance import CLOSE_ULPS
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
 from asterism.memo.universe.tensors import Tensor

@@ -11,11 +11,11 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.libraries.adapters import torchvision
-from asterism.libraries.adapters.code import Prepared
-from asterism.libraries.adapters.converters import keras_onnx, tf2onnx
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.differential.adapters import torchvision
+from asterism.differential.adapters.code import Prepared
+from asterism.differential.adapters.converters import keras_onnx, tf2onnx
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
 from libraries.cotangents import cotangent
 from models.small_litert import LiteFile
 

@@ -11,11 +11,11 @@ from asterism.cli.commands import app
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.stage_units import work_units
 from asterism.core.running.stage import load_script
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.running.execution import backends_of, parts_of
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.tasks import Result
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.engine.execution import backends_of, parts_of
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.record import FOLDERS, Record
+from asterism.differential.engine.tasks import Result
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
 from asterism.memo.universe.tensors import Tensor
@@ -43,7 +43,7 @@ def project(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "stages", tmp_path / "stages")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("asterism.libraries.running.execution.PART_RUNS", 32)
+    monkeypatch.setattr("asterism.differential.engine.execution.PART_RUNS", 32)
     write_models(Path("artifacts/generate_models"), {f"{i:05d}": GRAPH for i in range(5)})
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64, PROBES, library_of
-from asterism.libraries.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.inputs import compared_nodes, random_layers, sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.backends import FLOAT64, PROBES, library_of
+from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Tensor
@@ -116,7 +116,7 @@ def test_a_number_depends_on_its_layer_the_count_and_the_shape():
 #: What is relied upon in Keras and in each library, one after the other.
 CONTRACT = """
 import keras, numpy as np, sys
-from asterism.libraries.adapters.fixed_draws import DRAWN, fixed, fixed_draws
+from asterism.differential.adapters.fixed_draws import DRAWN, fixed, fixed_draws
 
 def array(tensor):
     return keras.ops.convert_to_numpy(tensor)

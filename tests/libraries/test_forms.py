@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.adapters.code import Code, Prepared, overwritten
-from asterism.libraries.adapters.forms import FORMS, LENGTHENED, SPLIT, has_form
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.questions import OVERWRITTEN
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.execution import _asked, _groups
-from asterism.libraries.running.inputs import compared_nodes, sample_inputs
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result, Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.code import Code, Prepared, overwritten
+from asterism.differential.adapters.forms import FORMS, LENGTHENED, SPLIT, has_form
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.questions import OVERWRITTEN
+from asterism.differential.engine.execution import _asked, _groups
+from asterism.differential.engine.inputs import compared_nodes, sample_inputs
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import faulty_copies  # noqa: F401  (registers them)

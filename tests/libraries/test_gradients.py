@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import PERTURBED, REFERENCES, library_of
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.judging.finding import Finding, signature
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.execution import execute
-from asterism.libraries.running.inputs import compared_nodes, sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.backends import PERTURBED, REFERENCES, library_of
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.engine.execution import execute
+from asterism.differential.engine.inputs import compared_nodes, sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import Finding, signature
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries.cotangents import cotangent

@@ -9,14 +9,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.adapters.libraries.onnxruntime import LEVELS, RULES, OnnxRuntime
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.graph_passes import without_passes
-from asterism.libraries.triage.reproduction import Reproduction
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.backends.onnxruntime import LEVELS, RULES, OnnxRuntime
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.graph_passes import without_passes
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries.faulty_copies import PASS

@@ -5,17 +5,17 @@ import os
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.bug_reports import Reporter
-from asterism.libraries.reporting.confirming import exit_status
-from asterism.libraries.reporting.known_issues import KnownIssue
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.triage import Triage
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.bug_reports import Reporter
+from asterism.differential.report.confirming import exit_status
+from asterism.differential.report.known_issues import KnownIssue
+from asterism.differential.triage.params import TriageParams
+from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import injected_library
@@ -90,7 +90,7 @@ def test_every_kind_is_found_named_shrunk_written_up_and_confirmed(
     worker_pool, kind, tmp_path, monkeypatch
 ):
     patience = 90 if kind != "hang" else 20
-    monkeypatch.setattr("asterism.libraries.reporting.confirming.PATIENCE", patience)
+    monkeypatch.setattr("asterism.differential.report.confirming.PATIENCE", patience)
     examine(worker_pool, kind, tmp_path)
 
 

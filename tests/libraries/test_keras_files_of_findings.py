@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import write_json
-from asterism.libraries.reporting import keras_files
-from asterism.libraries.reporting.keras_files import write_keras_files
+from asterism.differential.report import keras_files
+from asterism.differential.report.keras_files import write_keras_files
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of

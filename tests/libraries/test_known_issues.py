@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.bug_reports import Report
-from asterism.libraries.reporting.known_issues import KnownIssue, issue_of, read_known_issues
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.report.bug_reports import Report
+from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from places import ROOT
 
 

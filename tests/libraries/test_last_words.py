@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.libraries.running.messages import last_words, steady
+from asterism.differential.engine.messages import last_words, steady
 
 RETRACING = "WARNING:tensorflow:5 out of the last 5 calls triggered tf.function retracing."
 ABORTS = {

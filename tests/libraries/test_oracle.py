@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.adapters.backends import FLOAT64, PERTURBED, PERTURBED_FROM, REFERENCES
-from asterism.libraries.judging.compare import d_mad, first_difference, spreads_by_rounding
-from asterism.libraries.judging.finding import Finding, signature, skeleton
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.references import Vote, vote
-from asterism.libraries.running.messages import is_unsupported, steady
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result
-from asterism.libraries.running.tolerance import Tolerance
+from asterism.differential.adapters.backends import FLOAT64, PERTURBED, PERTURBED_FROM, REFERENCES
+from asterism.differential.engine.messages import is_unsupported, steady
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tolerance import Tolerance
+from asterism.differential.oracle.compare import d_mad, first_difference, spreads_by_rounding
+from asterism.differential.oracle.finding import Finding, signature, skeleton
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.references import Vote, vote
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
 from memo.small_graphs import branching

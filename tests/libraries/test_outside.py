@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from asterism.libraries.adapters.backends import REFERENCES
-from asterism.libraries.judging.finding import (
+from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.engine.execution import _groups, _planned, task_of
+from asterism.differential.engine.inputs import OUTSIDE
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.outside import is_outside_wanted, outside_of
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     OUTSIDE_DIFFERS,
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.execution import _groups, _planned, task_of
-from asterism.libraries.running.inputs import OUTSIDE
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.outside import is_outside_wanted, outside_of
-from asterism.libraries.running.tasks import Result
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Tensor

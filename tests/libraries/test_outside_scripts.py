@@ -7,24 +7,24 @@ import pytest
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.judging.finding import (
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.engine.execution import execute
+from asterism.differential.engine.inputs import OUTSIDE
+from asterism.differential.engine.outside import outside_of
+from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     OUTSIDE_DIFFERS,
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.libraries.judging.judged import judge_all
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.bug_reports import Reporter
-from asterism.libraries.reporting.outside_writing import write_outside
-from asterism.libraries.reporting.script_writer import ScriptWriter
-from asterism.libraries.running.execution import execute
-from asterism.libraries.running.inputs import OUTSIDE
-from asterism.libraries.running.outside import outside_of
-from asterism.libraries.running.tasks import Result
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.outside import unique_outside
+from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.bug_reports import Reporter
+from asterism.differential.report.outside_writing import write_outside
+from asterism.differential.report.script_writer import ScriptWriter
+from asterism.differential.triage.outside import unique_outside
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

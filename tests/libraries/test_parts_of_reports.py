@@ -12,14 +12,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting import bug_reports, confirming, keras_files, repeating
-from asterism.libraries.reporting.bug_reports import Report, Reporter, folder_name
-from asterism.libraries.reporting.confirming import exit_status, exit_statuses
-from asterism.libraries.reporting.known_issues import KnownIssue
-from asterism.libraries.triage.groups import layer_at_fault
-from asterism.libraries.triage.triage import UniqueFinding
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report import bug_reports, confirming, keras_files, repeating
+from asterism.differential.report.bug_reports import Report, Reporter, folder_name
+from asterism.differential.report.confirming import exit_status, exit_statuses
+from asterism.differential.report.known_issues import KnownIssue
+from asterism.differential.triage.groups import layer_at_fault
+from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

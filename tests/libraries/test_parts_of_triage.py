@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.judging.compare import d_mad
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result, Task
-from asterism.libraries.triage.ablation import ablate, with_dtype
-from asterism.libraries.triage.localise import first_diverging
-from asterism.libraries.triage.reproduction import Reproduced, Reproduction
-from asterism.libraries.triage.shrink import _smaller, isolated
-from asterism.libraries.triage.triage import UniqueFinding, _kind
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.oracle.compare import d_mad
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.ablation import ablate, with_dtype
+from asterism.differential.triage.localise import first_diverging
+from asterism.differential.triage.reproduction import Reproduced, Reproduction
+from asterism.differential.triage.shrink import _smaller, isolated
+from asterism.differential.triage.triage import UniqueFinding, _kind
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.running import branch_reward as rewarding
-from asterism.libraries.running import execution, worker_client
-from asterism.libraries.running.array_files import INPUTS, outputs_file
-from asterism.libraries.running.branches import SWITCH
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.tasks import (
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.engine import branch_reward as rewarding
+from asterism.differential.engine import execution, worker_client
+from asterism.differential.engine.array_files import INPUTS, outputs_file
+from asterism.differential.engine.branches import SWITCH
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.tasks import (
     Task,
     task_request,
     worker_of,
 )
-from asterism.libraries.running.worker import Worker, _describe, _of_free_length
-from asterism.libraries.running.worker_client import WorkerClient
-from asterism.libraries.running.worker_environment import variables
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.engine.worker import Worker, _describe, _of_free_length
+from asterism.differential.engine.worker_client import WorkerClient
+from asterism.differential.engine.worker_environment import variables
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -86,7 +86,7 @@ def test_converters_run_in_their_own_worker_or_their_hosts(monkeypatch):
         "mine": SimpleNamespace(own_worker=True, host="pytorch"),
         "other": SimpleNamespace(own_worker=False, host="pytorch"),
     }
-    monkeypatch.setattr("asterism.libraries.running.tasks.CONVERTERS", kinds)
+    monkeypatch.setattr("asterism.differential.engine.tasks.CONVERTERS", kinds)
     assert (worker_of("mine"), worker_of("other")) == ("mine", "pytorch")
 
 

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.plain_numpy import (
+from asterism.differential.adapters.plain_numpy import (
     Axes,
     convolved,
     padding_of,
     pooled,
     transposed,
 )
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64, PROBES, coarsely_perturbed, library_of
-from asterism.libraries.adapters.code import Prepared
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.questions import (
+from asterism.differential.adapters.backends import FLOAT64, PROBES, coarsely_perturbed, library_of
+from asterism.differential.adapters.code import Prepared
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.questions import (
     HESSIAN,
     QUESTIONS,
     RESIZED,
     WEIGHT_GRADIENT,
 )
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.judged import judge_all
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.execution import execute
-from asterism.libraries.running.inputs import compared_nodes, random_layers, sample_inputs
-from asterism.libraries.running.record import Record
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.triage import Triage
+from asterism.differential.engine.execution import execute
+from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
+from asterism.differential.engine.record import Record
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.params import TriageParams
+from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries.cotangents import cotangent

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from asterism.core.resuming.journal import Journal
 from asterism.core.resuming.state import Run
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.triage.answers import Answers, Questions, key_of
-from asterism.libraries.triage.ceiling import NO_CEILING, Ceiling
-from asterism.libraries.triage.reproduction import Reproduced
-from asterism.libraries.triage.shrink import Shrinker
-from asterism.libraries.triage.triage import Triage
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.answers import Answers, Questions, key_of
+from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
+from asterism.differential.triage.reproduction import Reproduced
+from asterism.differential.triage.shrink import Shrinker
+from asterism.differential.triage.triage import Triage
 from libraries.test_shrinking import KINDS, straight, types
 from libraries.test_triage import PARAMS, Everything
 
@@ -219,7 +219,7 @@ def test_time_leaves_groups_and_names_them(monkeypatch):
     workers = Spoilt(False)
     triage = Triage(workers, JUDGE, PARAMS, 0, None, Ceiling(2, clock.__next__))
     monkeypatch.setattr(triage, "_show", workers)
-    monkeypatch.setattr("asterism.libraries.triage.triage.ablate", lambda *_: {})
+    monkeypatch.setattr("asterism.differential.triage.triage.ablate", lambda *_: {})
     deadly = Finding(1, "error", "run", "jax", ("jax:jit",), ("normal",), exception="SIGABRT")
     graphs = [straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])] * 2
     (found,), left = triage.run([FINDING, deadly], graphs, ["normal"])

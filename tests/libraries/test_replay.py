@@ -7,21 +7,21 @@ import pytest
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.judging.finding import Finding, read_findings
-from asterism.libraries.judging.history import REMEMBERED, Earlier, Histories
-from asterism.libraries.judging.judged import judge_all
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.writing import ToTriage, write_triaged
-from asterism.libraries.running.execution import execute
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.tasks import Result
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.params import TriageParams, TriageSettings
-from asterism.libraries.triage.replay import Replayer, _counts
-from asterism.libraries.triage.reproduction import Reproduced
-from asterism.libraries.triage.triage import UniqueFinding
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.engine.execution import execute
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import Finding, read_findings
+from asterism.differential.oracle.history import REMEMBERED, Earlier, Histories
+from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.writing import ToTriage, write_triaged
+from asterism.differential.triage.params import TriageParams, TriageSettings
+from asterism.differential.triage.replay import Replayer, _counts
+from asterism.differential.triage.reproduction import Reproduced
+from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.universe.tensors import Tensor

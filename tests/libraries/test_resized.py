@@ -5,14 +5,14 @@ import os
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.adapters.questions import FIRST, RESIZED
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.execution import _asked, _groups
-from asterism.libraries.running.inputs import BATCH, sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.questions import FIRST, RESIZED
+from asterism.differential.engine.execution import _asked, _groups
+from asterism.differential.engine.inputs import BATCH, sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import faulty_copies  # noqa: F401  (registers them)

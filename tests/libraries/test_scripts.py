@@ -13,10 +13,10 @@ from hypothesis.extra import numpy as arrays
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import library_of
-from asterism.libraries.adapters.code import Code
-from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Library
-from asterism.libraries.adapters.questions import (
+from asterism.differential.adapters.backends import library_of
+from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.library import GIVEN, LIBRARIES, Library
+from asterism.differential.adapters.questions import (
     BY_LAYER,
     GRADIENT,
     HESSIAN,
@@ -26,31 +26,31 @@ from asterism.libraries.adapters.questions import (
     TRAINING,
     WEIGHT_GRADIENT,
 )
-from asterism.libraries.judging.compare import bounds, first_difference
-from asterism.libraries.judging.finding import (
+from asterism.differential.engine.inputs import random_training, sample_inputs
+from asterism.differential.engine.tasks import LayerDescription, Task
+from asterism.differential.engine.tolerance import Tolerance
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.compare import bounds, first_difference
+from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     ODD_REFERENCE,
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.libraries.reporting import confirming
-from asterism.libraries.reporting.computed_references import eager_reference, onnx_reference
-from asterism.libraries.reporting.confirming import death_of, exit_status, exit_statuses
-from asterism.libraries.reporting.decisions import Right, comparing, failing
-from asterism.libraries.reporting.numbers import MAKERS, Numbers, literal_numbers
-from asterism.libraries.reporting.onnx_text import onnx_text, recounted
-from asterism.libraries.reporting.program_text import (
+from asterism.differential.report import confirming
+from asterism.differential.report.computed_references import eager_reference, onnx_reference
+from asterism.differential.report.confirming import death_of, exit_status, exit_statuses
+from asterism.differential.report.decisions import Right, comparing, failing
+from asterism.differential.report.numbers import MAKERS, Numbers, literal_numbers
+from asterism.differential.report.onnx_text import onnx_text, recounted
+from asterism.differential.report.program_text import (
     Program,
     Runner,
     keras_program,
     onnx_program,
 )
-from asterism.libraries.reporting.script_writer import _as_it_is_run
-from asterism.libraries.running.inputs import random_training, sample_inputs
-from asterism.libraries.running.tasks import LayerDescription, Task
-from asterism.libraries.running.tolerance import Tolerance
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.triage import UniqueFinding
+from asterism.differential.report.script_writer import _as_it_is_run
+from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor
 from memo.small_graphs import layer

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.numbers import (
+from asterism.differential.engine.tasks import LayerDescription
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.report.numbers import (
     MAKERS,
     Numbers,
     literal_array,
     literal_numbers,
     simplest,
 )
-from asterism.libraries.running.tasks import LayerDescription
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
 from asterism.memo.universe.tensors import Tensor

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from asterism.libraries.adapters.backends import FLOAT64, PROBES, REFERENCES
-from asterism.libraries.adapters.reference import STAND_INS, probed
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.special_values import Probes
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result
+from asterism.differential.adapters.backends import FLOAT64, PROBES, REFERENCES
+from asterism.differential.adapters.reference import STAND_INS, probed
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.special_values import Probes
 from memo.small_graphs import branching
 
 NAN, INF = np.nan, np.inf

@@ -2,9 +2,9 @@
 
 import pytest
 
-from asterism.libraries.reporting import stand_in
-from asterism.libraries.reporting.confirming import exit_status
-from asterism.libraries.reporting.stand_in import script_environment
+from asterism.differential.report import stand_in
+from asterism.differential.report.confirming import exit_status
+from asterism.differential.report.stand_in import script_environment
 
 
 def test_only_scripts_that_need_it_get_one(tmp_path, monkeypatch):

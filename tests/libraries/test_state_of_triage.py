@@ -4,8 +4,8 @@ import pytest
 
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.libraries.triage.params import TriageSettings
-from asterism.libraries.triage.remembering import remembered, triage_run
+from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.memo.graphs.store import write_weights
 from places import ROOT
 
@@ -49,7 +49,7 @@ def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkey
         triage_run(weights, changed(settings, "triage", hang_seconds=9)),
         triage_run(weights, settings.model_copy(update={"seed": settings.seed + 1})),
     ]
-    named = "asterism.libraries.triage.remembering.installed_versions"
+    named = "asterism.differential.triage.remembering.installed_versions"
     monkeypatch.setattr(named, lambda: {"jax": "0"})
     runs.append(triage_run(*given))
     monkeypatch.undo()

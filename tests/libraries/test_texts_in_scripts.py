@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
-from asterism.libraries.judging.finding import FAILURES, Finding, read_findings, signature
-from asterism.libraries.reporting.bug_reports import Report, _markdown
-from asterism.libraries.reporting.confirming import exit_status, exit_statuses
-from asterism.libraries.reporting.decisions import Right, comparing, failing
-from asterism.libraries.reporting.markdown import block, cell, code, shown
-from asterism.libraries.reporting.numbers import literal_numbers
-from asterism.libraries.reporting.program_text import Runner, keras_program
-from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import LayerDescription
-from asterism.libraries.triage.triage import UniqueFinding
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import LayerDescription
+from asterism.differential.oracle.finding import FAILURES, Finding, read_findings, signature
+from asterism.differential.report.bug_reports import Report, _markdown
+from asterism.differential.report.confirming import exit_status, exit_statuses
+from asterism.differential.report.decisions import Right, comparing, failing
+from asterism.differential.report.markdown import block, cell, code, shown
+from asterism.differential.report.numbers import literal_numbers
+from asterism.differential.report.program_text import Runner, keras_program
+from asterism.differential.report.python_text import call, compiles, in_docstring, literal
+from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -3,9 +3,9 @@
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.universe.tensors import Tensor
 

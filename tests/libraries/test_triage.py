@@ -2,16 +2,16 @@
 
 import pytest
 
-from asterism.libraries.adapters.backends import REFERENCES, converter_of
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result, Task
-from asterism.libraries.triage.ablation import ablate
-from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.reproduction import Reproduced, Reproduction
-from asterism.libraries.triage.triage import Triage
+from asterism.differential.adapters.backends import REFERENCES, converter_of
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.ablation import ablate
+from asterism.differential.triage.params import TriageParams
+from asterism.differential.triage.reproduction import Reproduced, Reproduction
+from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

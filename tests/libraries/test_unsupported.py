@@ -1,6 +1,6 @@
 """What is unsupported, counted by layer type."""
 
-from asterism.libraries.judging.unsupported import names_in, unsupported_table
+from asterism.differential.oracle.unsupported import names_in, unsupported_table
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import convolutional, layer, recurrent

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import REFERENCES
-from asterism.libraries.adapters.code import Code, Prepared
-from asterism.libraries.adapters.libraries.pytorch import COMPILED_GRAPHS
-from asterism.libraries.adapters.questions import RESIZED
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.adapters.code import Code, Prepared
+from asterism.differential.adapters.questions import RESIZED
+from asterism.differential.backends.pytorch import COMPILED_GRAPHS
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -16,12 +16,12 @@ import pytest
 from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import LaunchError
 from asterism.core.workers.worker import Limits, _resident
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker import Worker, serve
-from asterism.libraries.running.worker_client import WorkerClient
-from asterism.libraries.running.worker_environment import keras_forks
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker import Worker, serve
+from asterism.differential.engine.worker_client import WorkerClient
+from asterism.differential.engine.worker_environment import keras_forks
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
@@ -195,8 +195,8 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
 
 RUN = """
 import sys
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.core.workers.worker import Limits, _resident
 from memo.small_graphs import branching
 

@@ -12,8 +12,8 @@ import pytest
 from keras import layers
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.reducing.params import ReduceParams
-from asterism.libraries.reducing.reduce import (
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.reducing.reduce import (
     articulation_points,
     bypass,
     keeps,
@@ -21,9 +21,9 @@ from asterism.libraries.reducing.reduce import (
     renumbered,
     work,
 )
-from asterism.libraries.reducing.reduction import _inference, _opened, reduce_models
-from asterism.libraries.reducing.seeds import SEED_MODELS, make_seed_model
-from asterism.libraries.reducing.user_models import UserModel
+from asterism.differential.reducing.reduction import _inference, _opened, reduce_models
+from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
+from asterism.differential.reducing.user_models import UserModel
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.input_sizes import InputSizes
@@ -203,8 +203,8 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
     (tmp_path / "whole").mkdir()
     whole, model = keras_2_file(tmp_path / "whole", "h5")
     script = (
-        "import sys; from asterism.libraries.reducing.params import ReduceParams as P\n"
-        "from asterism.libraries.reducing.reduction import reduce_models\n"
+        "import sys; from asterism.differential.reducing.params import ReduceParams as P\n"
+        "from asterism.differential.reducing.reduction import reduce_models\n"
         "p = P(models=['lenet5'], user_model=sys.argv[1], user_input_shape=None, "
         "open_size=4, max_width=32, timing_runs=0)\n"
         "r = reduce_models(p, 0)\n"

@@ -10,12 +10,12 @@ import pytest
 from keras import layers
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.reducing import reduction
-from asterism.libraries.reducing.params import ReduceParams
-from asterism.libraries.reducing.reduce import work
-from asterism.libraries.reducing.reduction import reduce_models
-from asterism.libraries.reducing.seeds import make_seed_model
-from asterism.libraries.reducing.user_models import UserModel, user_models
+from asterism.differential.reducing import reduction
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.reducing.reduce import work
+from asterism.differential.reducing.reduction import reduce_models
+from asterism.differential.reducing.seeds import make_seed_model
+from asterism.differential.reducing.user_models import UserModel, user_models
 from asterism.memo.graphs import light_keras
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.light_keras import import_keras, leave_out

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.libraries.reducing.reduce import bypass, renumbered, without_branch
+from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
 from asterism.memo.generating.campaign import (
     GenerationCampaign,
     Mutant,

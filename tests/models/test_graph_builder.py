@@ -61,10 +61,10 @@ def test_a_graph_with_an_unknown_operator_is_rejected():
 #: Written by ONNX's helpers alone: they run where nothing else of the project is installed, hold
 #: one operator in whatever way its version allows, or give their nodes names that a page shows.
 BY_HELPERS = {
-    "libraries/adapters/old_onnx.py",
-    "libraries/adapters/libraries/onnx_reference.py",
+    "differential/adapters/old_onnx.py",
+    "differential/backends/onnx_reference.py",
     "vetting/demo.py",
-    "versions/operators.py",
+    "differential/subjects/operators.py",
 }
 
 

@@ -24,12 +24,12 @@ from strange_programs import (
 )
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.subjects.exported_program import read_program
 from asterism.models.foreign.size_expressions import size_expression
 from asterism.models.foreign.torch_archive import rewritten
 from asterism.models.runtimes.runtime import FORMATS
-from asterism.versions.subjects.exported_program import read_program
 from hostile_text import MARK, watched
 
 NAMES = ["small", "training", "sized", "recurrent"]

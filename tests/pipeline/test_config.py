@@ -19,8 +19,8 @@ from asterism.config import Params, changed_params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.params import ExecuteParams
+from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.oracle.params import JudgeParams
 from thinning import every
 
 CONF = ROOT / "conf"

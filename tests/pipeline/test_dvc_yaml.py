@@ -52,7 +52,7 @@ def test_the_docs_say_what_reruns():
 
 @pytest.mark.parametrize("package", ["judging", "triage", "reporting"])
 def test_what_comes_after_running_models_runs_none_anew(package):
-    path = f"src/asterism/libraries/{package}"
+    path = f"src/asterism/differential/{package}"
     assert (ROOT / path).is_dir()
     users = {stage for stage in STAGES if path in facts(stage)["deps"]}
     assert users <= {"judge_models", "triage_findings"}

@@ -12,20 +12,20 @@ from asterism import cli, judging_tests, project
 from asterism.cli import commands, completion
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
+from asterism.differential.adapters import environments
+from asterism.differential.comparing import app as versions_app
+from asterism.differential.comparing import libraries_app
 from asterism.doctor import examination
 from asterism.doctor.check import Check
 from asterism.dvc_hydra.run_cache import _warn as warn_of_cache
 from asterism.findings import campaign as campaigns
 from asterism.findings import checking, entry, gathering
-from asterism.libraries.adapters import environments
 from asterism.memo.graphs import light_keras
 from asterism.models.tensor_models import trial
 from asterism.report.base.section import Answer, KeyFigure, Level, Step
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep.live_lines import LiveLines, screen_of
-from asterism.versions import app as versions_app
-from asterism.versions import libraries_app
 from asterism.vetting import repeating
 from models.onnx_networks import linear
 from places import ROOT

@@ -62,9 +62,9 @@ def served_signature(path: Path) -> object:
 
 def run_libraries(path: Path) -> object:
     """A file in libraries that write source for it, as workers of compare-libraries run it."""
-    from asterism.libraries.adapters.library import LIBRARIES
-    from asterism.libraries.adapters.model_under_test import ModelUnderTest
-    from asterism.versions.subjects.onnx_file import read_subject
+    from asterism.differential.adapters.library import LIBRARIES
+    from asterism.differential.adapters.model_under_test import ModelUnderTest
+    from asterism.differential.subjects.onnx_file import read_subject
 
     subject = read_subject(path, 4, {})
     inputs, done = subject.draw(0, "normal"), []
@@ -180,8 +180,8 @@ def architecture_files(place: Places) -> None:
 @_cleared
 def read_user_model(path: Path) -> object:
     """A user's network as a seed of the libraries lane."""
-    from asterism.libraries.reducing.reduction import _opened
-    from asterism.libraries.reducing.user_models import UserModel
+    from asterism.differential.reducing.reduction import _opened
+    from asterism.differential.reducing.user_models import UserModel
 
     _, graph, arrays = _opened(UserModel(path, {}), 16, 0)
     return graph.outputs, sorted(arrays)

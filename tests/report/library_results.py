@@ -1,8 +1,8 @@
 """Results of the libraries lane in little: a real campaign, and findings made up around it."""
 
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.libraries.running.branches import by_module
-from asterism.libraries.running.outcomes import STATUSES
+from asterism.differential.engine.branches import by_module
+from asterism.differential.engine.outcomes import STATUSES
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import STRATEGIES, campaign
 from asterism.memo.generating.tables import growth_table, universe_facts

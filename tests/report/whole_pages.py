@@ -12,13 +12,13 @@ from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.libraries.judging.params import JudgeParams
+from asterism.differential.comparing.page import Explained
+from asterism.differential.comparing.versions_page import Comparison, write_versions_page
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.subjects.onnx_file import subject_of
 from asterism.report.whole.page import write_page
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
-from asterism.versions.page import Explained
-from asterism.versions.subjects.onnx_file import subject_of
-from asterism.versions.versions_page import Comparison, write_versions_page
 from places import ROOT
 from report.library_results import write_library_results
 from versions.made_up_changes import made_change

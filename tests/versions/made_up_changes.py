@@ -1,7 +1,7 @@
 """Changes of every kind, as the judge would give them."""
 
-from asterism.libraries.judging.finding import Finding
-from asterism.versions.comparing import Change
+from asterism.differential.comparing.comparing import Change
+from asterism.differential.oracle.finding import Finding
 from versions.made_up_pool import PAIR
 
 #: What the old and the new version do, by the kind of the change.

@@ -6,11 +6,11 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.adapters.onnx_float64 import in_float64
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result
-from asterism.versions.comparing import Pair
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.onnx_float64 import in_float64
+from asterism.differential.comparing.comparing import Pair
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result
 
 PAIR = Pair("onnxruntime@0.1:file", "onnxruntime:file")
 #: The reference's run with inputs and weights that are off by float32's rounding.

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from asterism.libraries.adapters.environments import environment
+from asterism.differential.adapters.environments import environment
 
 MODULE = """
 import numpy as np

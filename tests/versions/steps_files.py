@@ -8,10 +8,10 @@ import json
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from asterism.libraries.adapters.code import Code, Prepared
-from asterism.libraries.adapters.library import LIBRARIES, FileLibrary, FileReference
-from asterism.libraries.adapters.reference import FileReferences
-from asterism.versions.model_files import SUBJECTS, FileNode, InputSpec, ModelFile
+from asterism.differential.adapters.code import Code, Prepared
+from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
+from asterism.differential.adapters.reference import FileReferences
+from asterism.differential.subjects.model_files import SUBJECTS, FileNode, InputSpec, ModelFile
 
 RUN = """values = dict(zip(steps["inputs"], inputs))
 for function, read, made in steps["nodes"]:

@@ -6,15 +6,15 @@ from made_up_pool import pool
 from onnx import TensorProto
 from small_files import chain, onnx_model
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.adapters.reference import FileReferences
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result
-from asterism.versions.beyond_type import within_type
-from asterism.versions.judging import Verdict, verdict_of
-from asterism.versions.subjects.onnx_file import Subject, subject_of
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.reference import FileReferences
+from asterism.differential.comparing.beyond_type import within_type
+from asterism.differential.comparing.judging import Verdict, verdict_of
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.subjects.onnx_file import Subject, subject_of
 
 FILE = OF_ONNX.right
 PARAMS = JudgeParams(ulps=64, conditioning=8)

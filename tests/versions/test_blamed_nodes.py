@@ -8,13 +8,13 @@ from made_up_pool import PAIR, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.params import JudgeParams
-from asterism.versions.blaming import Blame, _is_alike, _Search
-from asterism.versions.comparing import change_of
-from asterism.versions.judging import run_subject
-from asterism.versions.node_order import reads_of
-from asterism.versions.subjects.onnx_file import subject_of
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.comparing.blaming import Blame, _is_alike, _Search
+from asterism.differential.comparing.comparing import change_of
+from asterism.differential.comparing.judging import run_subject
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.subjects.node_order import reads_of
+from asterism.differential.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.versions import explaining, libraries_app
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.comparing import explaining, libraries_app
+from asterism.differential.engine.outcomes import ExecutionOutcome
 
 REDUCED = {"axes": [1], "keepdims": 1}
 

@@ -5,17 +5,17 @@ import pytest
 from made_up_pool import PAIR, PERTURBED
 from small_files import chain
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.standard import Standard
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import GivenFile, Result, Task
-from asterism.versions.answers import answers_in_words
-from asterism.versions.app import pairs_of
-from asterism.versions.comparing import CHANGES, UNCHANGED, Pair, change_of
-from asterism.versions.judging import depth_of, tolerance_of
-from asterism.versions.operators import operator_subjects
-from asterism.versions.subjects.onnx_file import subject_of
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.comparing.answers import answers_in_words
+from asterism.differential.comparing.app import pairs_of
+from asterism.differential.comparing.comparing import CHANGES, UNCHANGED, Pair, change_of
+from asterism.differential.comparing.judging import depth_of, tolerance_of
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import GivenFile, Result, Task
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.standard import Standard
+from asterism.differential.subjects.onnx_file import subject_of
+from asterism.differential.subjects.operators import operator_subjects
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 RIGHT = np.linspace(-1, 1, 8).reshape(2, 4)

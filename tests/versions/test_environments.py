@@ -11,16 +11,16 @@ from old_runtime import DEFINITION, install, write_definition
 
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import OWN_INTERPRETER
-from asterism.libraries.adapters.backends import (
+from asterism.differential.adapters.backends import (
     check_backends,
     is_backend,
     library_of,
     plugin_of,
     product_of,
 )
-from asterism.libraries.adapters.environments import environment, interpreter_of, names
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.versions import making
+from asterism.differential.adapters.environments import environment, interpreter_of, names
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
+from asterism.differential.comparing import making
 from real_environments import make_or_skip
 from rights import entered_by_others
 
@@ -138,8 +138,8 @@ class Absent:
 import numpy
 sys.meta_path.insert(0, Absent())
 import asterism.core.workers.entry
-import asterism.libraries.running.worker
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+import asterism.differential.engine.worker
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 print(len([LIBRARIES[n] for n in LIBRARIES]), len([CONVERTERS[n] for n in CONVERTERS]))
 """
     given = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

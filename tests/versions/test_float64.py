@@ -6,9 +6,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from small_files import chain, onnx_model
 
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.adapters.onnx_float64 import in_float64
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.adapters.onnx_float64 import in_float64
 
 
 def run(model, *arrays):

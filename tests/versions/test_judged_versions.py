@@ -7,14 +7,14 @@ from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.standard import Standard
-from asterism.libraries.running.tasks import Result
-from asterism.versions.comparing import Pair, _apart, _same, changes_of
-from asterism.versions.judging import FileJudge, depth_of, run_subject, tolerance_of
-from asterism.versions.operators import Operator
-from asterism.versions.subjects.onnx_file import InputSpec, Subject, subject_of
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.comparing.comparing import Pair, _apart, _same, changes_of
+from asterism.differential.comparing.judging import FileJudge, depth_of, run_subject, tolerance_of
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.standard import Standard
+from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
+from asterism.differential.subjects.operators import Operator
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)

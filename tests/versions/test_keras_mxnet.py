@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.keras2 import keras2_layer, write_keras2
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.differential.adapters.keras2 import keras2_layer, write_keras2
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -5,7 +5,7 @@ import pytest
 from onnx import helper, numpy_helper
 from small_files import onnx_model
 
-from asterism.libraries.adapters.old_onnx import for_old_readers
+from asterism.differential.adapters.old_onnx import for_old_readers
 
 INT = np.int64
 

@@ -3,7 +3,7 @@
 import onnx
 import pytest
 
-from asterism.versions.operators import operator_subjects, read_operators
+from asterism.differential.subjects.operators import operator_subjects, read_operators
 
 SUBJECTS = list(operator_subjects())
 

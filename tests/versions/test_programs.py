@@ -8,19 +8,19 @@ import torch
 from small_programs import Pooling, save_pooling
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.backends import (
+from asterism.differential.adapters.backends import (
     file_references,
     is_backend,
     precision_of,
     suffix_of,
 )
-from asterism.libraries.adapters.code import Prepared
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
-from asterism.libraries.adapters.reference import PERTURBATIONS
+from asterism.differential.adapters.code import Prepared
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.adapters.programs import constants_of, in_float64, module_of, run_module
+from asterism.differential.adapters.reference import PERTURBATIONS
+from asterism.differential.subjects.exported_program import read_program
 from asterism.memo.universe.tensors import EPSILON
-from asterism.versions.subjects.exported_program import read_program
 
 X = np.random.default_rng(0).normal(size=(2, 2, 8, 8)).astype(np.float32)
 #: PyTorch says so of the exporter that needs no other package.

@@ -6,15 +6,15 @@ import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.adapters.reference import STEPPED
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import GivenFile, Result, Task
-from asterism.versions.comparing import Pair, change_of
-from asterism.versions.subjects.onnx_file import subject_of
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.adapters.reference import STEPPED
+from asterism.differential.comparing.comparing import Pair, change_of
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import GivenFile, Result, Task
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 RNG = np.random.default_rng(0)

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64
-from asterism.libraries.judging.oracle import judge
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.bug_reports import Reporter
-from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.triage import Triage
+from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.bug_reports import Reporter
+from asterism.differential.triage.params import TriageParams
+from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from pipeline.page_commands import commands
 from real_environments import make_or_skip

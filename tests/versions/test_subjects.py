@@ -6,9 +6,9 @@ import pytest
 from small_files import chain, onnx_model, table
 
 from asterism.core.messages.errors import UserError
-from asterism.versions.model_files import DISTRIBUTIONS
-from asterism.versions.reading import parse_shapes, read_inputs
-from asterism.versions.subjects.onnx_file import read_subject, subject_of
+from asterism.differential.subjects.model_files import DISTRIBUTIONS
+from asterism.differential.subjects.onnx_file import read_subject, subject_of
+from asterism.differential.subjects.reading import parse_shapes, read_inputs
 
 
 def test_free_sizes_are_given_one():

@@ -15,13 +15,13 @@ from old_runtime import write_definition
 from small_files import chain
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.environments import environment
-from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.versions import app, explaining, making
-from asterism.versions.comparing import Pair
-from asterism.versions.page import Explained
-from asterism.versions.subjects.onnx_file import subject_of
-from asterism.versions.versions_page import Comparison
+from asterism.differential.adapters.environments import environment
+from asterism.differential.comparing import app, explaining, making
+from asterism.differential.comparing.comparing import Pair
+from asterism.differential.comparing.page import Explained
+from asterism.differential.comparing.versions_page import Comparison
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.subjects.onnx_file import subject_of
 
 
 def request(project, **more):

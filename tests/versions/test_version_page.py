@@ -7,12 +7,10 @@ from made_up_changes import made_change
 from made_up_pool import PAIR
 from small_files import chain
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.params import JudgeParams
-from asterism.versions.comparing import Pair
-from asterism.versions.page import Explained
-from asterism.versions.subjects.onnx_file import subject_of
-from asterism.versions.versions_page import (
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.comparing.comparing import Pair
+from asterism.differential.comparing.page import Explained
+from asterism.differential.comparing.versions_page import (
     Comparison,
     _count,
     _packages,
@@ -20,6 +18,8 @@ from asterism.versions.versions_page import (
     _times,
     write_versions_page,
 )
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.subjects.onnx_file import subject_of
 
 FASTER = Pair("onnxruntime@0.1:file_optimised", "onnxruntime:file_optimised")
 OFF = {"excess": 1234.5}

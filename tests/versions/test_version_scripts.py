@@ -5,12 +5,12 @@ from made_up_changes import made_change
 from made_up_pool import PAIR, PERTURBED, pool
 from small_files import chain
 
-from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.judging.params import JudgeParams
-from asterism.versions import scripts
-from asterism.versions.blaming import Part
-from asterism.versions.judging import run_subject
-from asterism.versions.subjects.onnx_file import subject_of
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.comparing import scripts
+from asterism.differential.comparing.blaming import Part
+from asterism.differential.comparing.judging import run_subject
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
@@ -54,7 +54,7 @@ def test_the_other_version_is_the_referee_without_a_reference():
 
 
 def test_nothing_is_expected_of_a_failure(tmp_path, monkeypatch):
-    place = "asterism.libraries.reporting.program_text.versions_of"
+    place = "asterism.differential.report.program_text.versions_of"
     monkeypatch.setattr(place, lambda library: {"onnxruntime": "0.1"})
     part = part_of("now runs", pool(fails=lambda kinds: "no"), exception="Broken", message="no")
     assert scripts.right_of(part, PARAMS) is None

@@ -15,11 +15,11 @@ from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
+from asterism.differential.comparing.libraries_app import Request
+from asterism.differential.comparing.libraries_app import compare_libraries as compare_files
+from asterism.differential.comparing.libraries_page import facts_of
 from asterism.models.signatures.reading import read_signature
 from asterism.project import packaged_conf
-from asterism.versions.libraries_app import Request
-from asterism.versions.libraries_app import compare_libraries as compare_files
-from asterism.versions.libraries_page import facts_of
 
 if TYPE_CHECKING:
     import polars as pl

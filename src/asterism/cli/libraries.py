@@ -30,13 +30,13 @@ def findings(
     from asterism.core.parameters.params import read_params
     from asterism.core.resuming.stage_units import work_units
     from asterism.core.running.stage import load_script
-    from asterism.libraries.judging.finding import signature
-    from asterism.libraries.judging.judged import judge_all
-    from asterism.libraries.reporting.writing import ToTriage, triage_and_write
-    from asterism.libraries.running.execution import backends_of, parts_of
-    from asterism.libraries.running.record import Record
-    from asterism.libraries.triage.params import TriageSettings
-    from asterism.libraries.triage.remembering import remembered, triage_run
+    from asterism.differential.engine.execution import backends_of, parts_of
+    from asterism.differential.engine.record import Record
+    from asterism.differential.oracle.finding import signature
+    from asterism.differential.oracle.judged import judge_all
+    from asterism.differential.report.writing import ToTriage, triage_and_write
+    from asterism.differential.triage.params import TriageSettings
+    from asterism.differential.triage.remembering import remembered, triage_run
     from asterism.memo.graphs.store import read_models
 
     require_root("dvc.yaml")
@@ -89,8 +89,8 @@ def collect_findings(
     finding.yaml gets into its report and the pages.
     """
     from asterism.config import changed_params
+    from asterism.differential.triage.params import TriageSettings
     from asterism.findings.gathering import gather
-    from asterism.libraries.triage.params import TriageSettings
 
     require_root("conf")
     settings = changed_params(TriageSettings, override or [])
@@ -218,12 +218,12 @@ def campaign(
     Then `asterism collect-findings` takes what was found.
     """
     from asterism.config import changed_params
+    from asterism.differential.triage.params import TriageSettings
     from asterism.findings.campaign import folder_of_pieces, run_pieces
     from asterism.findings.collecting import collected, unique_of
     from asterism.findings.entry import read_entries
     from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
-    from asterism.libraries.triage.params import TriageSettings
     from asterism.memo.graphs.light_keras import import_keras
 
     require_root("conf")
@@ -267,13 +267,13 @@ def call_functions(
     from asterism.config import changed_params
     from asterism.core.resuming import saved_folders
     from asterism.core.workers.worker import Limits
+    from asterism.differential.triage.params import TriageSettings
     from asterism.findings.calls.campaign import CALLS, run_calls
     from asterism.findings.calls.running import Runners
     from asterism.findings.calls.sightings import FINDINGS
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
     from asterism.findings.gathering import facts_of
-    from asterism.libraries.triage.params import TriageSettings
 
     require_root("conf")
     settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])

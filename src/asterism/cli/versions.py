@@ -50,8 +50,8 @@ def environments(
     remove: Annotated[bool, typer.Option("--remove", help="Remove them from the disk.")] = False,
 ) -> None:
     """List the environments of libraries in other versions, with what each costs; make, remove."""
-    from asterism.libraries.adapters import environments as known
-    from asterism.versions import making
+    from asterism.differential.adapters import environments as known
+    from asterism.differential.comparing import making
 
     require_root("conf")
     if make and remove:
@@ -106,8 +106,8 @@ def compare_versions(
     The answer is a page, with a script for each change. Exit status 1: a change for the worse,
     a model that one version computes wrongly without a word, or one that could not be compared.
     """
-    from asterism.versions.app import Request, compare_versions
-    from asterism.versions.reading import parse_shapes
+    from asterism.differential.comparing.app import Request, compare_versions
+    from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
         request = Request(
@@ -175,8 +175,8 @@ def compare_libraries(
     reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault,
     or something that nothing decides, or that could not be compared.
     """
-    from asterism.versions.libraries_app import Request, compare_libraries
-    from asterism.versions.reading import parse_shapes
+    from asterism.differential.comparing.libraries_app import Request, compare_libraries
+    from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
         request = Request(
@@ -223,9 +223,9 @@ def _in_project(
 
     Models that keep data in other files are packed for as long as the block runs.
     """
+    from asterism.differential.subjects.model_files import SUBJECTS
     from asterism.models.foreign.other_files import require_model_bytes
     from asterism.models.signatures.whole_files import whole_file
-    from asterism.versions.model_files import SUBJECTS
 
     with ExitStack() as stack:
         files, faults = [], []
@@ -252,7 +252,7 @@ def _drawn(distributions: list[str] | None) -> list[str]:
     Raises:
         UserError: there are no such inputs.
     """
-    from asterism.versions.model_files import DISTRIBUTIONS
+    from asterism.differential.subjects.model_files import DISTRIBUTIONS
 
     for name in distributions or ():
         if name not in DISTRIBUTIONS:

@@ -12,8 +12,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from asterism.differential.adapters.versions import installed_versions
 from asterism.doctor.check import Check, Status
-from asterism.libraries.adapters.versions import installed_versions
 
 #: Pinned versions: of the checkout, or of the packages that made the project's results.
 LOCK = Path("requirements.lock")

@@ -16,15 +16,15 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.libraries.judging.finding import CRASH
+from asterism.differential.oracle.finding import CRASH
 from asterism.findings.entry import Entry, LastRun, read_entry
 from asterism.findings.machine import processor, system
-from asterism.libraries.adapters.backends import product_of
-from asterism.libraries.adapters.environments import environment, names
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.versions import installed_versions
-from asterism.libraries.reporting.script_writer import REPRO
-from asterism.libraries.reporting.stand_in import script_environment
+from asterism.differential.adapters.backends import product_of
+from asterism.differential.adapters.environments import environment, names
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
+from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.stand_in import script_environment
 
 #: Time limit of one script, in seconds: some compile C++.
 SECONDS = 300

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
@@ -17,16 +18,16 @@ from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
 from asterism.findings.checking import LIVES, Checked, run_script
 from asterism.findings.entry import Entry, names_place
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.versions import installed_versions
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
-from asterism.libraries.reporting.confirming import death_of, exit_statuses
-from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
-from asterism.libraries.reporting.script_writer import REPRO
-from asterism.libraries.reporting.what_ran_before import HISTORY
-from asterism.libraries.triage.groups import layer_at_fault
-from asterism.libraries.triage.triage import UniqueFinding
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
+from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.report.bug_reports import CONFIRMATIONS
+from asterism.differential.report.confirming import death_of, exit_statuses
+from asterism.differential.report.known_issues import KnownIssue, issue_of
+from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.what_ran_before import HISTORY
+from asterism.differential.triage.groups import layer_at_fault
+from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.spec import universe
@@ -145,7 +146,7 @@ def collected(collection: Path, entries: Sequence[Entry]) -> list[Candidate]:
         if entry.source != "layer":
             found.append(Candidate(entry, folder))
             continue
-        graph = Graph.from_json(read_json(folder / "model.json"))
+        graph = graph_from_json(read_json(folder / "model.json"))
         finding = Finding.from_json(entry.finding)
         found.append(Candidate(entry, folder, graph, _at_fault(graph, finding, ""), finding))
     return found
@@ -184,7 +185,7 @@ def versions_of_library(library: str) -> dict[str, str]:
 
 
 def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
-    graph, finding = Graph.from_json(value["graph"]), Finding.from_json(value["finding"])
+    graph, finding = graph_from_json(value["graph"]), Finding.from_json(value["finding"])
     node = _at_fault(graph, finding, value["layer"])
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)

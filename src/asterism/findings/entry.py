@@ -17,10 +17,10 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.libraries.judging.finding import CRASH, HANG, SILENT_ACCEPTANCE
+from asterism.differential.oracle.finding import CRASH, HANG, SILENT_ACCEPTANCE
 from asterism.findings.diagnosis import Diagnosis, undiagnosed
-from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.judging.finding import ODD_REFERENCE
+from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.finding import ODD_REFERENCE
 
 #: The file of a finding's facts.
 FACTS = "finding.yaml"

@@ -17,7 +17,7 @@ from asterism.core.workers.worker import Limits
 from asterism.findings.calls.campaign import CALLS, totals
 from asterism.findings.calls.running import Runners
 from asterism.findings.calls.candidates import write_call_candidates
-from asterism.libraries.judging.finding import HANG
+from asterism.differential.oracle.finding import HANG
 from asterism.findings.campaign import (
     TRIAGED,
     finished,
@@ -38,18 +38,18 @@ from asterism.findings.page import write_pages
 from asterism.findings.phase import phase_of
 from asterism.findings.sightings import distinct
 from asterism.findings.single_layers import single_layer_models
-from asterism.libraries.adapters.backends import OF_ONNX, is_backend, under_test
-from asterism.libraries.adapters.library import CONVERTERS
-from asterism.libraries.reporting.known_issues import KnownIssue, read_known_issues
-from asterism.libraries.running.execution import open_worker_pool
-from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.libraries.triage.params import TriageSettings
-from asterism.libraries.triage.reproduction import Reproduction
+from asterism.differential.adapters.backends import OF_ONNX, is_backend, under_test
+from asterism.differential.adapters.library import CONVERTERS
+from asterism.differential.report.known_issues import KnownIssue, read_known_issues
+from asterism.differential.engine.execution import open_worker_pool
+from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import write_weights
-from asterism.versions.app import pairs_of
+from asterism.differential.comparing.app import pairs_of
 
 #: What the pages say of campaigns; it lies beside them.
 FACTS = "campaign.json"

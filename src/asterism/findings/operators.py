@@ -23,25 +23,25 @@ from asterism.findings.sightings import (
     deciding,
     folder_of,
 )
-from asterism.libraries.adapters.backends import OF_ONNX, product_of
-from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.judging.finding import UNSUPPORTED
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.confirming import death_of
-from asterism.libraries.reporting.decisions import comparing, failing
-from asterism.libraries.reporting.computed_references import onnx_reference
-from asterism.libraries.reporting.file_scripts import write_file_script
-from asterism.libraries.reporting.numbers import Array, simple_inputs
-from asterism.libraries.reporting.onnx_text import onnx_text
-from asterism.libraries.reporting.program_text import Runner, onnx_program
-from asterism.libraries.reporting.script_writer import REPRO
-from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.versions.blaming import Part
-from asterism.versions.comparing import Pair, change_of
-from asterism.versions.judging import run_subject
-from asterism.versions.operators import operator_subjects
-from asterism.versions.scripts import right_of
-from asterism.versions.subjects.onnx_file import Subject
+from asterism.differential.adapters.backends import OF_ONNX, product_of
+from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.finding import UNSUPPORTED
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.confirming import death_of
+from asterism.differential.report.decisions import comparing, failing
+from asterism.differential.report.computed_references import onnx_reference
+from asterism.differential.report.file_scripts import write_file_script
+from asterism.differential.report.numbers import Array, simple_inputs
+from asterism.differential.report.onnx_text import onnx_text
+from asterism.differential.report.program_text import Runner, onnx_program
+from asterism.differential.report.script_writer import REPRO
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.comparing.blaming import Part
+from asterism.differential.comparing.comparing import Pair, change_of
+from asterism.differential.comparing.judging import run_subject
+from asterism.differential.subjects.operators import operator_subjects
+from asterism.differential.comparing.scripts import right_of
+from asterism.differential.subjects.onnx_file import Subject
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")

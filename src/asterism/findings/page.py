@@ -13,8 +13,8 @@ from asterism.findings.entry import Entry
 from asterism.findings.index import INDEX, index_page
 from asterism.findings.phase import is_of_compiled_code
 from asterism.findings.report import REPORT, report_of
-from asterism.libraries.judging.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
-from asterism.libraries.reporting.markdown import cell
+from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
+from asterism.differential.report.markdown import cell
 
 CAMPAIGN = "campaign.md"
 

@@ -14,9 +14,9 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.processes import run_alone
-from asterism.libraries.adapters.library import CONVERTERS
-from asterism.libraries.reporting.script_writer import REPRO
-from asterism.libraries.reporting.stand_in import script_environment
+from asterism.differential.adapters.library import CONVERTERS
+from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.stand_in import script_environment
 
 #: A frontend or converter reads the model; a compiler makes an artefact of it; that artefact runs;
 #: or the library runs the model as it is.

@@ -12,9 +12,9 @@ from asterism.core.messages.escaping import printable
 from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
 from asterism.findings.diagnosis import TO_MEND
 from asterism.findings.entry import Entry
-from asterism.libraries.adapters.environments import by_version
-from asterism.libraries.reporting.markdown import block
-from asterism.libraries.reporting.script_writer import REPRO
+from asterism.differential.adapters.environments import by_version
+from asterism.differential.report.markdown import block
+from asterism.differential.report.script_writer import REPRO
 
 REPORT = "report.md"
 

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 from asterism.findings.causes import Candidate
 from asterism.findings.collecting import name_of
 from asterism.findings.entry import Entry
-from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
-from asterism.libraries.reporting.confirming import Death, exit_statuses
-from asterism.libraries.reporting.script_writer import REPRO
+from asterism.differential.report.bug_reports import CONFIRMATIONS
+from asterism.differential.report.confirming import Death, exit_statuses
+from asterism.differential.report.script_writer import REPRO
 
 S = TypeVar("S")
 

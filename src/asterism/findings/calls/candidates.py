@@ -19,10 +19,10 @@ from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.causes import Candidate
 from asterism.findings.collecting import versions_of_library
 from asterism.findings.sightings import Seen, Sighting, confirmed, distinct, folder_of
-from asterism.libraries.adapters.versions import installed_versions
-from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.reporting.confirming import Death
-from asterism.libraries.reporting.script_writer import REPRO
+from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.report.confirming import Death
+from asterism.differential.report.script_writer import REPRO
 
 
 def write_call_candidates(

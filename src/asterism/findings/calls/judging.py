@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from asterism.findings.calls.running import Ran
 from asterism.findings.calls.way import Way
-from asterism.libraries.adapters.library import UNSUPPORTED as SAYS_UNSUPPORTED
-from asterism.libraries.judging.finding import (
+from asterism.differential.adapters.library import UNSUPPORTED as SAYS_UNSUPPORTED
+from asterism.differential.oracle.finding import (
     CRASH,
     ERROR,
     HANG,
@@ -21,10 +21,10 @@ from asterism.libraries.judging.finding import (
     SILENT_ACCEPTANCE,
     UNSUPPORTED,
 )
-from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.standard import Standard
-from asterism.libraries.running.messages import is_unsupported
-from asterism.libraries.running.tolerance import Tolerance
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.standard import Standard
+from asterism.differential.engine.messages import is_unsupported
+from asterism.differential.engine.tolerance import Tolerance
 from asterism.memo.universe.tensors import EPSILON
 
 #: A function is computed in several steps, each of which rounds.

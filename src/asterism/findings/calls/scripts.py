@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from asterism.libraries.judging.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
+from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
 from asterism.findings.calls.program import Program
 from asterism.findings.calls.running import Ran
-from asterism.libraries.judging.finding import failed_condition
-from asterism.libraries.reporting.confirming import Death
-from asterism.libraries.reporting.python_text import in_docstring
+from asterism.differential.oracle.finding import failed_condition
+from asterism.differential.report.confirming import Death
+from asterism.differential.report.python_text import in_docstring
 
 #: How a process ends that shows a symptom, where its script cannot say so.
 DEATHS = {CRASH: Death("signal"), HANG: Death("hang", 120)}

@@ -9,8 +9,8 @@ from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import Shown
 from asterism.findings.calls.way import WAYS
 from asterism.findings.sightings import Sighting, deciding
-from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.judging.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
+from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 
 #: What a way can show that is a finding.
 FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)

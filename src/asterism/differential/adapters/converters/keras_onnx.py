@@ -1,0 +1,35 @@
+"""Keras' own ONNX export, on its PyTorch backend (where it calls PyTorch's exporter)."""
+
+from __future__ import annotations
+
+from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.library import CONVERTERS, Converter
+
+
+@CONVERTERS.register("keras_onnx")
+class KerasOnnx(Converter):
+    """``model.export(format="onnx")``."""
+
+    name = "keras_onnx"
+    packages = ("keras", "torch", "onnx")
+    keras_backend = "torch"
+    suffix = ".onnx"
+    host = "pytorch"
+    # Also because a failed export was seen to change what PyTorch computed afterwards.
+    own_worker = True
+    opsets = (15, 17, 18)
+    unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
+
+    def code(self) -> Code:
+        """See :class:`Converter`."""
+        return self.code_for(None)
+
+    def code_for(self, opset: int | None) -> Code:
+        """See :class:`Converter`; the exporter needs the model to have been called."""
+        more = "" if opset is None else f", opset_version={opset}"
+        return Code(
+            (),
+            f"""examples = [np.zeros((1, *x.shape[1:]), x.dtype) for x in model.inputs]
+model(examples if len(examples) > 1 else examples[0], training=False)
+model.export(path, format="onnx", verbose=False{more})""",
+        )

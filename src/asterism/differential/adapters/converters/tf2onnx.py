@@ -1,0 +1,65 @@
+"""tf2onnx on a TensorFlow function."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.library import CONVERTERS, Converter
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+
+OPSET = 18
+#: tf2onnx's own switch.
+_NO_COPIES = "TF2ONNX_CATCH_ERRORS"
+
+
+@CONVERTERS.register("tf2onnx")
+class Tf2Onnx(Converter):
+    """TensorFlow to ONNX."""
+
+    name = "tf2onnx"
+    packages = ("tf2onnx", "tensorflow", "keras", "onnx")
+    keras_backend = "tensorflow"
+    suffix = ".onnx"
+    host = "tensorflow"
+    own_worker = True
+    zero_initializers = False
+    opsets = (13, 15, 17)
+    unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")
+
+    def code(self) -> Code:
+        """See :class:`Converter`."""
+        return self.code_for(None)
+
+    def code_for(self, opset: int | None) -> Code:
+        """See :class:`Converter`. Keras' layers need no rewriting of their Python code."""
+        return Code(
+            ("import tensorflow as tf", "import tf2onnx"),
+            f"""signature = [tf.TensorSpec((None, *x.shape[1:]), x.dtype, name=f"input_{{n}}")
+             for n, x in enumerate(model.inputs)]
+
+def infer(*tensors):
+    outputs = model(list(tensors) if len(tensors) > 1 else tensors[0], training=False)
+    outputs = keras.tree.flatten(outputs)
+    return [tf.identity(y, name=f"output_{{n}}") for n, y in enumerate(outputs)]
+
+function = tf.function(infer, input_signature=signature, autograph=False)
+tf2onnx.convert.from_function(function, signature, opset={opset or OPSET}, output_path=path)""",
+        )
+
+    def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
+        """See :class:`Converter`: what the defaults give, in four fifths of their time.
+
+        tf2onnx copies the whole graph before each optimisation, to go on without one that fails.
+        Here none may fail at first; where one does, everything is done again with the copies.
+        """
+        # tf2onnx makes no copies where the variable is set, to whatever value.
+        os.environ[_NO_COPIES] = "FALSE"
+        try:
+            super().convert(model_under_test, target)
+        except Exception:
+            os.environ.pop(_NO_COPIES)
+            super().convert(model_under_test, target)
+        finally:
+            os.environ.pop(_NO_COPIES, None)

@@ -1,0 +1,199 @@
+"""Environments of their own for libraries: which there are, and where they lie when they are made.
+
+``conf/environment/NAME@VERSION.yaml`` says what is installed, with every package pinned. A backend
+``onnxruntime@1.20:tf2onnx`` runs in the environment of that name, beside the installed version.
+With ``over_installed: true`` it lies over the project's own packages, and has those that differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sysconfig
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import asterism
+from asterism.core.files.own_folders import own_folder, require_own
+from asterism.core.files.records import record_from
+from asterism.core.messages.errors import UserError, naming
+from asterism.core.settings import machine
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
+from asterism.differential.adapters.backends import plugin_of
+
+FOLDER = Path("conf/environment")
+
+#: Names of environments: they become names of files and folders.
+_NAME = re.compile(r"[a-z0-9_]+@[0-9][0-9a-z.]*")
+#: A requirement with its version: ``numpy==1.26.4``. No options, no files, no addresses.
+_PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z,]+\])?==[A-Za-z0-9.!+]+")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The content of an environment's file.
+
+    Args:
+        python: version of Python, as ``3.11``.
+        download_mb: what its packages take to download, measured when the file was written.
+        disk_mb: what it takes on the disk, likewise.
+        requirements: every package with its version, those that packages need too.
+        over_installed: whether all other packages are those that are installed here: then
+            ``requirements`` lists what differs, and the rest needs no download.
+    """
+
+    python: str
+    download_mb: int
+    disk_mb: int
+    requirements: tuple[str, ...]
+    over_installed: bool = False
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment: its definition, and where it lies.
+
+    Args:
+        name: library and version: ``onnxruntime@1.20``.
+        definition: what its file says.
+    """
+
+    name: str
+    definition: Definition
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies when it is made; another one where the file changes."""
+        below = [str(installed_packages())] if self.definition.over_installed else []
+        facts = json.dumps([self.definition.python, *self.definition.requirements, *below])
+        digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
+        return folder_of_all() / f"{self.name}-{digest}"
+
+    @property
+    def python(self) -> Path:
+        """Its Python."""
+        return self.folder / "bin/python"
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it is there, and whole: it is moved into place when it is complete."""
+        return self.python.exists()
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of each package that it has of its own."""
+        pairs = (requirement.split("==") for requirement in self.definition.requirements)
+        return {re.sub(r"\[.*", "", name): version for name, version in pairs}
+
+    def version_of(self, package: str) -> str | None:
+        """The version of a package there; None where it has none."""
+        if package in self.versions or not self.definition.over_installed:
+            return self.versions.get(package)
+        with suppress(PackageNotFoundError):
+            return version(package)
+        return None
+
+    @property
+    def cost(self) -> str:
+        """What making it costs, in words."""
+        cost = self.definition
+        return f"about {cost.download_mb:,} MB to download and {cost.disk_mb:,} MB of disk"
+
+    def interpreter(self) -> Interpreter:
+        """Its Python, with this checkout's source.
+
+        Nothing else that is installed here is found, unless the environment lies over it.
+
+        Raises:
+            UserError: it is not made, or others can write to it.
+        """
+        if not self.is_made:
+            raise UserError(
+                f"the environment {self.name} is not made: run "
+                f"`asterism environments {self.name} --make` ({self.cost})"
+            )
+        require_own(self.python.parent)
+        return Interpreter(str(self.python), str(_source_alone()))
+
+
+def folder_of_all() -> Path:
+    """Where environments lie."""
+    return machine.programs_root() / "environments"
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """Names of the environments that have a file, earlier versions of a library first."""
+    return sorted((path.stem for path in folder.glob("*@*.yaml")), key=by_version)
+
+
+def by_version(name: str) -> tuple[str, list[int]]:
+    """A key that sorts environments by library and version, so that 3.8 comes before 3.12."""
+    library, _, release = name.partition("@")
+    return library, [int(number) for number in re.findall(r"[0-9]+", release)]
+
+
+def environment(name: str, folder: Path = FOLDER) -> Environment:
+    """The environment of that name.
+
+    Raises:
+        UserError: it has no file, or the file is wrong.
+    """
+    path = folder / f"{name}.yaml"
+    if not _NAME.fullmatch(name) or not path.exists():
+        known = ", ".join(names(folder)) or "none"
+        raise UserError(
+            f"there is no environment {name!r} (known: {known}): write {folder}/{name}.yaml "
+            "like the files there; docs/versions.md, Environments, says what it holds"
+        )
+    with naming(path):
+        definition = record_from(Definition, read_yaml(path))
+        for requirement in definition.requirements:
+            if not _PINNED.fullmatch(requirement):
+                raise UserError(f"{requirement!r} is no package with its version: NAME==VERSION")
+        if not re.fullmatch(r"3\.[0-9]{1,2}", definition.python):
+            raise UserError(f"python is {definition.python!r}: it should be like 3.11")
+    return Environment(name, definition)
+
+
+def interpreter_of(library: str) -> Interpreter:
+    """The Python that a library's workers run in: this one, or that of its environment.
+
+    Raises:
+        UserError: its environment does not exist, or is not made.
+    """
+    return environment(library).interpreter() if "@" in library else OWN_INTERPRETER
+
+
+def versions_of(library: str) -> dict[str, str]:
+    """Version of each package that a library names, in its environment or here.
+
+    Raises:
+        UserError: its environment does not exist.
+    """
+    plugin = plugin_of(library)
+    if "@" not in library:
+        return plugin().versions()
+    found = {package: environment(library).version_of(package) for package in plugin.packages}
+    return {package: there for package, there in found.items() if there is not None}
+
+
+def installed_packages() -> Path:
+    """The folder of the packages that are installed here."""
+    return Path(sysconfig.get_path("purelib"))
+
+
+def _source_alone() -> Path:
+    """A folder that holds a link to the package and nothing else.
+
+    The package may be installed beside others, which must not be found by another environment.
+    """
+    package = Path(asterism.__file__).resolve().parent
+    digest = hashlib.sha256(str(package).encode()).hexdigest()[:12]
+    link = own_folder(folder_of_all() / f"source-{digest}") / "asterism"
+    with suppress(FileExistsError):  # another process or command was faster
+        link.symlink_to(package, target_is_directory=True)
+    return link.parent

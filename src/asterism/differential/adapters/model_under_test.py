@@ -1,0 +1,112 @@
+"""A model as a worker sees it: the graph, its weights, and the files that converters made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from asterism.differential.adapters.forms import FORMS
+from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.graphs.keras_arguments import arguments, layer_name
+from asterism.memo.graphs.store import read_graph
+from asterism.memo.graphs.weights import Variable, variables_of
+from asterism.memo.universe.tensors import Config
+
+
+class ModelUnderTest:
+    """One model under test, in one worker.
+
+    Args:
+        folder: holds ``graph.json`` and what converters wrote.
+        weights: arrays of models that were read, for the nodes that name them; None for none.
+        outputs: nodes to put out, in place of the graph's own outputs.
+        opset: version of the format that converters write; None for their own.
+        batch: items in the batches that it is run with; None where it is not run.
+        disabled: names of the library's graph passes that are left out.
+        form: what a backend runs in place of the plain model, of
+            :data:`~asterism.differential.adapters.forms.FORMS`; nothing for the model itself.
+        changed: parameters of all layers with other values than the graph's, be they invalid.
+    """
+
+    _stored: ClassVar[dict[Path, Any]] = {}
+
+    def __init__(
+        self,
+        folder: Path,
+        weights: Path | None,
+        outputs: list[int] | None,
+        opset: int | None = None,
+        batch: int | None = None,
+        disabled: tuple[str, ...] = (),
+        form: str = "",
+        changed: Config | None = None,
+    ) -> None:
+        self.changed = changed
+        self.folder = folder
+        self.form = form
+        self.disabled = disabled
+        self.batch = batch
+        self.opset = opset
+        self.outputs = outputs
+        self._weights = weights
+        self._graph: Graph | None = None
+        self._built: dict[tuple[str | None, bool], Any] = {}
+
+    def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
+        """The model, built once for each dtype on the backend of this process.
+
+        In a dtype of its own it is a reference, which always has the plain form.
+        """
+        from asterism.memo.graphs.keras_build import build
+
+        key = (dtype, zero_initializers)
+        if key not in self._built:
+            model = build(
+                self.graph(),
+                self.stored(),
+                dtype=dtype,
+                zero_initializers=zero_initializers,
+                outputs=self.outputs,
+                changed=self.changed,
+            )
+            plain = dtype is not None or not self.form
+            self._built[key] = model if plain else FORMS[self.form](model)
+        return self._built[key]
+
+    def graph(self) -> Graph:
+        """What is to be built; its file is read once."""
+        if self._graph is None:
+            self._graph = read_graph(self.folder / "graph.json")
+        return self._graph
+
+    def variables(self) -> dict[str, list[Variable]]:
+        """Name and shape of the weights of each layer that has some, by its node."""
+        model = self.keras(zero_initializers=True)
+        layers = {
+            str(i): model.get_layer(layer_name(i, node))
+            for i, node in self.graph().nodes.items()
+            if node.type != INPUT
+        }
+        return {i: variables_of(layer) for i, layer in layers.items() if layer.weights}
+
+    def arguments(self) -> dict[str, Config]:
+        """What each layer's constructor has to be told, by the layer's node."""
+        from asterism.memo.graphs.keras_build import told
+
+        graph = self.graph()
+        layers = ((i, graph.nodes[i]) for i in graph.layers)
+        return {str(i): told(node.type, arguments(graph, node)) for i, node in layers}
+
+    def stored(self) -> Any:
+        """Arrays of the layers that were read, by the name that nodes give."""
+        if self._weights is None:
+            return {}
+        if self._weights not in self._stored:
+            from asterism.memo.graphs.store import read_weights
+
+            self._stored[self._weights] = read_weights(self._weights)
+        return self._stored[self._weights]
+
+    def file(self, converter: str, suffix: str) -> Path:
+        """Where that converter's file lies."""
+        return self.folder / f"{converter}{suffix}"

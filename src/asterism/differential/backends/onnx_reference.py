@@ -1,0 +1,69 @@
+"""ONNX's own reference evaluator in NumPy: in float64, what a given file computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.code import Arrays
+from asterism.differential.adapters.library import LIBRARIES, FileReference
+from asterism.differential.adapters.onnx_float64 import in_float64
+from asterism.differential.adapters.quantised_operators import operators
+from asterism.differential.adapters.reference import PERTURBATIONS, STEPPED, perturbed
+
+
+@LIBRARIES.register("onnx_reference")
+class OnnxReference(FileReference):
+    """The reference evaluator of the package ``onnx``; no library under test enters."""
+
+    name = "onnx_reference"
+    packages = ("onnx",)
+    suffix = ".onnx"
+    unsupported = (
+        r"No (registered )?implementation for operator",
+        r"OpRunImplementationError",
+        r"RuntimeImplementationError",
+    )
+    references = OF_ONNX
+
+    @classmethod
+    def trivial(cls) -> bytes:
+        """See :class:`FileReference`; old enough for every version that has an environment."""
+        from onnx import TensorProto, helper
+
+        shape = ("batch", 3)
+        graph = helper.make_graph(
+            [helper.make_node("Add", ["x", "x"], ["y"])],
+            "trivial",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        )
+        opset = [helper.make_opsetid("", 11)]
+        model = helper.make_model(graph, opset_imports=opset, ir_version=6)
+        return bytes(model.SerializeToString())
+
+    def open(self, path: Path, option: str) -> Any:
+        """The evaluator of the model in float64, and its inputs' names.
+
+        Files of the format's early versions name their weights among the inputs.
+        """
+        import onnx
+        from onnx.reference import ReferenceEvaluator
+
+        model = onnx.load(path)
+        change = partial(perturbed, option=option) if option in PERTURBATIONS else None
+        opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+        known: list[Any] = operators(opset, off_by_a_step=option == STEPPED)
+        constants = {constant.name for constant in model.graph.initializer}
+        names = [v.name for v in model.graph.input if v.name not in constants]
+        return ReferenceEvaluator(in_float64(model, change), new_ops=known), names
+
+    def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """See :class:`FileReference`."""
+        evaluator, names = opened
+        return list(evaluator.run(None, dict(zip(names, inputs, strict=True))))

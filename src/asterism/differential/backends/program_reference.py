@@ -1,0 +1,60 @@
+"""Exported PyTorch programs in float64: what a given ``.pt2`` file computes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.differential.adapters.code import Arrays
+from asterism.differential.adapters.library import LIBRARIES, FileReference
+from asterism.differential.adapters.programs import constants_of, in_float64, module_of, run_module
+from asterism.differential.adapters.reference import PERTURBATIONS, FileReferences, perturbed
+
+
+@LIBRARIES.register("program_reference")
+class ProgramReference(FileReference):
+    """PyTorch's eager kernels in float64 on an exported program; no compiler enters."""
+
+    name = "program_reference"
+    packages = ("torch",)
+    suffix = ".pt2"
+    references = FileReferences("program_reference", "pytorch_program")
+
+    @classmethod
+    def trivial(cls) -> bytes:
+        """See :class:`FileReference`; it is for the batch of one that it is tried with."""
+        import torch
+
+        class Twice(torch.nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x + x
+
+        file = io.BytesIO()
+        torch.export.save(torch.export.export(Twice(), (torch.zeros(1, 3),)), file)
+        return file.getvalue()
+
+    def start(self) -> None:
+        """One thread, and float64 for steps that name no type."""
+        import torch
+
+        torch.set_num_threads(1)
+        torch.set_default_dtype(torch.float64)
+
+    def open(self, path: Path, option: str) -> Any:
+        """The module in float64."""
+        import torch
+
+        module = in_float64(module_of(path))
+        if option in PERTURBATIONS:
+            for tensor in constants_of(module):
+                if tensor.is_floating_point():
+                    tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy(), option))
+        return module
+
+    def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """See :class:`FileReference`."""
+        return run_module(opened, list(inputs))

@@ -1,0 +1,136 @@
+"""TensorFlow: eager, as a graph, through XLA, from saved files; float64 as a reference."""
+
+from __future__ import annotations
+
+from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.library import LIBRARIES, Library
+from asterism.differential.adapters.questions import (
+    BY_LAYERS,
+    COSINES,
+    GRADIENT,
+    HESSIAN,
+    LOSS,
+    OPTIMIZERS,
+    TRAINED,
+    TRAINING,
+    VARIABLES,
+    WEIGHT_GRADIENT,
+)
+from asterism.differential.adapters.reloading import RELOADED, SAME_LAYERS
+
+_IMPORT = ("import tensorflow as tf",)
+_CALL = "outputs = keras.tree.flatten({}(GIVEN, training=False))"
+
+#: Keras' layers need no rewriting of their Python code, which would put its lines into messages.
+_CODES = {
+    "eager": Code((), "", _CALL.format("model")),
+    "graph": Code(
+        _IMPORT, "function = tf.function(model, autograph=False)", _CALL.format("function")
+    ),
+    "xla": Code(
+        _IMPORT,
+        "function = tf.function(model, autograph=False, jit_compile=True)",
+        _CALL.format("function"),
+    ),
+    "saved_model": Code(
+        ("import tempfile", *_IMPORT),
+        "folder = tempfile.TemporaryDirectory()\n"
+        'model.export(folder.name, format="tf_saved_model", verbose=False)\n'
+        "loaded = tf.saved_model.load(folder.name)",
+        "outputs = keras.tree.flatten(loaded.serve(GIVEN))",
+    ),
+    **{name: Code(*lines, _CALL.format("model")) for name, lines in RELOADED.items()},
+}
+_CODES["float64"] = _CODES["eager"]
+
+#: How a step of training makes the outputs and what layers add to the loss: where it is traced,
+#: the latter belongs to the trace.
+_STEPS = {
+    "graph": "tf.function(step, autograph=False)",
+    "xla": "tf.function(step, autograph=False, jit_compile=True)",
+}
+
+_BEGIN = f"""import tensorflow as tf
+{COSINES}
+inputs = [tf.constant(x) for x in inputs]
+floating = [x for x in inputs if x.dtype.is_floating]
+weighted = lambda ys: tf.add_n(
+    [tf.reduce_sum(tf.cast(y, "float64") * cosines(y)) for y in keras.tree.flatten(ys)])"""
+
+_ANSWERS = {
+    GRADIENT: """with tf.GradientTape() as tape:
+    tape.watch(floating)
+    total = weighted(FUNCTION(GIVEN, training=False))
+outputs = tape.gradient(total, floating, unconnected_gradients="zero")""",
+    HESSIAN: """with tf.GradientTape() as outer:
+    outer.watch(floating)
+    with tf.GradientTape() as tape:
+        tape.watch(floating)
+        total = weighted(FUNCTION(GIVEN, training=False))
+    along = weighted(tape.gradient(total, floating, unconnected_gradients="zero"))
+outputs = outer.gradient(along, floating, unconnected_gradients="zero")""",
+    WEIGHT_GRADIENT: f"""{VARIABLES}
+with tf.GradientTape() as tape:
+    total = weighted(FUNCTION(GIVEN, training=False))
+found = tape.gradient(total, [v.value for v in variables], unconnected_gradients="zero")
+found = [tf.convert_to_tensor(g) for g in found]
+{BY_LAYERS}""",
+    **dict.fromkeys(
+        TRAINING,
+        f"""{LOSS}
+{VARIABLES}
+step = lambda x: (model(x, training=True), model.losses)
+step = STEP
+with tf.GradientTape() as tape:
+    loss = loss_of(*step(GIVEN))
+gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
+if variables:
+    OPTIMIZER.apply(gradients, variables)
+{TRAINED}""",
+    ),
+}
+
+
+@LIBRARIES.register("tensorflow")
+class TensorFlow(Library):
+    """Keras' TensorFlow backend."""
+
+    name = "tensorflow"
+    packages = ("tensorflow", "keras")
+    keras_backend = "tensorflow"
+    forks = True
+    options = tuple(_CODES)
+    differentiates = True
+    unsupported = (
+        r"NHWC",
+        r"Current (CPU|libxsmm)",
+        r"No registered '\w+' OpKernel",
+        r"not in (the )?list of allowed values",
+        r"Detected unsupported operations when trying to compile graph",
+    )
+
+    def start(self) -> None:
+        """One thread, so that sums are added up in the same order every time."""
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+
+    def code(self, option: str) -> Code:
+        """See :class:`Library`."""
+        return _CODES[option]
+
+    def question(self, option: str, question: str) -> str:
+        """See :class:`Library`; by gradient tapes."""
+        if option == "saved_model":
+            raise NotImplementedError(f"{question} is not supported of an exported model")
+        again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
+        text = f"{again}{_BEGIN}\n{_ANSWERS[question]}"
+        words = {
+            "FUNCTION": "function" if option in _STEPS else "model",
+            "STEP": _STEPS.get(option, "step"),
+            "OPTIMIZER": OPTIMIZERS.get(question, ""),
+        }
+        for word, put in words.items():
+            text = text.replace(word, put)
+        return text

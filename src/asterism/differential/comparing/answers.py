@@ -1,0 +1,56 @@
+"""Answers that differ, in words: what each gave at the element at which they are furthest apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.differential.subjects.model_files import Arrays
+
+
+def answers_in_words(given: Sequence[Arrays]) -> list[str]:
+    """What each of several runs of a model gave, of the output in which they differ most.
+
+    Args:
+        given: the outputs of each run.
+    """
+    if len({len(outputs) for outputs in given}) > 1:
+        return [f"{len(outputs)} outputs" for outputs in given]
+    best, found = -1.0, [""] * len(given)
+    for at, arrays in enumerate(zip(*given, strict=True)):
+        if len({array.shape for array in arrays}) > 1:
+            return [f"output {at} of shape {list(array.shape)}" for array in arrays]
+        if not arrays[0].size:
+            continue
+        apart = _apart(arrays)
+        place = np.unravel_index(int(np.argmax(apart)), apart.shape)
+        if apart[place] > best:
+            best = float(apart[place])
+            where = f"output {at} at {[int(i) for i in place]}"
+            found = [f"{where}: {float(a[place]):.6g}{_constant(a)}" for a in arrays]
+    return found
+
+
+def constant_in_words(outputs: Arrays) -> str:
+    """Says that an output is one number for all inputs and elements; nothing where none is."""
+    for at, array in enumerate(outputs):
+        if said := _constant(array):
+            return f"output {at} is {float(array.flat[0]):.6g}{said}"
+    return ""
+
+
+def _constant(array: NDArray[np.generic]) -> str:
+    return " everywhere" if array.size > 1 and (array == array.flat[0]).all() else ""
+
+
+def _apart(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
+    """How far each element differs at most; infinitely where some are finite and others not."""
+    numbers = np.stack([array.astype(np.float64) for array in arrays])
+    finite = np.isfinite(numbers).all(0)
+    with np.errstate(invalid="ignore"):
+        spread = numbers.max(0) - numbers.min(0)
+    odd = (numbers != numbers[0]).any(0) & ~np.isnan(numbers).all(0)
+    found: NDArray[np.float64] = np.where(finite, spread, np.where(odd, np.inf, 0.0))
+    return found

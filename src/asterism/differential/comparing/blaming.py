@@ -1,0 +1,212 @@
+"""Which nodes of a model an upgrade's change comes from: the smallest part that shows it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.differential.comparing.comparing import Change, change_of
+from asterism.differential.comparing.judging import run_subject, tolerance_of
+from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.standard import Standard
+from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.triage.reducer import Parts, Reducer
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a model that shows a change by itself.
+
+    Args:
+        subject: the part, as a model of its own.
+        inputs: what reaches it in the whole model.
+        change: as the part shows it.
+        result: what the part did in both versions and the references.
+        nodes: number of nodes of the whole model.
+        tried: number of parts that were run.
+        finished: whether no smaller part was left to try.
+    """
+
+    subject: ModelFile
+    inputs: Arrays
+    change: Change
+    result: Result
+    nodes: int
+    tried: int
+    finished: bool
+
+    @property
+    def layers(self) -> list[str]:
+        """Operator and name of each of its nodes."""
+        return [node.label for node in self.subject.nodes]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Some nodes as a model of their own.
+
+    Args:
+        chosen: numbers of the nodes.
+        subject: the model.
+        inputs: what reaches it in the whole model.
+    """
+
+    chosen: frozenset[int]
+    subject: ModelFile
+    inputs: Arrays
+
+
+class Blame:
+    """Looks for the smallest part of a model that shows a change.
+
+    Args:
+        pool: started workers of both versions.
+        params: the oracle's tolerances.
+        steps: parts that may be tried for one change.
+    """
+
+    def __init__(self, pool: WorkerPool, params: JudgeParams, steps: int) -> None:
+        self._pool = pool
+        self._params = params
+        self._steps = steps
+
+    def smallest(self, subject: ModelFile, inputs: Arrays, change: Change) -> Part:
+        """The smallest part found; the whole model where no part shows the change."""
+        search = _Search(self._pool, self._params, change, subject.fixed(inputs), inputs)
+        return search.run(self._steps)
+
+
+class _Search:
+    """Runs parts of one model.
+
+    Args:
+        pool: started workers of both versions.
+        params: the oracle's tolerances.
+        change: what a part must show.
+        subject: the model, of fixed shapes.
+        inputs: of the model.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        params: JudgeParams,
+        change: Change,
+        subject: ModelFile,
+        inputs: Arrays,
+    ) -> None:
+        self._pool, self._params, self._change = pool, params, change
+        self._whole = _Candidate(frozenset(range(len(subject.nodes))), subject, inputs)
+        self._nodes, self._kinds = subject.nodes, subject.kinds()
+        self._values: dict[str, NDArray[Any]] = {}
+        self._found: tuple[Change, Result] | None = None
+
+    def run(self, steps: int) -> Part:
+        """The smallest part that is found in so many steps."""
+        reducer = Reducer(self._shows, lambda candidate: str(sorted(candidate.chosen)), steps)
+        smallest = self._whole
+        exposed = self._exposed()
+        if exposed is not None:
+            self._values, suspect = exposed
+            smallest = reducer.fewest(self._whole, self._parts(), suspect)
+            smallest = reducer.repeat(smallest, self._without_each)
+        if self._found is None:
+            self._found = self._change, self._run(self._whole)
+        rest = (*self._found, len(self._nodes), reducer.tried)
+        return Part(smallest.subject, smallest.inputs, *rest, finished=not reducer.untried)
+
+    def _exposed(self) -> tuple[dict[str, NDArray[Any]], int | None] | None:
+        """The value of every tensor, and the first node that is off.
+
+        Where the reference cannot run the model, values are those of the other configuration. None
+        where neither can, or where neither gives all that a node makes; the node is None where none
+        is off as long as every value is put out (which forbids to fuse nodes).
+        """
+        subject, inputs = self._whole.subject, self._whole.inputs
+        every, names = subject.exposing()
+        culprit, name = self._change.culprit, self._change.distribution
+        pair = self._change.pair
+        other = pair.old if culprit == pair.new else pair.new
+        result = run_subject(self._pool, every, {name: inputs}, [culprit, other])
+        asked = (every.references.right, other, culprit)
+        ran = {b: result.outputs.get(b, {}).get(name, []) for b in asked}
+        whole = {b: outputs for b, outputs in ran.items() if len(outputs) == len(names)}
+        values = next(
+            (dict(zip(names, whole[b], strict=True)) for b in asked[:2] if b in whole), {}
+        )
+        if not values:
+            return None
+        values |= {s.name: a for s, a in zip(subject.inputs, inputs, strict=True)}
+        given = dict(zip(names, whole.get(culprit, ()), strict=False))
+        bounds = tolerance_of(subject, self._params)
+        for number, node in enumerate(self._nodes):
+            for output in (made for made in node.makes if made in given):
+                standard = Standard({other: [values[output]]}, (), bounds)
+                if standard.off([given[output]]) is not None:
+                    return values, number
+        return values, None
+
+    def _parts(self) -> Parts[_Candidate]:
+        """The nodes as parts of the model."""
+        made = {name: i for i, node in enumerate(self._nodes) for name in node.makes}
+
+        def sources(number: int) -> list[int]:
+            return [made[name] for name in self._nodes[number].reads if name in made]
+
+        return Parts(range(len(self._nodes)), sources, self._alone)
+
+    def _without_each(self, candidate: _Candidate) -> Iterator[_Candidate]:
+        """One node less."""
+        for number in sorted(candidate.chosen) if len(candidate.chosen) > 1 else ():
+            smaller = self._alone(candidate.chosen - {number})
+            if smaller is not None:
+                yield smaller
+
+    def _alone(self, chosen: Set[int]) -> _Candidate | None:
+        """These nodes as a model, and what it reads; None where a value of it is not known."""
+        part = self._whole.subject.part(
+            sorted(chosen), lambda name: self._as_computed(name) if name in self._values else None
+        )
+        return None if part is None else _Candidate(frozenset(chosen), *part)
+
+    def _shows(self, candidate: _Candidate) -> bool:
+        """Whether these nodes alone show the change, on what reaches them in the whole model."""
+        wanted, result = self._change, self._run(candidate)
+        given = candidate.subject, result, wanted.pair, wanted.distribution, self._params
+        change = change_of(*given)
+        if not _is_alike(change, wanted):
+            return False
+        self._found = change, result
+        return True
+
+    def _run(self, candidate: _Candidate) -> Result:
+        backends = (self._change.pair.old, self._change.pair.new)
+        given = {self._change.distribution: candidate.inputs}
+        return run_subject(self._pool, candidate.subject, given, backends)
+
+    def _as_computed(self, name: str) -> NDArray[Any]:
+        """A value of the float64 reference in the type that the model computes in."""
+        value = self._values[name]
+        floating = value.dtype == np.float64
+        return value.astype(self._kinds.get(name, np.dtype(np.float32))) if floating else value
+
+
+def _is_alike(change: Change, wanted: Change) -> bool:
+    """Whether a part changes as the whole does; a failure by the same type of exception."""
+    if change.kind != wanted.kind:
+        return False
+    failing = wanted.at_fault
+    if failing.fails:
+        ends = [(f.symptom, f.exception) for f in (change.at_fault, failing)]
+        return ends[0] == ends[1]
+    return _differences(change) == _differences(wanted)
+
+
+def _differences(change: Change) -> list[str]:
+    return [one.symptom for one in (change.old, change.new) if one.by_values]

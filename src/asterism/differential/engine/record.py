@@ -1,0 +1,244 @@
+"""What models did in every backend: two files for each model, its outcomes and its outputs.
+
+An output that agrees closely with a float64 run is not kept as an array. The record names the
+float64 output instead, and the dtype: what is read is that output, rounded to the dtype.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.messages.errors import UserError, concerning
+from asterism.differential.adapters.backends import ON_OTHER_INPUTS, REFERENCES, is_backend
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Outputs, Result
+from asterism.differential.engine.tolerance import CLOSE_ULPS, Tolerance
+from asterism.memo.graphs.graph import Graph
+
+#: The folders of a record.
+FOLDERS = ("outcomes", "outputs")
+_OUTCOMES, _OUTPUTS = FOLDERS
+
+#: A name of an array, and the dtype that it is rounded to where it stands for another one.
+_NAME = re.compile(r"(?P<array>[0-9a-f]{20})( as (?P<dtype>float16|float32|float64))?")
+
+
+class Record:
+    """Outcomes and outputs of models.
+
+    Each model is written once, when it has run, and read when it is asked for: memory holds the
+    names of the files. New ones are written to a temporary folder that is removed with the object.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, Path] = {}
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._kept: list[Record] = []
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __contains__(self, model: int) -> bool:
+        return _name(model) in self._files
+
+    def add(self, graph: Graph, results: Sequence[Result]) -> None:
+        """Write down what one model did with each group of inputs; equal arrays are kept once."""
+        arrays: dict[str, NDArray[Any]] = {}
+        tasks = [_task(graph, result, arrays) for result in results]
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="asterism-record-")
+        folder, name = Path(self._scratch.name), _name(results[0].index)
+        write_arrays(folder / _OUTPUTS / f"{name}.npz", **{n: arrays[n] for n in sorted(arrays)})
+        write_json(folder / _OUTCOMES / f"{name}.json", tasks)
+        self._files[name] = folder
+
+    def save(self, folder: Path) -> None:
+        """Copy what is not there yet to ``folder/outcomes`` and ``folder/outputs``."""
+        for part in FOLDERS:
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        for name, source in self._files.items():
+            for file in _files_of(name):
+                if not (folder / file).exists():
+                    shutil.copyfile(source / file, folder / file)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote. The files are read when they are asked for.
+
+        Raises:
+            UserError: a model has outcomes and no outputs, or the folder holds no record.
+        """
+        record = cls()
+        if not (folder / _OUTCOMES).is_dir():
+            raise UserError(f"{folder} has no folder {_OUTCOMES!r}")
+        for path in sorted((folder / _OUTCOMES).glob("*.json")):
+            if not (folder / _OUTPUTS / f"{path.stem}.npz").is_file():
+                raise UserError(f"{folder} has outcomes of the model {path.stem}, and no outputs")
+            record._files[path.stem] = folder
+        return record
+
+    @classmethod
+    def copied(cls, folder: Path) -> Self:
+        """Like :meth:`load`, of files that may be removed afterwards."""
+        record = cls()
+        record._scratch = tempfile.TemporaryDirectory(prefix="asterism-record-")
+        read = cls.load(folder)
+        read.save(Path(record._scratch.name))
+        record._files = dict.fromkeys(read._files, Path(record._scratch.name))
+        return record
+
+    @classmethod
+    def merged(cls, groups: Iterable[Self]) -> Self:
+        """All groups as one, in the order of their models."""
+        whole = cls()
+        for group in groups:
+            whole._kept.append(group)  # whose files it refers to
+            whole._files |= group._files
+        whole._files = dict(sorted(whole._files.items()))
+        return whole
+
+    def tasks(self) -> Iterator[dict[str, Any]]:
+        """Outcomes, and names of outputs, of all tasks: a model, and inputs that it was run with.
+
+        Raises:
+            UserError: a file is damaged.
+        """
+        for name, folder in self._files.items():
+            yield from _tasks(folder, name)
+
+    def results(self, models: int) -> Iterator[Result]:
+        """The results of all tasks, as the worker pool gave them.
+
+        Args:
+            models: number of models, which tasks refer to by an index from 0.
+
+        Raises:
+            UserError: the record is damaged, or names a model or a backend that does not exist.
+        """
+        for name, folder in self._files.items():
+            tasks = _tasks(folder, name)
+            arrays = read_arrays(folder / _OUTPUTS / f"{name}.npz")
+            for at, task in enumerate(tasks):
+                with concerning(f"task {at} of {folder / _OUTCOMES / name}.json"):
+                    try:
+                        result = _result(task, arrays)
+                    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+                        raise UserError(f"it is no result: {error!r}") from None
+                    if not isinstance(result.index, int) or not 0 <= result.index < models:
+                        raise UserError(f"there is no model {result.index!r}")
+                    named = {r for r in (*result.outcomes, *result.outputs) if not is_backend(r)}
+                    for backend in sorted(named):
+                        raise UserError(f"there is no backend {backend!r}")
+                yield result
+
+
+def _name(model: int) -> str:
+    return f"{model:08d}"
+
+
+def _files_of(name: str) -> tuple[str, str]:
+    return f"{_OUTCOMES}/{name}.json", f"{_OUTPUTS}/{name}.npz"
+
+
+def _tasks(folder: Path, name: str) -> list[dict[str, Any]]:
+    path = folder / _OUTCOMES / f"{name}.json"
+    tasks = read_json(path)
+    if not isinstance(tasks, list):
+        raise UserError(f"{path} holds no list of tasks")
+    return tasks
+
+
+def _task(graph: Graph, result: Result, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """A result as a JSON value; the arrays that it names are added to ``arrays``."""
+    outputs: dict[str, dict[str, list[str]]] = {r: {} for r in result.outputs}
+    for distribution in result.distributions:
+        names = _named({r: o[distribution] for r, o in result.outputs.items()}, graph, arrays)
+        for backend, kept in names.items():
+            outputs[backend][distribution] = kept
+    return {
+        "index": result.index,
+        "distributions": list(result.distributions),
+        "outcomes": [result.outcomes[r].to_json() for r in sorted(result.outcomes)],
+        "outputs": outputs,
+    }
+
+
+def _named(outputs: Outputs, graph: Graph, arrays: dict[str, NDArray[Any]]) -> dict[str, list[str]]:
+    """A name for each output of each backend, of one distribution."""
+    close = Tolerance(CLOSE_ULPS, 0.0, graph.epsilon, graph.depth)
+    closest = Tolerance(CLOSE_ULPS / 1000, 0.0, graph.epsilon, graph.depth)
+    #: Float64 outputs that are kept, by their number among the outputs.
+    exact: dict[int, dict[str, NDArray[Any]]] = {}
+    names: dict[str, list[str]] = {}
+    for backend in (*(r for r in REFERENCES if r in outputs), *outputs):
+        if backend in names:
+            continue
+        within = closest if backend in REFERENCES else close
+        names[backend] = []
+        for at, output in enumerate(outputs[backend]):
+            # How little a run on other inputs differs is what it tells: its arrays are all kept.
+            known = exact.setdefault(at, {}) if backend not in ON_OTHER_INPUTS else {}
+            like = next((n for n, ref in known.items() if stands_for(ref, output, within)), None)
+            name = _hash(output) if like is None else f"{like} as {output.dtype}"
+            names[backend].append(name)
+            if like is None:
+                arrays[name] = output
+                if backend in REFERENCES:
+                    known[name] = output
+    return {backend: names[backend] for backend in outputs}
+
+
+def stands_for(reference: NDArray[Any], output: NDArray[Any], close: Tolerance) -> bool:
+    """Whether a float64 reference, rounded to the dtype of an output, can stand for the output."""
+    if output.dtype.kind != "f" or output.shape != reference.shape or reference.dtype.kind != "f":
+        return False
+    if _NAME.fullmatch(f"{'0' * 20} as {output.dtype}") is None:
+        return False
+    with np.errstate(all="ignore"):
+        rounded = reference.astype(output.dtype)
+        finite = np.isfinite(output)
+        if not np.array_equal(rounded[~finite], output[~finite], equal_nan=True):
+            return False
+        if not np.array_equal(finite, np.isfinite(rounded)):
+            return False
+        off = np.abs(output[finite].astype(np.float64) - reference[finite])
+        return bool(np.all(off <= close.of(reference, 0.0)[finite]))
+
+
+def _hash(array: NDArray[Any]) -> str:
+    facts = f"{array.dtype}{array.shape}".encode()
+    return hashlib.sha256(facts + array.tobytes()).hexdigest()[:20]
+
+
+def _result(task: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
+    """A task as the worker pool gave it."""
+    return Result(
+        task["index"],
+        tuple(task["distributions"]),
+        {o["backend"]: ExecutionOutcome.from_json(o) for o in task["outcomes"]},
+        {
+            backend: {d: [_array(n, arrays) for n in names] for d, names in distributions.items()}
+            for backend, distributions in task["outputs"].items()
+        },
+    )
+
+
+def _array(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise KeyError(name)
+    array = arrays[found["array"]]
+    if found["dtype"] is None:
+        return array
+    with np.errstate(all="ignore"):
+        return array.astype(found["dtype"])

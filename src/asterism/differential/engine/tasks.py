@@ -1,0 +1,186 @@
+"""Models to run, what they did, and what a worker is asked and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.differential.adapters.backends import plugin_of
+from asterism.differential.adapters.forms import FORMS
+from asterism.differential.adapters.library import CONVERTERS
+from asterism.differential.adapters.questions import QUESTIONS
+from asterism.differential.adapters.reference import PROBED, STEP
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.special_weights import kinds_among, special_kinds
+from asterism.memo.graphs.store import read_weights
+from asterism.memo.graphs.weights import Variable
+from asterism.memo.universe.tensors import Config
+
+Outputs = dict[str, list[NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class GivenFile:
+    """A model as a file, which the backends read that are called ``library:file``.
+
+    Args:
+        content: of the file.
+        suffix: of its name, which says its format.
+        quantises: whether some step of it quantises.
+    """
+
+    content: bytes
+    suffix: str = ".onnx"
+    quantises: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to run.
+
+    Args:
+        index: names it in outcomes.
+        graph: the model, or a file that holds one, as it is.
+        inputs: a batch for each of its inputs, by distribution.
+        outputs: nodes to put out, in place of the graph's own outputs.
+        backends: where to run it; None for everywhere.
+        seconds: a step that takes longer hangs; None for the worker pool's own limit.
+        opset: version of the format that converters write; None for their own.
+        weights: file of the arrays that nodes may name; None for the worker pool's own.
+        disabled: names of graph passes that the libraries leave out.
+        changed: parameters of all layers with other values than the graph's, be they invalid.
+    """
+
+    index: int
+    graph: Graph | GivenFile
+    inputs: dict[str, list[NDArray[Any]]]
+    outputs: tuple[int, ...] | None = None
+    backends: tuple[str, ...] | None = None
+    seconds: float | None = None
+    opset: int | None = None
+    weights: Path | None = None
+    disabled: tuple[str, ...] = ()
+    changed: Config = field(default_factory=dict)
+
+    def has_model_of(self, other: Task) -> bool:
+        """Whether another task builds, converts and compiles the very same thing."""
+        mine, theirs = (
+            (*(t.outputs, t.seconds, t.opset, t.weights, t.disabled), t.changed, t.form, t.batch)
+            for t in (self, other)
+        )
+        return self.graph is other.graph and mine == theirs
+
+    @property
+    def form(self) -> str:
+        """What backends run in place of the plain model, by its inputs; nothing for itself."""
+        return next((d for d in self.inputs if d in FORMS), "")
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether its inputs or weights hold special numbers, and it asks for outputs."""
+        if set(self.inputs) & set(QUESTIONS):
+            return False
+        weights = isinstance(self.graph, Graph) and special_kinds(self.graph)
+        return bool(set(self.inputs) & set(PROBED) or weights or special_of(self))
+
+    @property
+    def dtypes(self) -> set[str]:
+        """Dtypes between its layers; of a given file its inputs', and whether it quantises."""
+        if isinstance(self.graph, Graph):
+            return {tensor.dtype for tensor in self.graph.tensors.values()}
+        steps = {STEP} if self.graph.quantises else set()
+        return steps | {str(array.dtype) for arrays in self.inputs.values() for array in arrays}
+
+    @property
+    def batch(self) -> int | None:
+        """Items in a batch, the same in every distribution; None without inputs that have one."""
+        arrays = (array for arrays in self.inputs.values() for array in arrays if array.ndim)
+        return next(map(len, arrays), None)
+
+
+@dataclass
+class Result:
+    """What a model did in every backend.
+
+    ``distributions`` are the inputs it was run with; ``outputs`` holds, by backend and
+    distribution, the arrays in the order of the model's outputs. ``special`` are the kinds of
+    special numbers among the weights of a task that has a file of its own for them.
+    """
+
+    index: int
+    distributions: tuple[str, ...] = ()
+    outcomes: dict[str, ExecutionOutcome] = field(default_factory=dict)
+    outputs: dict[str, Outputs] = field(default_factory=dict)
+    special: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LayerDescription:
+    """What Keras says of a layer.
+
+    Args:
+        arguments: what its constructor has to be told, beside Keras' defaults.
+        variables: name and shape of each of its weights.
+    """
+
+    arguments: Config
+    variables: list[Variable]
+
+
+def special_of(task: Task) -> tuple[str, ...]:
+    """The kinds of special numbers in a task's own file of weights; none where it has no file."""
+    if task.weights is None:
+        return ()
+    stored = read_weights(task.weights)
+    return kinds_among(array for named in stored.values() for _, array in named)
+
+
+def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, Any]:
+    """What every request about a task says.
+
+    Args:
+        task: the model.
+        folder: of the model's files.
+        weights: file of the arrays that nodes may name, where the task has none of its own.
+    """
+    arrays = weights if task.weights is None else task.weights
+    return {
+        "folder": str(folder),
+        "weights": None if arrays is None else str(arrays.resolve()),
+        "outputs": None if task.outputs is None else list(task.outputs),
+        "opset": task.opset,
+        "batch": task.batch,
+        "disabled": list(task.disabled),
+        "form": task.form,
+        "changed": task.changed,
+    }
+
+
+def worker_of(converter: str) -> str:
+    """Name of the worker that runs a converter."""
+    kind = CONVERTERS[converter]
+    return converter if kind.own_worker else kind.host
+
+
+def backend_forked_for(library: str) -> str:
+    """The Keras backend whose fork server forks a library's worker, or nothing."""
+    kind = plugin_of(library)
+    return kind.keras_backend or "" if kind.forks and "@" not in library else ""
+
+
+def outcome_of(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOutcome:
+    """A worker's answer as the end of a step."""
+    return ExecutionOutcome(
+        task.index,
+        backend,
+        answer["stage"],
+        answer["status"],
+        answer.get("exception", ""),
+        answer.get("message", ""),
+        answer.get("frame", ""),
+        answer.get("warned", ""),
+    )

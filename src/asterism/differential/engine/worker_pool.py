@@ -1,0 +1,397 @@
+"""A set of workers that run models side by side: one thread and one queue for each library."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from asterism.core.files.artifacts import read_arrays, write_json
+from asterism.core.messages.console import get_logger
+from asterism.core.workers.worker import Limits
+from asterism.differential.adapters.backends import (
+    REFERENCES,
+    check_backends,
+    coarsely_perturbed,
+    converter_of,
+    file_references,
+    library_of,
+    option_of,
+    plugin_of,
+    precision_of,
+    probes,
+    reads_given,
+    suffix_of,
+    under_test,
+)
+from asterism.differential.adapters.environments import interpreter_of
+from asterism.differential.adapters.library import CONVERTERS, GIVEN, FileReference
+from asterism.differential.engine.array_files import INPUTS, outputs_file
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import (
+    GivenFile,
+    LayerDescription,
+    Result,
+    Task,
+    backend_forked_for,
+    outcome_of,
+    special_of,
+    task_request,
+    worker_of,
+)
+from asterism.differential.engine.worker_client import WorkerClient
+from asterism.differential.engine.worker_environment import keras_forks
+from asterism.memo.graphs.graph import Graph, Node, sequential
+from asterism.memo.universe.tensors import Config, Tensor
+
+log = get_logger(__name__)
+
+#: Models whose steps may be queued at once.
+_WINDOW = 6
+
+
+@dataclass(frozen=True)
+class _Submitted:
+    """A task whose steps are queued.
+
+    Args:
+        task: what is to be run.
+        folder: the model's files, shared by the tasks of one model.
+        number: of the task among them.
+        conversions: how each conversion of the model ends, shared likewise.
+        steps: how each step of the task ends.
+    """
+
+    task: Task
+    folder: Path
+    number: int
+    conversions: dict[str, Future[ExecutionOutcome]]
+    steps: dict[str, Future[ExecutionOutcome]] = field(default_factory=dict)
+
+    @property
+    def arrays(self) -> Path:
+        """The folder of the task's inputs and outputs."""
+        return self.folder / f"arrays{self.number}"
+
+
+class WorkerPool:
+    """Workers for some backends. Use it as a context manager; its workers end with it.
+
+    Args:
+        backends: ``library:option``.
+        limits: ceilings of a step.
+        weights: file of the arrays that nodes may name; None for none.
+        environment: more variables for the workers.
+
+    Raises:
+        UserError: a backend does not exist, or its environment is not made.
+    """
+
+    def __init__(
+        self,
+        backends: Sequence[str],
+        limits: Limits,
+        weights: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        check_backends(b for b in under_test(backends) if not reads_given(b))
+        self.backends = tuple(backends)
+        self.left_out: dict[str, str] = {}
+        self._started = False
+        self._submitted = 0
+        self._weights = weights
+        self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
+        converters = {c for c in map(converter_of, backends) if c is not None}
+        workers = {library: library for library in map(library_of, backends)}
+        workers |= {worker_of(c): CONVERTERS[c].host for c in converters}
+        more = environment or {}
+        self._fork_servers = {
+            b: keras_forks(b, more) for b in sorted(map(backend_forked_for, workers.values())) if b
+        }
+        self._clients = {
+            name: WorkerClient(
+                library,
+                limits,
+                more,
+                self._fork_servers.get(backend_forked_for(library)),
+                interpreter_of(library),
+            )
+            for name, library in sorted(workers.items())
+        }
+        self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._clients}
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers, whatever they are at, and forget their files."""
+        for thread in self._threads.values():
+            thread.shutdown(wait=False, cancel_futures=True)
+        for client in self._clients.values():
+            client.give_up()
+        for thread in self._threads.values():
+            thread.shutdown()
+        for client in self._clients.values():
+            client.stop()
+        for server in self._fork_servers.values():
+            server.stop()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def start(self) -> dict[str, str]:
+        """Start all workers at once and check every backend on a trivial model, the first time.
+
+        Returns:
+            Backends that are missing or broken, and why. They are left out from here on.
+        """
+        if self._started:
+            return self.left_out
+        self._started = True
+        started = {n: self._threads[n].submit(h.start) for n, h in self._clients.items()}
+        for future in started.values():
+            future.result()
+        inputs = {"normal": [np.ones((1, 3), np.float32)]}
+        outcomes: dict[str, ExecutionOutcome] = {}
+        for model, chosen in self._trivial():
+            outcomes |= self.run(Task(-1, model, inputs, backends=chosen)).outcomes
+        for backend in (b for b in self.backends if b in outcomes):
+            outcome = outcomes[backend]
+            if outcome.status != "ok":
+                client = self._clients[library_of(backend)]
+                self.left_out[backend] = client.broken or f"{outcome.exception} {outcome.message}"
+                log.warning("left out", backend=backend, reason=self.left_out[backend])
+        return self.left_out
+
+    def _trivial(self) -> Iterator[tuple[Graph | GivenFile, tuple[str, ...]]]:
+        """Models that every backend can run, and which backends are to run each."""
+        if built := tuple(b for b in self.backends if not reads_given(b)):
+            dense = Node("Dense", {"units": 2, "dtype": "float32"})
+            yield sequential(Tensor((3,)), [lambda _: dense]), built
+        for suffix, references in file_references().items():
+            readers = (b for b in self.backends if suffix_of(b) == suffix)
+            if given := tuple(filter(reads_given, readers)):
+                reference = plugin_of(references.library)
+                assert issubclass(reference, FileReference)
+                yield GivenFile(reference.trivial(), suffix), given
+
+    def renew(self, workers: Iterable[str]) -> None:
+        """End some workers, by name. Each begins as a fresh process with its next request."""
+        ended = [self._threads[n].submit(self._clients[n].stop) for n in sorted(set(workers))]
+        for future in ended:
+            future.result()
+
+    def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The backends that work, of those that are wanted."""
+        chosen = self.backends if wanted is None else wanted
+        return tuple(r for r in chosen if r not in self.left_out)
+
+    def _asked(self, task: Task) -> tuple[str, ...]:
+        """Where a task runs: without the references that have no use for it."""
+        backends = self.usable(task.backends)
+        coarse = task.dtypes | {precision_of(b) for b in backends}
+        useless = {run for run, dtype in coarsely_perturbed().items() if dtype not in coarse}
+        if not task.is_probed:
+            useless |= probes()
+        return tuple(b for b in backends if b not in useless)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Processor time of each step in all, for logs and benchmarks."""
+        return {k: v for client in self._clients.values() for k, v in client.seconds.items()}
+
+    @property
+    def deaths(self) -> int:
+        """How often workers have died, or could not be started, up to now."""
+        return sum(client.deaths for client in self._clients.values())
+
+    def news(self) -> Iterator[dict[str, Any]]:
+        """What workers that measure branches have told since the last call."""
+        for client in self._clients.values():
+            yield from client.news
+            client.news = []
+
+    def described(self, graph: Graph, changed: Config | None = None) -> dict[int, LayerDescription]:
+        """What a worker says of each layer, by its node: only workers have Keras.
+
+        It is nothing of a model that Keras rejects.
+
+        Args:
+            graph: the model.
+            changed: parameters of all layers with other values, be they invalid.
+        """
+        folder = self._folder(graph)
+        request = task_request(Task(-1, graph, {}, changed=changed or {}), folder, self._weights)
+        request |= {"step": "describe", "backend": "describe"}
+        found: dict[int, LayerDescription] = {}
+        for name in self._describers():
+            answer = self._threads[name].submit(self._clients[name].ask, request).result()
+            if answer["status"] == "ok":
+                for node, arguments in answer["arguments"].items():
+                    variables = answer["variables"].get(node, ())
+                    named = [(variable, tuple(shape)) for variable, shape in variables]
+                    found[int(node)] = LayerDescription(arguments, named)
+                break
+        shutil.rmtree(folder)
+        return found
+
+    def converted(self, task: Task, converter: str) -> bytes | ExecutionOutcome:
+        """The file that a converter makes of a model, or how it failed."""
+        folder = self._folder(task.graph)
+        worker = self._threads[worker_of(converter)]
+        outcome = worker.submit(self._convert, task, folder, converter).result()
+        path = folder / f"{converter}{CONVERTERS[converter].suffix}"
+        content = path.read_bytes() if outcome.status == "ok" else None
+        shutil.rmtree(folder)
+        return outcome if content is None else content
+
+    def passes(self, task: Task, backend: str) -> tuple[str, ...]:
+        """The graph passes of a backend's library that change a model and can be disabled.
+
+        None of a model that cannot be converted or loaded.
+        """
+        folder = self._folder(task.graph)
+        source = converter_of(backend)
+        if source is not None:
+            worker = self._threads[worker_of(source)]
+            worker.submit(self._convert, task, folder, source).result()
+        request = task_request(task, folder, self._weights)
+        request |= {"step": "passes", "backend": backend, "option": option_of(backend)}
+        library = library_of(backend)
+        answer = self._threads[library].submit(self._clients[library].ask, request).result()
+        shutil.rmtree(folder)
+        return tuple(answer.get("passes", ()))
+
+    def _describers(self) -> list[str]:
+        """Workers that have Keras, the references' first: they build every model anyway."""
+        first = [library_of(r) for r in REFERENCES]
+        with_keras = [n for n, h in self._clients.items() if plugin_of(h.library).keras_backend]
+        return list(dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras))
+
+    def run(self, task: Task) -> Result:
+        """One model in every backend."""
+        (result,) = self.run_all([task])
+        return result
+
+    def run_all(self, tasks: Iterable[Task]) -> Iterator[Result]:
+        """Models in every backend, in order; the next ones start while earlier ones still run.
+
+        Tasks of one model that follow each other share what is built and converted of it.
+        """
+        waiting: list[_Submitted] = []
+        for task in tasks:
+            waiting.append(self._submit(task, waiting[-1] if waiting else None))
+            if len(waiting) == _WINDOW:
+                yield self._first_of(waiting)
+        while waiting:
+            yield self._first_of(waiting)
+
+    def _first_of(self, waiting: list[_Submitted]) -> Result:
+        """Take the first task out when it has ended; the last one of a model removes its files."""
+        first = waiting.pop(0)
+        result = self._collect(first)
+        if not waiting or waiting[0].folder != first.folder:
+            shutil.rmtree(first.folder)
+        return result
+
+    def _folder(self, graph: Graph | GivenFile) -> Path:
+        """A folder for one task. A worker keeps what it built by folder, so none is used twice."""
+        self._submitted += 1
+        folder = self._scratch / f"task{self._submitted}"
+        folder.mkdir()
+        if isinstance(graph, GivenFile):
+            (folder / f"{GIVEN}{graph.suffix}").write_bytes(graph.content)
+        else:
+            write_json(folder / "graph.json", graph.to_json())
+        return folder
+
+    def _submit(self, task: Task, before: _Submitted | None) -> _Submitted:
+        same = before if before is not None and task.has_model_of(before.task) else None
+        folder = self._folder(task.graph) if same is None else same.folder
+        number = 0 if same is None else same.number + 1
+        submitted = _Submitted(task, folder, number, {} if same is None else same.conversions)
+        submitted.arrays.mkdir()
+        arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
+        np.savez(submitted.arrays / INPUTS, **arrays)  # type: ignore[arg-type]
+        backends = self._asked(task)
+        for converter in sorted({c for c in map(converter_of, backends) if c is not None}):
+            if converter not in submitted.conversions:
+                worker = self._threads[worker_of(converter)]
+                ended = worker.submit(self._convert, task, folder, converter)
+                submitted.conversions[converter] = ended
+            submitted.steps[converter] = submitted.conversions[converter]
+        for backend in backends:
+            source = converter_of(backend)
+            after = submitted.steps[source] if source is not None else None
+            worker = self._threads[library_of(backend)]
+            step = worker.submit(self._step, task, folder, submitted.arrays, backend, after)
+            submitted.steps[backend] = step
+        return submitted
+
+    def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
+        request = {
+            **task_request(task, folder, self._weights),
+            "step": "convert",
+            "backend": converter,
+        }
+        return outcome_of(
+            task, converter, self._clients[worker_of(converter)].ask(request, task.seconds)
+        )
+
+    def _step(
+        self,
+        task: Task,
+        folder: Path,
+        arrays: Path,
+        backend: str,
+        after: Future[ExecutionOutcome] | None,
+    ) -> ExecutionOutcome:
+        if after is not None and after.result().status != "ok":
+            return ExecutionOutcome(task.index, backend, "convert", "blocked")
+        request = {
+            **task_request(task, folder, self._weights),
+            "step": "run",
+            "backend": backend,
+            "option": option_of(backend),
+            "distributions": list(task.inputs),
+            "dtype": "float64" if not under_test([backend]) else None,
+            "arrays": str(arrays),
+            "target": outputs_file(backend),
+        }
+        return outcome_of(
+            task, backend, self._clients[library_of(backend)].ask(request, task.seconds)
+        )
+
+    def _collect(self, submitted: _Submitted) -> Result:
+        task, steps = submitted.task, submitted.steps
+        result = Result(
+            task.index,
+            tuple(task.inputs),
+            {name: step.result() for name, step in steps.items()},
+            special=special_of(task),
+        )
+        for backend in self._asked(task):
+            if result.outcomes[backend].status == "ok":
+                arrays = read_arrays(submitted.arrays / outputs_file(backend))
+                result.outputs[backend] = {
+                    distribution: [
+                        arrays[f"{distribution}/{i}"]
+                        for i in range(sum(n.startswith(f"{distribution}/") for n in arrays))
+                    ]
+                    for distribution in task.inputs
+                }
+        shutil.rmtree(submitted.arrays)
+        return result

@@ -1,0 +1,138 @@
+"""The stage of reduction: seed models in, reduced ones, their weights and a table out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError, naming
+from asterism.differential.reducing.narrow import narrowed
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.reducing.reduce import reduce_model, renumbered, work
+from asterism.differential.reducing.seeds import make_seed_model
+from asterism.differential.reducing.user_models import UserModel, user_models
+from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.graph import Graph, Node
+from asterism.memo.graphs.input_sizes import InputSizes
+from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_read import graph_of, graph_of_json
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.graphs.weights import Arrays
+from asterism.models.keras_models.reading import load_keras
+
+if TYPE_CHECKING:
+    import keras
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Reduced models, the arrays that they name, and what was reduced.
+
+    ``rows`` has one row for each model: layers, multiplications of one inference, weights and
+    coverage before and after; ``seconds`` the times of one inference, which are no tracked result.
+    """
+
+    models: dict[str, Graph]
+    weights: Arrays
+    rows: list[dict[str, Any]]
+    seconds: list[dict[str, Any]]
+
+
+def reduce_models(params: ReduceParams, seed: int) -> Reduction:
+    """Make or load each seed model and reduce it; listed ones are narrowed, too.
+
+    Raises:
+        UserError: a model cannot be read, has what the universe does not declare, or is called
+            like a listed one.
+    """
+    users = user_models(params)
+    # NumPy's backend is there in a third of the time, but its own times tell nothing.
+    keras = import_keras("tensorflow" if params.timing_runs else "numpy")
+    result = Reduction({}, {}, [], [])
+    own = {user.name: user for user in users}
+    for name in progress([*params.models, *own], label="reduce", unit="model"):
+        if name in own:
+            model, original, arrays = _opened(own[name], params.open_size, seed)
+        else:
+            model = make_seed_model(name, seed)
+            original, arrays = graph_of(model, params.open_size, seed)
+        width = None if name in own else params.max_width
+        reduced = renumbered(narrowed(reduce_model(original), width))
+        named = {f"{name}/{key}": value for key, value in arrays.items()}
+        reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
+        used = {n.weights for n in reduced.nodes.values()}
+        result.models[name] = reduced
+        result.weights.update({k: v for k, v in named.items() if k in used})
+        smaller = build(reduced, named)
+        result.rows.append(_row(name, original, reduced, model, smaller))
+        if params.timing_runs:
+            sizes = InputSizes(params.open_size, own[name].shapes if name in own else {})
+            before, after = (_inference(m, sizes, params.timing_runs) for m in (model, smaller))
+            result.seconds.append({"model": name, "before": before, "after": after})
+        keras.backend.clear_session()
+    return result
+
+
+def _opened(user: UserModel, open_size: int, seed: int) -> tuple[keras.Model, Graph, Arrays]:
+    """A model file of the user's; an architecture without weights gets drawn ones.
+
+    Raises:
+        UserError: an architecture with weights beside it, or a file that cannot be read.
+    """
+    path = user.path
+    if path.suffix == ".json":
+        if (weights := path.with_suffix(".h5")).exists():
+            raise UserError(
+                f"reduce.user_model is {path}, and no stage would know of changes of {weights}: "
+                "save both as one .keras or .h5 file, or move the weights away"
+            )
+        with naming(path):
+            graph = graph_of_json(read_json(path), open_size, seed, user.shapes)
+        return build(graph), graph, {}
+    model = load_keras(path)
+    with naming(path):
+        return model, *graph_of(model, open_size, seed, user.shapes)
+
+
+def _named(node: Node, model: str) -> Node:
+    return node if node.weights is None else replace(node, weights=f"{model}/{node.weights}")
+
+
+def _row(
+    name: str, before: Graph, after: Graph, model: keras.Model, smaller: keras.Model
+) -> dict[str, Any]:
+    first, second = elements_of(before), elements_of(after)
+    return {
+        "model": name,
+        "layers": len(before.layers),
+        "layers_reduced": len(after.layers),
+        "multiplications": work(before),
+        "multiplications_reduced": work(after),
+        "weights": model.count_params(),
+        "weights_reduced": smaller.count_params(),
+        "types": len(first.types),
+        "types_kept": len(first.types & second.types),
+        "pairs": len(first.pairs),
+        "pairs_kept": len(first.pairs & second.pairs),
+        "parameters": len(first.parameters),
+        "parameters_kept": len(first.parameters & second.parameters),
+    }
+
+
+def _inference(model: keras.Model, sizes: InputSizes, runs: int) -> float:
+    """Seconds of one inference on a batch of one, the best of several."""
+    shapes = [sizes.of(i.name, i.shape[1:]) for i in model.inputs]
+    inputs = [np.zeros((1, *s), i.dtype) for s, i in zip(shapes, model.inputs, strict=True)]
+    given = inputs if len(inputs) > 1 else inputs[0]
+    model(given, training=False)
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        model(given, training=False)
+        times.append(time.perf_counter() - started)
+    return min(times)

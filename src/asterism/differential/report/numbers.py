@@ -1,0 +1,241 @@
+"""Inputs and weights of a minimal model: the simplest that still show the finding.
+
+A maintainer reads ``np.ones((2, 4))`` at a glance. So zeros, ones, a ramp and a seeded normal
+sample are tried in this order, first in place of the inputs, then of each layer's weights. What no
+longer shows the finding is written out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.differential.engine.tasks import LayerDescription
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.triage.reproduction import Reproduction
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.store import write_weights
+from asterism.memo.graphs.weights import NamedArray, Stored, Variable, layer_weights
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array, and the Python expression that gives it."""
+
+    values: NDArray[Any]
+    source: str
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What a script fills a model with.
+
+    Args:
+        inputs: a batch for each input.
+        weights: of each layer that has some, by its node, in Keras' order.
+    """
+
+    inputs: tuple[Array, ...]
+    weights: Mapping[int, tuple[Array, ...]]
+
+    def stored(
+        self, graph: Graph, layers: Mapping[int, LayerDescription]
+    ) -> tuple[Graph, dict[str, list[NamedArray]]]:
+        """The graph whose nodes name the weights, and the weights by that name."""
+        nodes = dict(graph.nodes)
+        arrays: dict[str, list[NamedArray]] = {}
+        for node, many in self.weights.items():
+            name = f"simple-{node}"
+            nodes[node] = replace(nodes[node], weights=name, edits=())
+            names = (variable for variable, _ in layers[node].variables)
+            values = (array.values.astype(np.float32) for array in many)
+            arrays[name] = list(zip(names, values, strict=True))
+        return graph.with_nodes(nodes), arrays
+
+
+Shape = tuple[int, ...]
+
+#: Makes an array of a shape and a dtype; it has a number among those of a script.
+Maker = Callable[[tuple[int, ...], str, int], Array]
+
+
+def _zeros(shape: tuple[int, ...], dtype: str, _: int) -> Array:
+    return Array(np.zeros(shape, dtype), f"np.zeros({shape}, {dtype!r})")
+
+
+def _ones(shape: tuple[int, ...], dtype: str, _: int) -> Array:
+    return Array(np.ones(shape, dtype), f"np.ones({shape}, {dtype!r})")
+
+
+def _ramp(shape: tuple[int, ...], dtype: str, _: int) -> Array:
+    size = int(np.prod(shape))
+    values = np.linspace(-1, 1, size, dtype=dtype).reshape(shape)
+    return Array(values, f"np.linspace(-1, 1, {size}, dtype={dtype!r}).reshape({shape})")
+
+
+def _normal(shape: tuple[int, ...], dtype: str, number: int) -> Array:
+    values = np.random.default_rng(number).normal(size=shape).astype(dtype)
+    source = f"np.random.default_rng({number}).normal(size={shape}).astype({dtype!r})"
+    return Array(values, source)
+
+
+MAKERS: tuple[Maker, ...] = (_zeros, _ones, _ramp, _normal)
+
+
+def any_numbers(known: Numbers) -> Numbers:
+    """Ones as inputs, and the weights that a layer begins with: where no number matters."""
+    inputs = (_ones(a.values.shape, str(a.values.dtype), 0) for a in known.inputs)
+    return Numbers(tuple(inputs), {})
+
+
+#: In place of zeros, the special numbers of some kinds of inputs, as a script writes them.
+_SPECIAL = {
+    "nan": ("np.nan", np.nan),
+    "infinity": ("np.inf", np.inf),
+    "denormal": ("1e-40", 1e-40),
+    "largest": ("3e38", 3e38),
+}
+
+
+#: Numbers that somebody may read. Python takes 2 GB to parse a million of them.
+_READABLE = 2000
+
+
+def literal_array(values: NDArray[Any]) -> Array:
+    """An array written out: number by number, or as its bytes where there are too many to read."""
+    dtype = str(values.dtype)
+    if values.size == 0:
+        return Array(values, f"np.zeros({values.shape}, {dtype!r})")
+    if values.size > _READABLE:
+        content = f"bytes.fromhex({values.tobytes().hex()!r})"
+        return Array(values, f"np.frombuffer({content}, {dtype!r}).reshape({values.shape}).copy()")
+    numbers = repr(values.reshape(-1).tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
+    return Array(values, f"np.array({numbers}, {dtype!r}).reshape({values.shape})")
+
+
+def literal_numbers(
+    graph: Graph,
+    stored: Stored,
+    layers: Mapping[int, LayerDescription],
+    inputs: Sequence[NDArray[Any]],
+) -> Numbers:
+    """The numbers with which the finding was seen, written out."""
+    weights = {
+        i: tuple(map(literal_array, layer_weights(graph.nodes[i], said.variables, stored)))
+        for i, said in layers.items()
+        if said.variables and i in graph.nodes
+    }
+    return Numbers(tuple(map(literal_array, inputs)), weights)
+
+
+def simplest(
+    show: Reproduction,
+    graph: Graph,
+    finding: Finding,
+    known: Numbers,
+    layers: Mapping[int, LayerDescription],
+) -> Numbers:
+    """The simplest numbers that were found with which a model still shows its finding.
+
+    Args:
+        show: runs the model.
+        graph: the minimal model.
+        finding: as it shows there.
+        known: numbers that show it.
+        layers: what Keras says of each layer.
+    """
+
+    def shows(numbers: Numbers) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            named, stored = numbers.stored(graph, layers)
+            weights = Path(folder) / "weights.npz"
+            write_weights(weights, stored)
+            given = [array.values for array in numbers.inputs]
+            found = show.look(named, finding, given=given, weights=weights).finding
+        return found is not None and found.library == finding.library
+
+    def with_simple_inputs(numbers: Numbers) -> Numbers:
+        kind = finding.distributions[0] if finding.distributions else "normal"
+        shapes = [(a.values.shape, str(a.values.dtype)) for a in numbers.inputs]
+        tried = (replace(numbers, inputs=inputs) for inputs in simple_inputs(kind, shapes))
+        return next(filter(shows, tried), numbers)
+
+    simpler = with_simple_inputs(known)
+    for maker in MAKERS[1:]:
+        weights = {i: _like(m, layers[i].variables, maker) for i, m in known.weights.items()}
+        if weights and shows(replace(simpler, weights=weights)):
+            simpler = replace(simpler, weights=weights)
+            # Of simple weights simple inputs may show it, which of the others showed nothing.
+            return with_simple_inputs(simpler) if simpler.inputs is known.inputs else simpler
+    return simpler
+
+
+def simple_inputs(kind: str, shapes: Sequence[tuple[Shape, str]]) -> list[tuple[Array, ...]]:
+    """Simple inputs to try, the simplest first.
+
+    Args:
+        kind: of the inputs that show a finding.
+        shapes: shape and dtype of each.
+    """
+    floating = all("float" in dtype for _, dtype in shapes)
+    makers = MAKERS if floating else MAKERS[:1]
+    simple = [
+        tuple(maker(shape, dtype, at) for at, (shape, dtype) in enumerate(shapes))
+        for maker in makers
+    ]
+    if kind == "empty" or (kind in _SPECIAL and not floating):
+        return []
+    if kind not in _SPECIAL:
+        return simple
+    text, number = _SPECIAL[kind]
+    full = tuple(
+        Array(np.full(shape, number, dtype), f"np.full({shape}, {text}, {dtype!r})")
+        for shape, dtype in shapes
+    )
+    ramps, drawn = simple[2:]
+    places = (0, -1, ramps[0].values.size // 2) if ramps else ()
+    return [
+        full,
+        *([(full[0], *ramps[1:])] if len(full) > 1 else []),
+        *(
+            tuple(_with_one(array, text, number, place) for array in arrays)
+            for arrays in (ramps, drawn)
+            for place in places
+        ),
+    ]
+
+
+def _with_one(array: Array, text: str, number: float, place: int) -> Array:
+    """The array with a special number at a place of its elements in their order."""
+    flat = array.values.reshape(-1).copy()
+    at = (place if place < flat.size else 0) % flat.size
+    flat[at] = number
+    shape, dtype = array.values.shape, str(array.values.dtype)
+    condition = f"np.arange({flat.size}).reshape({shape}) == {at}"
+    source = f"np.where({condition}, {text}, {array.source}).astype({dtype!r})"
+    return Array(flat.reshape(shape), source)
+
+
+def _like(
+    arrays: Sequence[Array], variables: Sequence[Variable], maker: Maker
+) -> tuple[Array, ...]:
+    """Simple weights of a layer; variances stay above zero, and NaN and infinity what they are."""
+    simple = []
+    for at, (array, (name, _)) in enumerate(zip(arrays, variables, strict=True)):
+        shape = array.values.shape
+        special = array.values[~np.isfinite(array.values)]
+        if special.size:  # it shows with such weights
+            number = special.reshape(-1)[0]
+            text = "np.nan" if np.isnan(number) else "np.inf" if number > 0 else "-np.inf"
+            values = np.full(shape, number, "float32")
+            simple.append(Array(values, f"np.full({shape}, {text}, 'float32')"))
+            continue
+        positive = "variance" in name or not shape
+        simple.append((_ones if positive else maker)(shape, "float32", at))
+    return tuple(simple)

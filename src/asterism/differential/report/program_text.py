@@ -1,0 +1,219 @@
+"""The text of a program: a model, and the very lines by which a worker runs it in a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asterism.differential.adapters.backends import library_of, option_of, plugin_of
+from asterism.differential.adapters.code import Code, as_function, given, source_of
+from asterism.differential.adapters.environments import versions_of
+from asterism.differential.adapters.fixed_draws import DRAWN, fixed
+from asterism.differential.adapters.forms import LENGTHENED, LONGER
+from asterism.differential.adapters.library import CONVERTERS, Converter, Library
+from asterism.differential.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS, RESIZED
+from asterism.differential.engine.inputs import random_training
+from asterism.differential.engine.worker_environment import variables
+from asterism.differential.report.model_text import Layers, model_lines
+from asterism.differential.report.numbers import Array, Numbers
+from asterism.differential.report.python_text import in_docstring
+from asterism.memo.graphs.graph import Graph
+
+#: By kind of inputs, what the compiled model sees first in place of an input ``x``.
+FIRST_INPUTS = {
+    RESIZED: f"x[:{FIRST}]",
+    LENGTHENED: f"np.concatenate([x, x.take(np.arange({LONGER}) % x.shape[1], 1)], 1)",
+}
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Who runs a model: a library, on the file of a converter or not; or a converter alone.
+
+    Args:
+        backend: ``library:option``; None for a converter alone.
+        library: of the backend.
+        converter: whose file it reads; None where it runs the Keras model.
+    """
+
+    backend: str | None
+    library: Library | None
+    converter: Converter | None
+
+    @classmethod
+    def of(cls, backends: Sequence[str]) -> Runner:
+        """The first backend; or the converter, where nothing else is named."""
+        backend = next((r for r in backends if r not in CONVERTERS), None)
+        if backend is None:
+            return cls(None, None, CONVERTERS[backends[0]]())
+        library = plugin_of(library_of(backend))()
+        source = library.source(option_of(backend))
+        return cls(backend, library, CONVERTERS[source]() if source is not None else None)
+
+    @property
+    def keras_backend(self) -> str:
+        """What Keras runs on where the model is built: the converter's, or the library's own."""
+        of_converter = self.converter.keras_backend if self.converter is not None else None
+        of_library = self.library.keras_backend if self.library is not None else None
+        return of_converter or of_library or "tensorflow"
+
+    @property
+    def versions(self) -> str:
+        """Names and versions of the packages of the library and of the converter."""
+        found = {} if self.converter is None else self.converter.versions()
+        if self.backend is not None:
+            found |= versions_of(library_of(self.backend))
+        return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
+
+    def lines(self, inputs: int, distribution: str) -> Code:
+        """The library's imports and lines for this kind of inputs.
+
+        Args:
+            inputs: how many the model has.
+            distribution: kind of the inputs.
+        """
+        if self.library is None or self.backend is None:
+            return Code(call="outputs = []")
+        option = option_of(self.backend)
+        code = self.library.code(option)
+        if distribution in QUESTIONS:
+            call = self.library.question(option, distribution)
+        elif distribution == OVERWRITTEN:
+            call = self.library.overwritten(option)
+        elif distribution in FIRST_INPUTS:
+            first = f"run([{FIRST_INPUTS[distribution]} for x in inputs])"
+            call = f"{as_function(code.call)}\n{first}\noutputs = run(inputs)"
+        else:
+            call = code.call
+        return Code(code.imports, given(code.prepare, inputs), given(call, inputs))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model and how it is run.
+
+    Args:
+        imports: lines at the top.
+        model: lines that set ``inputs``, and ``model`` or ``path``.
+        runs: lines that set ``outputs``.
+        environment: variables that must be set before anything is imported.
+    """
+
+    imports: tuple[str, ...]
+    model: tuple[str, ...]
+    runs: tuple[str, ...]
+    environment: dict[str, str]
+
+    def script(
+        self, title: str, versions: str, lines: Sequence[str], before: Sequence[Program] = ()
+    ) -> str:
+        """The text of its script.
+
+        Args:
+            title: what it is about.
+            versions: with which that was seen.
+            lines: what it does and how it decides, see :mod:`.decisions`.
+            before: what must have run before, in the same process.
+        """
+        words = f"{in_docstring(title)}. Seen with {in_docstring(versions)}."
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.environment.items())
+        first = ["import os", f"os.environ.update({settings})", "import keras"] if settings else []
+        imports = [i for program in (self, *before) for i in program.imports]
+        head = [f'"""{words}"""', *first, "import sys", "import numpy as np", *imports]
+        earlier = [f"{program.as_function('before')}\n{_RUN_BEFORE}" for program in before]
+        return "\n".join([*dict.fromkeys(head), "", *earlier, *lines]) + "\n"
+
+    def as_function(self, name: str) -> str:
+        """Lines that define a function which runs it."""
+        body = "\n".join((*self.model, *self.runs)).replace("\n", "\n    ")
+        return f"def {name}():\n    {body}\n"
+
+
+_RUN_BEFORE = """try:  # it must have run before, in the same process
+    before()
+except Exception as error:
+    print("what runs before fails with", type(error).__name__)
+"""
+
+
+def keras_program(
+    runner: Runner, graph: Graph, distribution: str, layers: Layers, numbers: Numbers
+) -> Program:
+    """What a worker does with a generated model.
+
+    Args:
+        runner: who runs it.
+        graph: the model.
+        distribution: the kind of its inputs, which says what is done.
+        layers: what Keras says of each layer, by node; empty where it rejects the model.
+        numbers: inputs and weights.
+    """
+    model = model_lines(graph, layers, numbers, distribution)
+    imports: list[str] = []
+    runs: list[str] = []
+    if runner.converter is not None:
+        code = runner.converter.code()
+        path = f'path = "model{runner.converter.suffix}"'
+        batch = ["batch = len(inputs[0])"] if "batch or" in code.prepare else []
+        runs += [path, *batch, code.prepare]
+        imports += code.imports
+    if random_training(graph, (distribution,)):
+        draws = DRAWN[runner.keras_backend]
+        runs += ["", source_of(draws, fixed), ""]
+        runs += [f"for owner, name, value in fixed({draws.__name__}, []):"]
+        runs += ["    setattr(owner, name, value)"]
+    code = runner.lines(len(graph.inputs), distribution)
+    runs += [line for line in (code.prepare, code.call) if line]
+    imports += code.imports
+    return Program(tuple(imports), tuple(model), tuple(runs), _environment(runner.keras_backend))
+
+
+def onnx_program(runner: Runner, text: str, distribution: str, inputs: Sequence[Array]) -> Program:
+    """What a runtime does with an ONNX model, without Keras.
+
+    Args:
+        runner: the runtime.
+        text: the model, see :func:`asterism.differential.report.onnx_text.onnx_text`.
+        distribution: the kind of its inputs.
+        inputs: the batch.
+    """
+    code = runner.lines(len(inputs), distribution)
+    model = (
+        f'MODEL = """{text}"""',
+        f"inputs = [{', '.join(array.source for array in inputs)}]",
+        'path = "model.onnx"',
+        "onnx.save(onnx.parser.parse_model(MODEL), path)",
+    )
+    runs = tuple(line for line in (code.prepare, code.call) if line)
+    return Program(("import onnx", "import onnx.parser", *code.imports), model, runs, {})
+
+
+def file_program(runner: Runner, suffix: str, inputs: int) -> Program:
+    """What a library does with a file that lies beside the script, and so do the arrays.
+
+    Args:
+        runner: the library.
+        suffix: of the file.
+        inputs: how many it has.
+    """
+    code = runner.lines(inputs, "")
+    model = (
+        "os.chdir(os.path.dirname(os.path.abspath(__file__)))",
+        f'path, arrays = "model{suffix}", np.load("arrays.npz")',
+        f'inputs = [arrays[f"input{{n}}"] for n in range({inputs})]',
+    )
+    runs = tuple(line for line in (code.prepare, code.call) if line)
+    return Program(("import os", *code.imports), model, runs, {})
+
+
+def _environment(keras_backend: str) -> dict[str, str]:
+    """What decides whose kernels run, and in which precision, before anything is imported.
+
+    TensorFlow takes oneDNN's kernels or not, by the processor. JAX makes weights of 32 bits where
+    it is told of float64 after the model was built.
+    """
+    values = variables(keras_backend)
+    names = ["KERAS_BACKEND"]
+    names += ["TF_ENABLE_ONEDNN_OPTS"] if keras_backend == "tensorflow" else []
+    more = {"JAX_ENABLE_X64": "1"} if keras_backend == "jax" else {}
+    return {name: values[name] for name in names} | more

@@ -1,0 +1,154 @@
+"""Triage of findings, and a folder with script, report and model for each unique one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.messages.console import get_logger
+from asterism.differential.engine.execution import open_worker_pool
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import Finding, signature
+from asterism.differential.report.bug_reports import Reporter, folder_name
+from asterism.differential.report.keras_files import write_keras_files
+from asterism.differential.report.known_issues import read_known_issues
+from asterism.differential.report.outside_writing import OUTSIDE_FOLDER, write_outside
+from asterism.differential.triage.answers import Answers
+from asterism.differential.triage.ceiling import Ceiling
+from asterism.differential.triage.counting import counts_of
+from asterism.differential.triage.outside import unique_outside
+from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.replay import Replayer
+from asterism.differential.triage.reproduction import Reproduction
+from asterism.differential.triage.triage import Left, Triage, UniqueFinding
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.store import read_weights
+
+log = get_logger(__name__)
+
+#: The findings that were not taken up, and for want of what.
+LEFT = "left.json"
+
+
+@dataclass(frozen=True)
+class ToTriage:
+    """What the oracle found, and what is known already.
+
+    Args:
+        findings: of all models, in their order.
+        graphs: the models.
+        weights: file of the arrays that nodes may name.
+        apart: findings that stand apart; of those just outside of what is valid scripts are
+            written.
+        earlier: unique findings of earlier runs, which are passed over.
+        outside_known: signatures of those just outside of what is valid, likewise.
+    """
+
+    findings: Sequence[Finding]
+    graphs: Sequence[Graph]
+    weights: Path
+    apart: Sequence[Finding] = ()
+    earlier: Sequence[UniqueFinding] = ()
+    outside_known: Collection[str] = ()
+
+
+def triage_and_write(
+    given: ToTriage, settings: TriageSettings, target: Path, answers: Answers | None = None
+) -> dict[str, Any]:
+    """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
+
+    Args:
+        given: the findings.
+        settings: backends, limits, tolerances and budgets.
+        target: the folder, which is replaced as a whole.
+        answers: what earlier runs were told, which this one goes on from.
+
+    Returns:
+        Counts, as a JSON value.
+    """
+    with (
+        replacing(target) as folder,
+        open_worker_pool(settings.execute, given.weights) as worker_pool,
+    ):
+        folder.mkdir()
+        return write_triaged(worker_pool, given, settings, folder, answers)
+
+
+def write_triaged(
+    worker_pool: WorkerPool,
+    given: ToTriage,
+    settings: TriageSettings,
+    folder: Path,
+    answers: Answers | None = None,
+) -> dict[str, Any]:
+    """As :func:`triage_and_write`, by workers that are there, into an empty folder.
+
+    They are started where there are findings.
+    """
+    triage, graphs = settings.triage, given.graphs
+    common = worker_pool, settings.judge
+    known = read_known_issues(triage.known_issues)
+    stored = read_weights(given.weights)
+    if given.findings:
+        worker_pool.start()
+    memory = (Answers() if answers is None else answers), Ceiling(triage.minutes)
+    steps = Triage(*common, triage, settings.seed, *memory)
+    show = Reproduction(*common, settings.seed, triage.hang_seconds)
+    replayer = Replayer(show, graphs, triage.replays, *memory) if triage.replays else None
+    with Reporter(*common, settings.seed, stored, folder, known, replayer) as reporter:
+        kinds = settings.execute.distributions
+        unique, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
+        for found in unique:
+            reporter.settle(found)
+        write_keras_files([folder / folder_name(found) for found in unique], given.weights)
+        reports = [reporter.finish(found) for found in unique]
+    summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
+    write_json(folder / "unique.json", summary)
+    write_json(folder / LEFT, [_left(group, left) for group in left.groups])
+    _tell(unique, left, triage.minutes)
+    unique_apart = unique_outside(
+        given.apart, graphs, settings.seed, triage.max_unique, given.outside_known
+    )
+    place = folder / OUTSIDE_FOLDER
+    with Reporter(*common, settings.seed, stored, place, known) as reporter:
+        outside = write_outside(worker_pool, unique_apart, reporter, place)
+    return {
+        **outside,
+        "findings": len(given.findings),
+        "unique": len(unique),
+        "reproduced_in_three_processes": sum(r.reproduced for r in reports),
+        "known": sum(bool(r.known) for r in reports),
+        "known_limits": sum(bool(r.limit) for r in reports),
+        "not_reproduced": sum(not r.limit and not r.reproduced for r in reports),
+        "after_other_models": sum(bool(u.before) for u in unique),
+        "groups_left_by_budget": len(left.groups),
+        "groups_left_by_time": len(left.groups) if left.out_of_time else 0,
+        "not_minimal": sum(bool(u.unfinished) for u in unique),
+        "not_minimal_by_time": sum(u.out_of_time for u in unique),
+        "largest_model": max((len(u.graph.layers) for u in unique), default=0),
+        **counts_of([u.finding for u in unique], settings.execute.backends),
+    }
+
+
+def _left(group: Sequence[Finding], left: Left) -> dict[str, Any]:
+    """A group that was not taken up, as a JSON value."""
+    first = group[0]
+    return {
+        "signature": signature(first),
+        "severity": first.severity,
+        "backends": list(first.backends),
+        "models": sorted({finding.model for finding in group}),
+        "left_by": left.because,
+    }
+
+
+def _tell(unique: Sequence[UniqueFinding], left: Left, minutes: float) -> None:
+    """A line of the log where the time was over before the work was."""
+    stopped = sum(found.out_of_time for found in unique)
+    groups = len(left.groups) if left.out_of_time else 0
+    if stopped or groups:
+        told = f"stopped by triage.minutes={minutes:g}: the next run goes on"
+        log.warning(told, not_minimal=stopped, groups_left=groups)

@@ -1,0 +1,128 @@
+"""Reading a user's model files and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.messages.errors import UserError
+from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
+from asterism.differential.subjects.model_files import SUBJECTS, ModelFile, Reader
+
+
+def read_subjects(
+    paths: Sequence[Path],
+    size: int,
+    shapes: Mapping[str, Sequence[int]],
+    rejected: NotCompared,
+    suffixes: Sequence[str] = (),
+) -> list[ModelFile]:
+    """A user's model files.
+
+    Args:
+        paths: of the files.
+        size: stands for free sizes.
+        shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
+        rejected: where files that cannot be read are noted.
+        suffixes: kinds of files that are read; none for all.
+
+    Raises:
+        UserError: two models have one name, a shape is of no input, or no file can be read.
+    """
+    found: list[ModelFile] = []
+    used: set[str] = set()
+    for path in paths:
+        if path.stem in (subject.name for subject in found):
+            raise UserError(f"two models are called {path.stem}: rename one of the files")
+        with going_on(path.stem, rejected):
+            read = _reader_of(path, suffixes or SUBJECTS.names())
+            subject = read(path, size, {})
+            given: dict[str, Sequence[int]] = {}
+            for spec in subject.inputs:
+                keys = (f"{path.stem}/{spec.label}", spec.label)
+                key = next((k for k in keys if k in shapes), None)
+                if key is not None:
+                    given[spec.label] = shapes[key]
+                    used.add(key)
+            found.append(read(path, size, given) if given else subject)
+    require_some(found, rejected)
+    for name in shapes.keys() - used if not rejected else ():
+        known = ", ".join(spec.label for subject in found for spec in subject.inputs)
+        raise UserError(f"no model has an input {name!r} (there are: {known})")
+    return found
+
+
+def _reader_of(path: Path, suffixes: Sequence[str]) -> Reader:
+    """What opens a model file.
+
+    Raises:
+        UserError: its name has another suffix.
+    """
+    if path.suffix not in suffixes:
+        known = " or ".join(suffixes)
+        raise UserError(f"{path} is no {known} file: export the model to one")
+    return SUBJECTS[path.suffix]
+
+
+def given_inputs(
+    subject: ModelFile,
+    own: Sequence[Path],
+    batch: Path | None,
+    distributions: Iterable[str],
+    seed: int,
+) -> dict[str, list[NDArray[Any]]]:
+    """What a model is run with, by the name of the inputs: the user's batch, or what is drawn.
+
+    Args:
+        subject: the model.
+        own: the user's model files; other models have no batch of the user's.
+        batch: an ``.npz``, or None for none.
+        distributions: to be drawn.
+        seed: of the run.
+    """
+    if batch is not None and subject.name in {path.stem for path in own}:
+        return {batch.stem: read_inputs(batch, subject)}
+    return {name: subject.draw(seed, name) for name in distributions}
+
+
+def read_inputs(path: Path, subject: ModelFile) -> list[NDArray[Any]]:
+    """A user's own batch for a model: the arrays of an ``.npz`` by the names of its inputs.
+
+    Raises:
+        UserError: an array is missing, or has another type or rank than the model's input.
+    """
+    arrays = read_arrays(path)
+    found = []
+    for spec in subject.inputs:
+        if spec.label not in arrays:
+            raise UserError(f"{path} has no array {spec.label!r} (it has: {', '.join(arrays)})")
+        array = arrays[spec.label]
+        if str(array.dtype) != spec.dtype or array.ndim != len(spec.shape):
+            raise UserError(
+                f"{path}: {spec.label} is {array.dtype} of rank {array.ndim}, and {subject.name} "
+                f"takes {spec.dtype} of rank {len(spec.shape)}"
+            )
+        found.append(array)
+    return found
+
+
+def parse_shapes(given: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """``NAME=2,16,4``, as often as given, as shapes by name.
+
+    Raises:
+        UserError: one is written otherwise.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in given:
+        name, equals, sizes = text.rpartition("=")
+        try:
+            shapes[name] = tuple(int(size) for size in sizes.split(","))
+        except ValueError:
+            equals = ""
+        if not equals or min(shapes.get(name, (0,))) < 1:
+            raise UserError(f"the shape {text!r} should be like NAME=2,16,4, with the batch first")
+    return shapes

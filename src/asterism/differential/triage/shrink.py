@@ -1,0 +1,163 @@
+"""Delta debugging of a finding: fewer layers, then default parameters, then smaller shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
+from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
+from asterism.differential.triage.reducer import Parts, Reducer
+from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
+
+#: Whether a model still shows the finding.
+Shows = Callable[[Graph], bool]
+
+
+class Shrinker(Reducer[Graph]):
+    """Shrinks one generated model while ``shows`` holds.
+
+    Args:
+        shows: asked for every candidate; the model that comes in is known to show it.
+        steps: how many candidates may be tried.
+        ceiling: of time, after which none is tried.
+    """
+
+    def __init__(self, shows: Shows, steps: int, ceiling: Ceiling = NO_CEILING) -> None:
+        super().__init__(shows, _key, steps, ceiling)
+
+    def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:
+        """The smallest model found.
+
+        Args:
+            graph: shows the finding.
+            suspect: the layer that is tried alone first, where one is known.
+        """
+        graph = self.fewest(graph, layers_of(graph), suspect)
+        graph = self.repeat(graph, self._removals)
+        graph = self._defaults(graph)
+        graph = self.repeat(graph, self._shapes)
+        return renumbered(graph)
+
+    def _removals(self, graph: Graph) -> Iterator[Graph]:
+        """Outputs dropped, prefixes cut off, layers bypassed, branches taken away."""
+        outputs = graph.outputs
+        if len(outputs) > 1:
+            yield from (graph.keep([output]) for output in outputs)
+        if len(outputs) > 2:
+            yield from (graph.keep([o for o in outputs if o != gone]) for gone in outputs)
+        for identity in reversed(graph.layers):
+            rest = set(graph.layers) - set(graph.keep([identity]).nodes)
+            if rest:
+                yield isolated(graph, rest)
+        for identity in reversed(graph.layers):
+            node = graph.nodes[identity]
+            for at, source in enumerate(node.inputs):
+                for smaller in (
+                    bypass(graph, source, identity),
+                    without_branch(graph, identity, at),
+                ):
+                    if smaller is not None and 0 < len(smaller.layers) < len(graph.layers):
+                        yield smaller
+
+    def _defaults(self, graph: Graph) -> Graph:
+        """Parameters back at their defaults and edits of weights dropped: all, halves, … each."""
+        changes = [c for i in graph.layers for c in _off_default(graph, i)]
+        size = len(changes)
+        while size:
+            for start in range(0, len(changes), size):
+                smaller = _reset(graph, changes[start : start + size])
+                if smaller is not None and smaller != graph and self.still(smaller):
+                    graph = smaller
+            size //= 2
+        return graph
+
+    def _shapes(self, graph: Graph) -> Iterator[Graph]:
+        """One axis of one input smaller, one number of one layer's size smaller."""
+        for identity in (*graph.inputs, *graph.layers):
+            config = graph.nodes[identity].config
+            for name in (n for n in _SIZES if n in config):
+                for smaller in _smaller(config[name]):
+                    try:
+                        yield graph.change(identity, config={**config, name: smaller})
+                    except InvalidLayerError:
+                        continue
+
+
+def layers_of(graph: Graph) -> Parts[Graph]:
+    """The layers of a model as its parts."""
+    layers = graph.layers
+
+    def sources(identity: int) -> list[int]:
+        return [source for source in graph.nodes[identity].inputs if source in layers]
+
+    return Parts(layers, sources, lambda chosen: isolated(graph, chosen))
+
+
+def _key(graph: Graph) -> str:
+    return json.dumps(graph.to_json(), sort_keys=True)
+
+
+#: What says how large an input is, and a layer.
+_SIZES = ("shape", "filters", "units", "kernel_size")
+
+
+def _smaller(size: Any) -> Iterator[Any]:
+    """A number, or one of several, smaller: to what is worth a try."""
+    if isinstance(size, int):
+        yield from sorted({1, 2, 3, size // 2} & set(range(1, size)))
+    else:
+        for at, one in enumerate(size):
+            yield from ([*size[:at], smaller, *size[at + 1 :]] for smaller in _smaller(one))
+
+
+#: A node and the name of one of its parameters, or of its edits of weights.
+Change = tuple[int, str]
+_EDITS = "edits of weights"
+
+
+def _off_default(graph: Graph, identity: int) -> list[Change]:
+    """What of a layer is not as a layer is by default."""
+    node = graph.nodes[identity]
+    defaults = universe()[node.type].defaults()
+    names = [n for n, v in sorted(node.config.items()) if n in defaults and defaults[n] != v]
+    return [(identity, name) for name in ([_EDITS] if node.edits else []) + names]
+
+
+def _reset(graph: Graph, changes: Iterable[Change]) -> Graph | None:
+    """The graph with these back at their defaults, None where it is no valid one then."""
+    nodes = dict(graph.nodes)
+    for identity, name in changes:
+        node = nodes[identity]
+        if name == _EDITS:
+            nodes[identity] = replace(node, edits=())
+        else:
+            default = universe()[node.type].defaults()[name]
+            nodes[identity] = replace(node, config={**node.config, name: default})
+    try:
+        return graph.with_nodes(nodes)
+    except InvalidLayerError:
+        return None
+
+
+def isolated(graph: Graph, layers: set[int]) -> Graph:
+    """Only these layers: what they read from elsewhere becomes inputs of the model."""
+    nodes: dict[int, Node] = {}
+    fresh = graph.next_id
+    for identity in graph.nodes:
+        if identity not in layers:
+            continue
+        sources = []
+        for source in graph.nodes[identity].inputs:
+            if source not in layers:
+                original, tensor = graph.nodes[source], graph.tensors[source]
+                kept = original.type == INPUT and tensor.dtype == INTEGER
+                nodes[fresh] = original if kept else input_node(tensor.shape, tensor.dtype)
+                source, fresh = fresh, fresh + 1
+            sources.append(source)
+        nodes[identity] = replace(graph.nodes[identity], inputs=tuple(sources), repair=False)
+    return Graph(nodes)

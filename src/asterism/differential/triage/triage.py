@@ -1,0 +1,264 @@
+"""From findings to unique, shrunk and documented ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from asterism.core.messages.console import progress
+from asterism.differential.adapters.backends import under_test
+from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import Finding, signature
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.ablation import ablate
+from asterism.differential.triage.answers import Answers, Questions
+from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
+from asterism.differential.triage.graph_passes import without_passes
+from asterism.differential.triage.groups import LayerAtFault, in_order, layer_at_fault
+from asterism.differential.triage.localise import first_diverging
+from asterism.differential.triage.params import TriageParams
+from asterism.differential.triage.reducer import unfinished
+from asterism.differential.triage.reproduction import Reproduced, Reproduction
+from asterism.differential.triage.shrink import Shrinker
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.universe.tensors import Config
+
+
+@dataclass
+class UniqueFinding:
+    """One defect.
+
+    Args:
+        signature: stable name.
+        finding: as it shows on the minimal model.
+        graph: the minimal model.
+        layer: the first diverging layer, for values.
+        models: the generated models that showed it.
+        original_layers: size of the model that was shrunk.
+        ablation: what was varied on the minimal model, backends too, and whether it still shows.
+        unfinished: why the minimal model may not be the smallest; empty where it is.
+        before: what must run before it in the same process, see :mod:`.replay`.
+        changed: parameters of the layer with other values than the graph's, be they invalid.
+        out_of_time: whether it is unfinished for want of time, which the next run may have.
+    """
+
+    signature: str
+    finding: Finding
+    graph: Graph
+    layer: LayerAtFault | None
+    models: set[int]
+    original_layers: int
+    ablation: dict[str, str] = field(default_factory=dict)
+    unfinished: str = ""
+    before: tuple[Task, ...] = ()
+    changed: Config = field(default_factory=dict)
+    out_of_time: bool = False
+
+    @property
+    def minimality(self) -> str:
+        """Whether the model is the smallest that shows it, and by how much it is smaller."""
+        was, now = self.original_layers, len(self.graph.layers)
+        layers = f"{was} layer{'' if was == 1 else 's'}"
+        reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
+        if self.before:
+            many = "a model" if len(self.before) == 1 else f"{len(self.before)} models"
+            reduced += f", after {many} in the same process"
+        if self.unfinished:
+            return f"not minimal, {reduced}: {self.unfinished}"
+        return f"minimal, {reduced}"
+
+
+class Left(NamedTuple):
+    """What was not taken up.
+
+    Args:
+        groups: findings that are certainly the same, the most telling first.
+        because: the budget that was used up; empty where nothing is left.
+        out_of_time: whether that is time, which the next run may have.
+    """
+
+    groups: list[list[Finding]]
+    because: str = ""
+    out_of_time: bool = False
+
+
+class Triage:
+    """De-duplicates and shrinks findings.
+
+    Args:
+        worker_pool: whose workers are asked.
+        judging: tolerances.
+        params: budgets.
+        seed: of the inputs.
+        answers: what candidates showed in earlier runs.
+        ceiling: of time.
+    """
+
+    def __init__(
+        self,
+        worker_pool: WorkerPool,
+        judging: JudgeParams,
+        params: TriageParams,
+        seed: int,
+        answers: Answers | None = None,
+        ceiling: Ceiling = NO_CEILING,
+    ) -> None:
+        self._worker_pool = worker_pool
+        self._judging = judging
+        self._params = params
+        self._show = Reproduction(worker_pool, judging, seed, params.hang_seconds)
+        self._answers = Answers() if answers is None else answers
+        self._ceiling = ceiling
+
+    def run(
+        self,
+        findings: Sequence[Finding],
+        graphs: Sequence[Graph],
+        distributions: Sequence[str],
+        report: Callable[[UniqueFinding], None] = lambda unique: None,
+        known: Sequence[UniqueFinding] = (),
+    ) -> tuple[list[UniqueFinding], Left]:
+        """Unique findings, shrunk, and how many were left when a limit was reached.
+
+        Args:
+            findings: of all models, in their order.
+            graphs: the generated models.
+            distributions: inputs to run with.
+            report: told of each unique finding as soon as it is shrunk.
+            known: unique findings of earlier runs: what is one of them again is passed over.
+        """
+        unique: dict[str, UniqueFinding] = {}
+        earlier = {found.signature: found for found in known}
+        groups = in_order(findings)
+        left = Left([])
+        for at, group in enumerate(progress(groups, label="triage", unit="group")):
+            if because := self._used_up(len(unique)):
+                left = Left(groups[at:], because, because == self._ceiling.name)
+                break
+            first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
+            if signature(first) in earlier:
+                continue
+            suspect = self._suspect(first, graphs[first.model])
+            same = self._explained(first, graphs[first.model], suspect, {**earlier, **unique})
+            if same is None:
+                found = self._shrunk(first, graphs[first.model], suspect)
+                if found.signature in earlier:
+                    continue
+                same = unique.setdefault(found.signature, found)
+                if same is found:
+                    report(found)
+            same.models |= {f.model for f in group}
+        for found in unique.values():
+            found.ablation = (
+                ablate(self._show, found.graph, found.finding, distributions)
+                | without_passes(self._show, found.graph, found.finding, self._params.graph_passes)
+                | found.ablation
+            )
+        return [unique[s] for s in sorted(unique)], left
+
+    def _used_up(self, unique: int) -> str:
+        """The budget for which no other finding is taken up; nothing where one is."""
+        if unique == self._params.max_unique:
+            return f"triage.max_unique={unique}"
+        return self._ceiling.name if self._ceiling.is_reached() else ""
+
+    def _suspect(self, finding: Finding, graph: Graph) -> int | None:
+        """The layer where values first go wrong, or that a message names; None where unknown."""
+        if not finding.by_values:
+            named = (i for i in graph.layers if layer_name(i, graph.nodes[i]) in finding.message)
+            return next(named, None)
+        if finding.question:  # derivatives have no value in the midst of a model
+            return None
+        task = self._show.task(finding.model, graph, finding.distributions)
+        return first_diverging(self._worker_pool, task, finding.backends[0], self._judging)
+
+    def _explained(
+        self, finding: Finding, graph: Graph, suspect: int | None, unique: dict[str, UniqueFinding]
+    ) -> UniqueFinding | None:
+        """A unique finding that this one needs no shrinking to be the same as."""
+        if suspect is None or not finding.by_values:
+            return None
+        layer = layer_at_fault(graph, suspect)
+        alike = (u for u in unique.values() if _kind(u.finding) == _kind(finding))
+        return next((u for u in alike if u.layer is not None and u.layer.explains(layer)), None)
+
+    def _shrunk(self, finding: Finding, graph: Graph, suspect: int | None) -> UniqueFinding:
+        kind = None
+        if finding.by_values and suspect is not None:
+            kind = graph.nodes[suspect].type
+
+        def run(smaller: Graph) -> bool:
+            if kind not in (None, *(smaller.nodes[i].type for i in smaller.layers)):
+                return False
+            found = self._show.look(smaller, finding).finding
+            if found is None or found.library != finding.library:
+                return False
+            return self._goes_wrong_in(kind, found, smaller)
+
+        questions = self._questions(finding, kind)
+        shrinker, minimal, judged = self._shrink(graph, suspect, finding, run, questions)
+        if judged.finding is None and questions.strike_out():
+            shrinker, minimal, judged = self._shrink(graph, suspect, finding, run, questions)
+        time = self._ceiling.name if shrinker.out_of_time else ""
+        rest = unfinished(shrinker.untried, f"triage.max_steps={self._params.max_steps}", time)
+        if judged.finding is None:  # it needs the weights or inputs of the whole model
+            minimal = graph
+            none = "none smaller was found that shows it when it runs in all backends"
+            rest = "; ".join(filter(None, (none, rest)))
+            judged = self._show.look(graph, finding, everywhere=True)
+        shown = judged.finding or finding
+        layer = None
+        if shown.by_values:
+            node = self._suspect(shown, minimal)
+            layer = layer_at_fault(minimal, minimal.outputs[0] if node is None else node)
+        return UniqueFinding(
+            signature(shown, "" if layer is None else str(layer)),
+            replace(shown, model=finding.model, before=finding.before),
+            minimal,
+            layer,
+            set(),
+            len(graph.layers),
+            {r: judged.answers[r] for r in under_test(self._worker_pool.usable())},
+            rest,
+            out_of_time=shrinker.out_of_time,
+        )
+
+    def _questions(self, finding: Finding, kind: str | None) -> Questions:
+        """Asks about a finding's candidates, by all that their answers depend on."""
+        asked = [
+            replace(finding, before=()).to_json(),
+            kind,
+            list(self._worker_pool.usable()),
+        ]
+        return Questions(self._answers, asked, lambda: self._worker_pool.deaths, self._ceiling)
+
+    def _shrink(
+        self,
+        graph: Graph,
+        suspect: int | None,
+        finding: Finding,
+        run: Callable[[Graph], bool],
+        questions: Questions,
+    ) -> tuple[Shrinker, Graph, Reproduced]:
+        """The smallest model, and what it does in all backends: they may not blame the same."""
+
+        def shows(smaller: Graph) -> bool:
+            return questions.ask(smaller.to_json(), lambda: run(smaller))
+
+        shrinker = Shrinker(shows, self._params.max_steps, self._ceiling)
+        minimal = shrinker.shrink(graph, suspect)
+        return shrinker, minimal, self._show.look(minimal, finding, everywhere=True)
+
+    def _goes_wrong_in(self, kind: str | None, finding: Finding, graph: Graph) -> bool:
+        """Whether values first go wrong in a layer of that type, as far as that can be told."""
+        if kind is None or len(graph.layers) == 1:
+            return True
+        suspect = self._suspect(finding, graph)
+        return suspect is None or graph.nodes[suspect].type == kind
+
+
+def _kind(finding: Finding) -> tuple[str, str, str, str]:
+    return finding.symptom, finding.library, finding.severity, finding.question

@@ -7,12 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.reducing.reduce import reduce_model, renumbered
-from asterism.differential.reducing.reduction import _opened
-from asterism.differential.reducing.user_models import UserModel
-from asterism.differential.subjects.onnx_file import read_subject
 
 from asterism.attacks.estimator import PixelEstimator
 from asterism.compression.compressor import compress
@@ -21,6 +15,12 @@ from asterism.data import Dataset
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.results import save_fitted
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.reducing.reduce import reduce_model, renumbered
+from asterism.differential.reducing.reduction import _opened
+from asterism.differential.reducing.user_models import UserModel
+from asterism.differential.subjects.onnx_file import read_subject
 from asterism.localisation.conversion import as_onnx, convert
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair

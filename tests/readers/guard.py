@@ -54,7 +54,7 @@ MAKERS = {
     "torch/": "writes the forward of graphs that torch_archive.py has rewritten; the same",
     "scipy/": "wrappers of its own functions",
     "h5py/": "wrappers of its own functions",
-    "adapters/code.py": "our own text of a backend, to which a file's texts are data",
+    "asterism/differential/": "our own text of a backend, to which a file's texts are data",
     "linecache.py": "source of functions, for their text",
     "textwrap.py": "the same",
     "functools.py": "wrappers of libraries' functions",

@@ -18,11 +18,11 @@ from asterism.deepstellar.parameters.params import AbstractionParams
 from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
-from asterism.differential.oracle.finding import Finding, read_findings
-from asterism.differential.report import known_issues
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import Finding, read_findings
+from asterism.differential.report import known_issues
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island
 from asterism.memo.graphs.coverage import elements_of

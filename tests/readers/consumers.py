@@ -153,28 +153,27 @@ def run_in_keras_engine(path: Path) -> None:
     KerasEngine(model, find_layer(model, None))
 
 
-def run_in(*names: str) -> Consumer:
-    """A file in libraries that run ONNX in this process: whole, of fixed sizes, and its parts."""
+def run_in(name: str) -> Consumer:
+    """A file in a library that runs ONNX in this process: whole, of fixed sizes, and a part."""
 
     def run(path: Path, folder: Path) -> None:
         subject = read_subject(path, 4, {})
         inputs = subject.draw(0, "normal")
         for number, part in enumerate((subject, subject.fixed(inputs), subject.exposing()[0])):
             (folder / str(number)).mkdir(exist_ok=True)
-            for name in names:
-                library = LIBRARIES[name]()
-                library.start()
-                option = library.all_options()[0]
-                under_test = ModelUnderTest(folder / str(number), None, None, batch=2)
-                library.path(under_test, option).write_bytes(part.content)
-                try:
-                    library.run(library.compile(under_test, option), inputs)
-                except SyntaxError:
-                    raise
-                except Exception:  # whatever a library says of a model that it cannot run
-                    continue
+            library = LIBRARIES[name]()
+            library.start()
+            option = library.all_options()[0]
+            under_test = ModelUnderTest(folder / str(number), None, None, batch=2)
+            library.path(under_test, option).write_bytes(part.content)
+            try:
+                library.run(library.compile(under_test, option), inputs)
+            except SyntaxError:
+                raise
+            except Exception:  # whatever a library says of a model that it cannot run
+                continue
 
-    run.__name__ = f"run_in_{'_'.join(names)}"
+    run.__name__ = f"run_in_{name}"
     return run
 
 
@@ -201,5 +200,5 @@ OF_KERAS = (
 OF_SEQUENCES = tuple(map(_of_a_path, (run_rnn, run_in_keras_engine)))
 OF_ONNX = (
     *map(_of_a_path, (read_signature, open_runtime, run_classifier, run_rnn, pair)),
-    run_in("onnx2torch", "onnx2pytorch", "openvino", "onnxruntime", "onnx_reference"),
+    *map(run_in, ("onnx2torch", "onnx2pytorch", "openvino", "onnxruntime", "onnx_reference")),
 )

@@ -72,8 +72,8 @@ def of_all_strings() -> onnx.ModelProto:
         """
           [conv] c = Conv <auto_pad = "VALID"> (images, kernel)
           [relu] r = Relu (c)
-          yes = Constant <value = bool {1}> ()
-          i = If (yes) <
+          on = Constant <value = bool {1}> ()
+          i = If (on) <
             then_branch = branch () => (b) { [neg] b = Neg (r) },
             else_branch = other () => (b) { [neg] b = Neg (r) }
           >

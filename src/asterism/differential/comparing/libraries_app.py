@@ -56,7 +56,7 @@ class Request:
     Args:
         models: files.
         libraries: to run them, with an environment where one is named; none: all installed ones.
-        environments: libraries beside these, in environments of their own: ``mxnet@1.9.1``.
+        environments: libraries beside these, in environments of their own: ``onnxruntime@1.20``.
         shapes: of inputs by name.
         size: stands for free sizes.
         inputs: an ``.npz`` with a batch for each model; None: inputs are drawn.

@@ -16,15 +16,15 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.differential.oracle.finding import CRASH
-from asterism.findings.entry import Entry, LastRun, read_entry
-from asterism.findings.machine import processor, system
 from asterism.differential.adapters.backends import product_of
 from asterism.differential.adapters.environments import environment, names
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.oracle.finding import CRASH
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.stand_in import script_environment
+from asterism.findings.entry import Entry, LastRun, read_entry
+from asterism.findings.machine import processor, system
 
 #: Time limit of one script, in seconds: some compile C++.
 SECONDS = 300

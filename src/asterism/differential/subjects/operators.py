@@ -110,7 +110,7 @@ def operator_subjects() -> Iterator[Subject]:
 def read_operators() -> Iterator[Operator]:
     """All that is tried, in the order of the table."""
     text = (
-        files("asterism.differential.comparing")
+        files("asterism.differential.subjects")
         .joinpath("operators.yaml")
         .read_text(encoding="utf-8")
     )

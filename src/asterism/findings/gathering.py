@@ -15,7 +15,7 @@ from asterism.core.resuming import saved_folders
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import OF_ONNX, is_backend, under_test
 from asterism.differential.adapters.library import CONVERTERS
-from asterism.differential.comparing.app import pairs_of
+from asterism.differential.comparing.versions import pairs_of
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -238,7 +238,7 @@ def _of_operators(
         if sighting.signature not in noted
         and not any(part in sighting.signature for part in documented)
     ]
-    pairs = pairs_of(old, new)
+    pairs = pairs_of({".onnx": [old]}, {".onnx": [new]})
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     with WorkerPool([*backends, *OF_ONNX.all], limits) as pool:

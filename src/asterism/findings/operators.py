@@ -14,9 +14,9 @@ from typing import Any
 from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backends import OF_ONNX, product_of
 from asterism.differential.comparing.blaming import Part
-from asterism.differential.comparing.comparing import Pair, change_of
+from asterism.differential.comparing.upgrade import Pair, change_of
 from asterism.differential.comparing.judging import run_subject
-from asterism.differential.comparing.scripts import right_of
+from asterism.differential.comparing.explaining import right_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.locks import held_now
 from asterism.core.files.own_folders import own_folder
@@ -224,7 +225,7 @@ def read_unique(piece: Path) -> list[UniqueFinding]:
     """The unique findings of a piece, as triage knew them."""
     found = []
     for value in read_json(piece / TRIAGED / UNIQUE):
-        graph = Graph.from_json(value["graph"])
+        graph = graph_from_json(value["graph"])
         unique = UniqueFinding(
             value["signature"],
             Finding.from_json(value["finding"]),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
@@ -145,7 +146,7 @@ def collected(collection: Path, entries: Sequence[Entry]) -> list[Candidate]:
         if entry.source != "layer":
             found.append(Candidate(entry, folder))
             continue
-        graph = Graph.from_json(read_json(folder / "model.json"))
+        graph = graph_from_json(read_json(folder / "model.json"))
         finding = Finding.from_json(entry.finding)
         found.append(Candidate(entry, folder, graph, _at_fault(graph, finding, ""), finding))
     return found
@@ -184,7 +185,7 @@ def versions_of_library(library: str) -> dict[str, str]:
 
 
 def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
-    graph, finding = Graph.from_json(value["graph"]), Finding.from_json(value["finding"])
+    graph, finding = graph_from_json(value["graph"]), Finding.from_json(value["finding"])
     node = _at_fault(graph, finding, value["layer"])
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)

@@ -71,12 +71,10 @@ class Verdict:
             :data:`~asterism.differential.oracle.finding.STATUSES`. Those that agree begin with the
             best one to compare with.
         unresolved: what nothing decides.
-        no_reference: why no reference says what the model computes; nothing where one does.
     """
 
     findings: list[Finding]
     unresolved: list[Unresolved] = field(default_factory=list)
-    no_reference: str = ""
 
 
 def run_subject(
@@ -101,8 +99,7 @@ def verdict_of(subject: ModelFile, result: Result, params: JudgeParams) -> Verdi
         for judge, findings in found
         if any(one.symptom == UNRESOLVED for one in findings)
     ]
-    every = [one for _, findings in found for one in findings]
-    return Verdict(every, unresolved, lacks_reference(subject, result))
+    return Verdict([one for _, findings in found for one in findings], unresolved)
 
 
 @dataclass(frozen=True)

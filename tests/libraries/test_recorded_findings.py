@@ -12,13 +12,13 @@ import pytest
 
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.comparing import Pair, change_of
+from asterism.differential.comparing.upgrade import Pair, change_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
-from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 
 PLACE = Path(__file__).parent / "recorded"
 FACTS = read_json(PLACE / "special_values.json")
@@ -47,7 +47,7 @@ def is_called_wrong(name, facts, arrays):
     """Whether the oracle calls a wrong result what the finding's library did."""
     result = result_of(facts, arrays)
     if "graph" in facts:
-        found = judge(Graph.from_json(facts["graph"]), result, JUDGE, 0).findings
+        found = judge(graph_from_json(facts["graph"]), result, JUDGE, 0).findings
         return any((f.library, f.symptom) == (facts["library"], facts["symptom"]) for f in found)
     content = arrays[f"{name}|model"].tobytes()
     subject = subject_of(name, onnx.load_model_from_string(content), 4, {})

@@ -10,6 +10,7 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.differential.triage.shrink import Shrinker
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node, sequential
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
@@ -78,7 +79,7 @@ def test_steps_are_a_budget_and_nothing_is_asked_twice():
     shows = Asked("Dense", "ReLU", "LeakyReLU")
     small = Shrinker(shows, 500).shrink(graph)
     assert types(small) == shows.wanted
-    rejected = [g for g in list(shows.graphs) if not shows(Graph.from_json(g))]
+    rejected = [g for g in list(shows.graphs) if not shows(graph_from_json(g))]
     assert len(rejected) == len({str(g) for g in rejected})
 
 

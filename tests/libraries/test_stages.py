@@ -9,7 +9,7 @@ import pytest
 
 from asterism.core.files.artifacts import read_json, read_table, write_json
 from asterism.differential.engine.record import Record
-from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
 from libraries.test_injected_bugs import GRAPHS
@@ -105,4 +105,4 @@ def test_from_models_to_a_confirmed_script(project, monkeypatch):
     folder = artifacts / "triage_findings" / unique["folder"]
     files = {file.name for file in folder.iterdir()}
     assert files == {"check.py", "model.json", "model.keras", "report.md", "repro.py"}
-    assert Graph.from_json(read_json(folder / "model.json")) == Graph.from_json(unique["graph"])
+    assert graph_from_json(read_json(folder / "model.json")) == graph_from_json(unique["graph"])

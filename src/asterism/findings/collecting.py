@@ -9,14 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
-from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import LIVES, Checked, run_script
-from asterism.findings.entry import Entry, names_place
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
@@ -27,6 +25,9 @@ from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.what_ran_before import HISTORY
 from asterism.differential.triage.groups import layer_at_fault
 from asterism.differential.triage.triage import UniqueFinding
+from asterism.findings.causes import Candidate, same_place
+from asterism.findings.checking import LIVES, Checked, run_script
+from asterism.findings.entry import Entry, names_place
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.spec import universe
@@ -145,7 +146,7 @@ def collected(collection: Path, entries: Sequence[Entry]) -> list[Candidate]:
         if entry.source != "layer":
             found.append(Candidate(entry, folder))
             continue
-        graph = Graph.from_json(read_json(folder / "model.json"))
+        graph = graph_from_json(read_json(folder / "model.json"))
         finding = Finding.from_json(entry.finding)
         found.append(Candidate(entry, folder, graph, _at_fault(graph, finding, ""), finding))
     return found
@@ -184,7 +185,7 @@ def versions_of_library(library: str) -> dict[str, str]:
 
 
 def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
-    graph, finding = Graph.from_json(value["graph"]), Finding.from_json(value["finding"])
+    graph, finding = graph_from_json(value["graph"]), Finding.from_json(value["finding"])
     node = _at_fault(graph, finding, value["layer"])
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)

@@ -14,6 +14,7 @@ from asterism.core.resuming.checkpoints import appended
 from asterism.memo.generating.choice import broadest, cost_of
 from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Mutant:
     @staticmethod
     def from_json(value: dict[str, Any]) -> Mutant:
         """What :meth:`to_json` wrote."""
-        return Mutant(**{**value, "graph": Graph.from_json(value["graph"])})
+        return Mutant(**{**value, "graph": graph_from_json(value["graph"])})
 
 
 @dataclass

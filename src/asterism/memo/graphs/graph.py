@@ -197,7 +197,7 @@ class Graph:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value that :meth:`from_json` reads."""
+        """A JSON value that :func:`~asterism.memo.graphs.graph_json.graph_from_json` reads."""
         return {
             "nodes": [
                 {
@@ -213,18 +213,6 @@ class Graph:
                 for i, n in self.nodes.items()
             ]
         }
-
-    @staticmethod
-    def from_json(value: Any) -> Graph:
-        """The graph that :meth:`to_json` wrote, or whoever else: all of it is checked.
-
-        Raises:
-            UserError: a node has a key, a type or a value that no graph has, or does not fit
-                those that it reads.
-        """
-        from asterism.memo.graphs.graph_json import checked_graph  # which makes graphs
-
-        return checked_graph(value)
 
 
 def input_node(shape: Sequence[int], dtype: str = "float32") -> Node:

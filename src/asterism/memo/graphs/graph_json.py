@@ -39,7 +39,7 @@ _OPTIONAL = frozenset({"weights", "edits", "repair"})
 _OF_INPUTS = frozenset({"shape", "dtype", "bound"})
 
 
-def checked_graph(value: Any) -> Graph:
+def graph_from_json(value: Any) -> Graph:
     """The graph that a JSON value describes.
 
     Args:

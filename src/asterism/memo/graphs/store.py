@@ -12,6 +12,7 @@ import numpy as np
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.weights import Arrays, Stored
 
 #: A layer's name, the number of an array there, and its variable's name.
@@ -41,7 +42,7 @@ def read_models(folder: Path) -> dict[str, Graph]:
         if not isinstance(name, str) or name in models:
             raise UserError(f"{path}: model {number} has no name of its own")
         with concerning(f"{path}: the model {reprlib.repr(name)}"):
-            models[name] = Graph.from_json({k: v for k, v in model.items() if k != "name"})
+            models[name] = graph_from_json({k: v for k, v in model.items() if k != "name"})
     return models
 
 
@@ -52,7 +53,7 @@ def read_graph(path: Path) -> Graph:
         UserError: it is no graph that the universe declares.
     """
     with concerning(str(path)):
-        return Graph.from_json(read_json(path))
+        return graph_from_json(read_json(path))
 
 
 def write_weights(path: Path, layers: Arrays) -> None:

@@ -13,6 +13,7 @@ from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import STRATEGIES, Strategy, attempt
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.search.metropolis import MetropolisHastings, Selector, Uniform
 
 #: A model (a slot of the pool) and an operator.
@@ -120,7 +121,7 @@ class Memo(Strategy):
     def restore(self, learnt: dict[str, Any]) -> None:
         """See :meth:`Strategy.restore`."""
         self._names = list(learnt["names"])
-        self._pool = [Graph.from_json(value) for value in learnt["pool"]]
+        self._pool = [graph_from_json(value) for value in learnt["pool"]]
         self._model_scores.update(dict(learnt["model_scores"]))
         self._operator_scores.update(dict(learnt["operator_scores"]))
         self._selected.update({(slot, name): times for slot, name, times in learnt["selected"]})

@@ -15,6 +15,7 @@ from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_json, read_table, require_file
 from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph, Node
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.universe.spec import universe
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg
@@ -208,7 +209,7 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     """A finding with its picture and its script, which lies in a folder of the stage's own."""
     name = str(unique["folder"])
     with concerning(str(folder / "unique.json")):
-        graph = Graph.from_json(unique["graph"])
+        graph = graph_from_json(unique["graph"])
         inside = name.removeprefix(f"{_apart(unique)}/")
         if inside in ("", ".", "..") or Path(inside).name != inside:
             raise UserError(f"{name!r} is no name of a folder")

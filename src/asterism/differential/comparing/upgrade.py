@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import OF_ONNX, option_of
+from asterism.differential.adapters.backends import option_of
 from asterism.differential.comparing.answers import answers_in_words, constant_in_words
 from asterism.differential.comparing.judging import FileJudge
 from asterism.differential.engine.tasks import Result
@@ -83,7 +83,8 @@ class Change:
         new: what the new version does.
         outputs: how the outputs of both compare, :data:`SAME`, :data:`ALIKE` or :data:`APART`.
         apart: largest difference between the versions' outputs.
-        referee: what the versions were compared with.
+        referee: what the versions were compared with in place of a reference; nothing where one
+            says what is right.
         beside: what the version gives that runs the model, where the other one does not.
         answers: what each version gave where they are furthest apart, where nothing decides.
     """
@@ -93,7 +94,7 @@ class Change:
     new: Finding
     outputs: str = APART
     apart: float = 0.0
-    referee: str = OF_ONNX.right
+    referee: str = ""
     beside: str = ""
     answers: tuple[str, ...] = ()
 
@@ -183,7 +184,7 @@ def change_of(
     both = result.outcomes[pair.old].ran and result.outcomes[pair.new].ran
     other = pair.new if both else ""
     old, new = judge.of(pair.old, other), judge.of(pair.new, other)
-    referee = subject.references.right if judge.is_known else pair.new
+    referee = "" if judge.is_known else pair.new
     if not both:
         beside = ""
         if not judge.is_known and not (old.fails and new.fails):
@@ -193,22 +194,23 @@ def change_of(
         return Change(subject.name, old, new, referee=referee, beside=beside)
     given = [result.outputs[backend][distribution] for backend in (pair.old, pair.new)]
     alike = ALIKE if judge.are_alike(pair.old, pair.new) else APART
-    outputs = SAME if _same(*given) else alike
-    change = Change(subject.name, old, new, outputs, _apart(*given), referee)
+    outputs = SAME if same_bits(*given) else alike
+    change = Change(subject.name, old, new, outputs, furthest_apart(*given), referee)
     if change.kind not in ("both wrong", "differs"):
         return change
     answers = tuple(answers_in_words(given))
-    return Change(subject.name, old, new, outputs, _apart(*given), referee, answers=answers)
+    return Change(subject.name, old, new, outputs, furthest_apart(*given), referee, answers=answers)
 
 
-def _same(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:
+def same_bits(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:
+    """Whether two lists of arrays are the same in types, shapes and every bit."""
     return len(old) == len(new) and all(
         (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
         for a, b in zip(old, new, strict=True)
     )
 
 
-def _apart(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> float:
+def furthest_apart(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> float:
     """The largest absolute difference of elements that are finite in both; infinity by shape."""
     largest = 0.0
     for a, b in zip(old, new, strict=False):

@@ -185,9 +185,12 @@ class _Question:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
             padding = padding_of(items, 0)
-            pad, told = padding, f"texts are filled up with the token {padding}"
-            if padding is None:
-                pad, told = NO_PADDING, "no text is filled up: the token 0 stands between others"
+            pad = NO_PADDING if padding is None else padding
+            told = (
+                "no text is filled up: the token 0 stands between others"
+                if padding is None
+                else f"texts are filled up with the token {pad}"
+            )
             found.take(told, feeding__pad=pad)
         else:
             pad = int(self._params(found).feeding.pad)

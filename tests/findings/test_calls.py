@@ -9,19 +9,26 @@ import pytest
 
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
+from asterism.differential.oracle.finding import (
+    CRASH,
+    ERROR,
+    INVALID_INPUTS,
+    RIGHT,
+    SILENT_ACCEPTANCE,
+    UNSUPPORTED,
+)
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.confirming import Death, exit_statuses
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import Shown, run_calls, totals
-from asterism.findings.calls.sightings import sighting_of, sightings_of
-from asterism.findings.sightings import distinct
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.scripts import DEATHS, script_text, words_of
+from asterism.findings.calls.sightings import sighting_of, sightings_of
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
-from asterism.differential.oracle.finding import CRASH, ERROR, INVALID_INPUTS, RIGHT, SILENT_ACCEPTANCE, UNSUPPORTED
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.confirming import Death, exit_statuses
+from asterism.findings.sightings import distinct
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 PLAIN = Way("pytorch", "pytorch", "actual = f(*inputs)", checks=True)

@@ -7,6 +7,7 @@ from small_findings import candidate, entry
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
+from asterism.differential.report.known_issues import KnownIssue
 from asterism.findings.audit import comparison, unlike
 from asterism.findings.campaign import folder_of_pieces
 from asterism.findings.causes import same_place
@@ -14,10 +15,7 @@ from asterism.findings.collecting import Collected, candidates_of, collect, uniq
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import Entry, place_of, read_entries
 from asterism.findings.gathering import note_links
-from asterism.findings.index import index_page
-from asterism.findings.page import campaign_page, write_pages
-from asterism.findings.report import report_of
-from asterism.differential.report.known_issues import KnownIssue
+from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
 from rights import entered_by_others
 
 FACTS = {

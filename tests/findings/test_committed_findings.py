@@ -8,8 +8,7 @@ import pytest
 from asterism.findings.audit import unlike
 from asterism.findings.diagnosis import TO_MEND
 from asterism.findings.entry import read_entries
-from asterism.findings.index import index_page
-from asterism.findings.report import report_of
+from asterism.findings.pages import index_page, report_of
 from places import ROOT
 
 COLLECTION = ROOT / "findings"

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
+from asterism.differential.adapters.environments import environment
 from asterism.findings.checking import elsewhere, made_environments, note_elsewhere
 from asterism.findings.entry import read_entries, read_entry
-from asterism.findings.index import index_page
-from asterism.differential.adapters.environments import environment
+from asterism.findings.pages import index_page
 from places import ROOT
 from real_environments import make_or_skip
 

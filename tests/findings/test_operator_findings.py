@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from asterism.findings.operators import OperatorRun, attributes_of, sighting_of, sightings_of
-from asterism.findings.sightings import distinct
 from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.operators import operator_subjects
+from asterism.findings.operators import OperatorRun, attributes_of, sighting_of, sightings_of
+from asterism.findings.sightings import distinct
 
 SUBJECTS = {subject.name: subject for subject in operator_subjects()}
 
@@ -60,7 +60,9 @@ def test_what_shows_on_ordinary_inputs_is_not_a_second_finding_on_special_ones()
 
 def test_two_libraries_are_two_findings():
     names = named("LSTM", clip="0.5")
-    given = [s for culprit in ("openvino", "onnxruntime") for s in sightings(names, "wide", culprit)]
+    given = [
+        s for culprit in ("openvino", "onnxruntime") for s in sightings(names, "wide", culprit)
+    ]
     assert len(distinct(given)) == 2
 
 

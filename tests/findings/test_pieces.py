@@ -9,6 +9,13 @@ from asterism.config import changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
+from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.engine.inputs import OUTSIDE
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.record import Record
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
+from asterism.differential.triage.params import TriageSettings
 from asterism.findings import campaign, gathering
 from asterism.findings.campaign import (
     APART,
@@ -19,14 +26,7 @@ from asterism.findings.campaign import (
     run_piece,
     run_pieces,
 )
-from asterism.findings.page import campaign_page
-from asterism.differential.adapters.backends import REFERENCES
-from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
-from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.record import Record
-from asterism.differential.engine.tasks import Result
-from asterism.differential.triage.params import TriageSettings
+from asterism.findings.pages import campaign_page
 from memo.small_graphs import branching
 from places import ROOT
 
@@ -152,7 +152,7 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
     settings = changed_params(TriageSettings, [])
     gathering.gather(settings, tmp_path / "findings", tmp_path / "pieces", [])
     units = {"reading": "piece", "collecting": "finding", "other versions": "finding"}
-    assert dict(shown) == {**units, "phases": "finding"}
+    assert dict(shown) == units
     assert [p["piece"] for p in gathering.facts_of(tmp_path / "findings")["pieces"]] == [piece.name]
 
 

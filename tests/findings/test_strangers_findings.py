@@ -11,7 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.findings.checking import check_all, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect
 from asterism.findings.entry import read_entries
-from asterism.findings.page import write_pages
+from asterism.findings.pages import write_pages
 
 FACTS = {"pieces": [], "coverage": {}, "counts": {}, "operators": {"models": 0}}
 OUT = ["..", "../mine", "../../mine", "{root}/mine", "link", "link/x", ".", "x/../../mine"]

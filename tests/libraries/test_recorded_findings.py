@@ -12,7 +12,7 @@ import pytest
 
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.comparing import Pair, change_of
+from asterism.differential.comparing.upgrade import Pair, change_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.oracle import judge

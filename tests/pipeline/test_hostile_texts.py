@@ -13,8 +13,8 @@ from asterism.cli import commands, completion
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.differential.adapters import environments
-from asterism.differential.comparing import app as versions_app
-from asterism.differential.comparing import libraries_app
+from asterism.differential.comparing import libraries as libraries_app
+from asterism.differential.comparing import versions as versions_app
 from asterism.doctor import examination
 from asterism.doctor.check import Check
 from asterism.dvc_hydra.run_cache import _warn as warn_of_cache

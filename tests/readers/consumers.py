@@ -14,6 +14,7 @@ from asterism.compression.params import CompressionParams
 from asterism.data import Dataset
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.results import save_fitted
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
@@ -128,9 +129,10 @@ def adequacy(path: Path, folder: Path) -> None:
 
     model, data = load_keras(path), _pictures()
     labels = model.predict(UNIT.apply(data.train_images), verbose=0).argmax(1)
-    fitted = fit(model, UNIT, data.train_images, labels, importance(neurons=[2]), CRITERIA)
+    judged = JudgedKeras(model, UNIT)
+    fitted = fit(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
     save_fitted(fitted, folder)
-    heatmaps(model, UNIT, RULES, data, 1)
+    heatmaps(judged, RULES, data, 1)
 
 
 def obtain(path: Path, folder: Path) -> None:

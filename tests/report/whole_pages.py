@@ -12,8 +12,8 @@ from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.differential.comparing.page import Explained
-from asterism.differential.comparing.versions_page import Comparison, write_versions_page
+from asterism.differential.comparing.explaining import Explained
+from asterism.differential.comparing.versions import Upgrade
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.report.whole.page import write_page
@@ -137,13 +137,15 @@ def write_versions(folder):
     failed = made_change("no longer runs", "another", message="no kernel for Exp")
     others = [failed, made_change("same", "a third")]
     part = SimpleNamespace(layers=["Exp e"], nodes=9, finished=True)
-    found = Comparison(
-        "onnxruntime 0.1",
-        "onnxruntime 1.31",
-        ({"numpy": "1.26.4", "onnxruntime": "0.1"}, {"numpy": "2.4.6", "onnxruntime": "1.31"}),
-        [(subject_of(one.subject, chain("Relu", "Exp"), 4, {}), [one]) for one in (wrong, *others)],
+    packages = {"numpy": "1.26.4", "onnxruntime": "0.1"}, {"numpy": "2.4.6", "onnxruntime": "1.31"}
+    changes = (wrong, *others)
+    found = Upgrade(
+        old="onnxruntime 0.1",
+        new="onnxruntime 1.31",
+        versions=packages,
+        subjects=[(subject_of(c.subject, chain("Relu", "Exp"), 4, {}), [c]) for c in changes],
         explained=[Explained(wrong, part, "01-now-wrong-a-model", (("0.1", 0), ("1.31", 1)))],
         rejected=[("a fourth", "holds an operator of another domain")],
     )
-    write_versions_page(folder / "versions.html", found, JudgeParams(ulps=64, conditioning=8))
+    found.write_page(folder / "versions.html", JudgeParams(ulps=64, conditioning=8))
     return folder / "versions.html"

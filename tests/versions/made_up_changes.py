@@ -1,6 +1,6 @@
 """Changes of every kind, as the judge would give them."""
 
-from asterism.differential.comparing.comparing import Change
+from asterism.differential.comparing.upgrade import Change
 from asterism.differential.oracle.finding import Finding
 from versions.made_up_pool import PAIR
 

@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.adapters.onnx_float64 import in_float64
-from asterism.differential.comparing.comparing import Pair
+from asterism.differential.comparing.upgrade import Pair
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 

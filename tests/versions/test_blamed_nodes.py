@@ -10,8 +10,8 @@ from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.blaming import Blame, _is_alike, _Search
-from asterism.differential.comparing.comparing import change_of
 from asterism.differential.comparing.judging import run_subject
+from asterism.differential.comparing.upgrade import change_of
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.node_order import reads_of
 from asterism.differential.subjects.onnx_file import subject_of

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing import explaining, libraries_app
+from asterism.differential.comparing import comparison, explaining, libraries
 from asterism.differential.engine.outcomes import ExecutionOutcome
 
 REDUCED = {"axes": [1], "keepdims": 1}
@@ -91,24 +91,24 @@ def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
 @pytest.fixture
 def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
-    monkeypatch.setattr(libraries_app, "_libraries", lambda *given: ["onnxruntime"])
-    monkeypatch.setattr(libraries_app, "title_of", lambda library: f"{library} 1")
+    monkeypatch.setattr(libraries, "_libraries", lambda *given: ["onnxruntime"])
+    monkeypatch.setattr(libraries, "title_of", lambda library: f"{library} 1")
     monkeypatch.setattr(explaining, "interpreter_of", lambda library: library)
     monkeypatch.setattr(explaining, "exit_statuses", lambda script, n, python: [1])
     made = pool(lambda kinds: ("Softplus",))
     made.start = lambda: {"openvino:file": "no such library"}
-    monkeypatch.setattr(libraries_app, "WorkerPool", lambda backends, limits: nullcontext(made))
+    monkeypatch.setattr(libraries, "WorkerPool", lambda backends, limits: nullcontext(made))
     run = made.run
 
     def asked(task):
         chosen = tuple(b for b in (*made.usable(),) if b in task.backends or b == PAIR.old)
-        return run(libraries_app_task(task, chosen))
+        return run(task_in(task, chosen))
 
     made.run = asked
     return made
 
 
-def libraries_app_task(task, backends):
+def task_in(task, backends):
     """The task in these backends: the made-up pool has a second version in place of a library."""
     return type(task)(task.index, task.graph, task.inputs, backends=backends)
 
@@ -148,7 +148,7 @@ def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
     def broken(*given):
         raise ZeroDivisionError("a strange node")
 
-    monkeypatch.setattr(libraries_app.Blame, "smallest", broken)
+    monkeypatch.setattr(comparison.Blame, "smallest", broken)
     done = compare(*models, "--distribution", "normal")
     assert done.exit_code == 1 and "page: left out (" in done.output
     found = json.loads((project / "compare-libraries/findings.json").read_text())

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from old_runtime import install
 from small_files import chain, onnx_model
+from small_programs import save_pooling
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
@@ -57,7 +58,7 @@ def test_an_upgrade_is_explained(old_runtime, models):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["1", "1"], "give --model FILE.onnx"),
+        (["1", "1"], "give --model FILE"),
         (["0.7", "1", "--model", "sound.onnx"], "there is no environment 'onnxruntime@0.7'"),
         (
             ["1", version("onnxruntime"), "--model", "sound.onnx"],
@@ -101,3 +102,19 @@ def test_the_faulty_node_is_named_and_not_the_one_that_makes_it_large(old_runtim
     found = json.loads((old_runtime / "p/changes.json").read_text())
     assert done.exit_code == 0
     assert {tuple(c["nodes"]) for c in found["changes"]} == {("Softplus node0",)}
+
+
+@pytest.mark.slow
+def test_a_program_is_compared_as_an_onnx_file_is(project):
+    save_pooling(project / "pooling.pt2")
+    onnx.save(chain("Abs"), project / "m.onnx")
+    own = version("torch").partition("+")[0]
+    given = ["--model", "pooling.pt2", "--distribution", "normal", "--size", "9"]
+    done = CliRunner().invoke(app, ["compare-versions", "pytorch", own, "openvino", *given])
+    assert done.exit_code == 1, done.output
+    folder = project / f"compare-versions/pytorch-{own}-openvino"
+    found = json.loads((folder / "changes.json").read_text())
+    facts = {(c["option"], c["kind"]): c for c in found["changes"]}
+    wrong = facts["file", "now wrong"]
+    assert wrong["nodes"] == ["aten.avg_pool2d avg_pool2d"] and wrong["statuses"] == [0, 1]
+    assert (folder / wrong["script"]).with_name("model.pt2").exists()

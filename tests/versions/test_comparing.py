@@ -7,9 +7,9 @@ from small_files import chain
 
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.answers import answers_in_words
-from asterism.differential.comparing.app import pairs_of
-from asterism.differential.comparing.comparing import CHANGES, UNCHANGED, Pair, change_of
 from asterism.differential.comparing.judging import depth_of, tolerance_of
+from asterism.differential.comparing.upgrade import CHANGES, UNCHANGED, Pair, change_of
+from asterism.differential.comparing.versions import pairs_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.oracle.params import JudgeParams
@@ -120,17 +120,17 @@ LEVELS = ["file", "file_basic", "file_extended", "file_layout", "file_optimised"
 
 
 def test_another_library_may_have_one_way_only():
-    assert pairs_of("onnxruntime", "openvino") == [
+    assert pairs_of({".onnx": ["onnxruntime"]}, {".onnx": ["openvino"]}) == [
         Pair(f"onnxruntime:{level}", "openvino:file") for level in LEVELS
     ]
-    assert pairs_of("openvino", "onnxruntime")[-1] == Pair(
+    assert pairs_of({".onnx": ["openvino"]}, {".onnx": ["onnxruntime"]})[-1] == Pair(
         "openvino:file", "onnxruntime:file_optimised"
     )
 
 
 def test_every_way_to_run_a_file_is_compared():
-    options = [pair.option for pair in pairs_of("onnxruntime@0.1", "onnxruntime")]
-    assert options == LEVELS
+    pairs = pairs_of({".onnx": ["onnxruntime@0.1"]}, {".onnx": ["onnxruntime"]})
+    assert [pair.option for pair in pairs] == LEVELS
 
 
 def test_truth_values_are_compared():

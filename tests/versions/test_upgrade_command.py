@@ -16,10 +16,17 @@ from small_files import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
-from asterism.differential.comparing import app, explaining, making
-from asterism.differential.comparing.comparing import Pair
-from asterism.differential.comparing.page import Explained
-from asterism.differential.comparing.versions_page import Comparison
+from asterism.differential.comparing import explaining, making, versions
+from asterism.differential.comparing.explaining import Explained
+from asterism.differential.comparing.naming import readers_of_version, version_of
+from asterism.differential.comparing.upgrade import Pair
+from asterism.differential.comparing.versions import (
+    Upgrade,
+    UpgradeRequest,
+    compare_versions,
+    generated_models,
+    headline,
+)
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -40,7 +47,7 @@ def request(project, **more):
         "steps": 50,
         "target": project / "page",
     }
-    return app.Request(**(given | more))
+    return UpgradeRequest(**(given | more))
 
 
 @pytest.fixture
@@ -53,12 +60,12 @@ def faulty(old_runtime, monkeypatch):
         workers.asked += backends
         return nullcontext(workers)
 
-    monkeypatch.setattr(app, "WorkerPool", made)
+    monkeypatch.setattr(versions, "WorkerPool", made)
     monkeypatch.setattr(
         explaining, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
     )
     monkeypatch.setattr(explaining, "interpreter_of", lambda library: library)
-    monkeypatch.setattr(app, "pairs_of", lambda old, new: [PAIR])
+    monkeypatch.setattr(versions, "pairs_of", lambda old, new: [PAIR])
     return workers
 
 
@@ -66,7 +73,7 @@ def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
     onnx.save(chain("Abs", "Softplus"), old_runtime / "off one.onnx")
     onnx.save(chain("Neg"), old_runtime / "good.onnx")
     models = [old_runtime / "off one.onnx", old_runtime / "good.onnx"]
-    found = app.compare_versions(request(old_runtime, models=models), print)
+    found = compare_versions(request(old_runtime, models=models), print)
     assert [(s.name, [c.kind for c in cs]) for s, cs in found.subjects] == [
         ("off one", ["now right"]),
         ("good", ["same"]),
@@ -84,7 +91,7 @@ def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
     facts = json.loads((folder / "changes.json").read_text())
     assert facts["models"] == 2 and facts["changes"][0]["nodes"] == ["Softplus node1"]
     assert PAIR.old in faulty.asked and not any("tf2onnx" in b for b in faulty.asked)
-    few = app.compare_versions(request(old_runtime, models=models, explained=0), print)
+    few = compare_versions(request(old_runtime, models=models, explained=0), print)
     assert few.explained == [] and len(few.changes) == 1
 
 
@@ -92,7 +99,7 @@ def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
     faulty.start = lambda: {PAIR.old: "no such file"}
     onnx.save(chain("Neg"), old_runtime / "m.onnx")
     with pytest.raises(UserError, match=r"onnxruntime@0\.1:file does not work: no such file"):
-        app.compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
+        compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
     assert not (old_runtime / "page").exists()
 
 
@@ -100,10 +107,10 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
     faulty, old_runtime, monkeypatch
 ):
     lacking = Pair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
-    monkeypatch.setattr(app, "pairs_of", lambda old, new: [PAIR, lacking])
+    monkeypatch.setattr(versions, "pairs_of", lambda old, new: [PAIR, lacking])
     faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
     onnx.save(chain("Softplus"), old_runtime / "m.onnx")
-    found = app.compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
+    found = compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
     assert [c.pair for c in found.changes] == [PAIR]
     assert found.rejected == [(f"all models in {lacking.old}", "no level <LAYOUT>")]
     page = (old_runtime / "page/index.html").read_text()
@@ -112,29 +119,41 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
 
 def test_names_of_versions(old_runtime):
     def name(library, which):
-        return app.version_of(library, which, lambda _: None)
+        return version_of(library, which, lambda _: None, {".onnx"})
 
     installed = version("onnxruntime")
-    for here in ("1", installed, "onnxruntime", f"onnxruntime@{installed}"):
+    for here in ("1", installed, ""):
         assert name("onnxruntime", here) == "onnxruntime"
-    assert name("onnxruntime", "0.1") == name("openvino", "onnxruntime@0.1") == "onnxruntime@0.1"
+    assert name("onnxruntime", "0.1") == "onnxruntime@0.1"
     with pytest.raises(UserError, match=r"no files are run by 'jax' \(known: .*onnxruntime") as e:
         name("jax", "1")
     assert "onnx_reference" not in str(e.value)
 
 
+def test_a_package_reads_each_format_by_its_own_reader(old_runtime):
+    def named(library, which, *formats):
+        return readers_of_version(library, which, lambda _: None, formats)
+
+    assert named("openvino", "onnxruntime@0.1", ".onnx") == {".onnx": ["onnxruntime@0.1"]}
+    own = named("onnxruntime", "openvino", ".onnx", ".pt2")
+    assert own == {".onnx": ["openvino"], ".pt2": ["openvino_program"]}
+    torch = named("pytorch", version("torch").partition("+")[0], ".pt2")
+    assert torch == {".pt2": ["onnx_program", "pytorch_program"]}
+    write_definition(old_runtime, "pytorch@0.1")
+    assert environment("pytorch_program@0.1") == environment("pytorch@0.1")
+
+
 def test_own_inputs_are_for_own_models(project):
     subject, other = subject_of("own", chain("Neg"), 4, {}), subject_of("z", chain("Neg"), 4, {})
     np.savez(project / "batch.npz", x=np.ones((7, 4), np.float32))
-    params = SimpleNamespace(seed=3)
     asked = request(project, models=[project / "own.onnx"], inputs=project / "batch.npz")
-    (given,) = app._inputs(asked, params, subject)["batch"]
+    (given,) = asked.inputs_of(subject, 3)["batch"]
     assert given.shape == (7, 4)
-    drawn = app._inputs(asked, params, other)
+    drawn = asked.inputs_of(other, 3)
     assert list(drawn) == ["normal"]
     np.testing.assert_array_equal(drawn["normal"][0], other.draw(3, "normal")[0])
     asked = request(project, models=[project / "own.onnx"], distributions=("nan", "wide"))
-    assert list(app._inputs(asked, params, subject)) == ["nan", "wide"]
+    assert list(asked.inputs_of(subject, 3)) == ["nan", "wide"]
 
 
 def test_facts():
@@ -146,8 +165,8 @@ def test_facts():
         "explained": [Explained(one, part, "place", (("a", 0), ("b", 1)))],
         "rejected": [("bad", "why")],
     }
-    found = Comparison("a", "b", ({}, {}), [(subject, [one, other])], **rest)
-    facts = app.facts_of(found)
+    rest |= {"subjects": [(subject, [one, other])], "versions": ({}, {})}
+    facts = Upgrade(old="a", new="b", **rest).to_json()
     first, second = facts.pop("changes")
     assert facts.pop("compared") == [{"name": "m", "nodes": 1, "kinds": {"file": "now wrong"}}]
     assert facts.pop("versions") == [{}, {}]
@@ -171,9 +190,9 @@ def test_facts():
     ],
 )
 def test_headlines(monkeypatch, kind, facts, said):
-    monkeypatch.setattr(app, "title_of", lambda library: "old" if "@" in library else "new")
+    monkeypatch.setattr(versions, "title_of", lambda library: "old" if "@" in library else "new")
     part = SimpleNamespace(change=made_change(kind, **facts), layers=list("ABCD"))
-    assert app._headline(part) == said
+    assert headline(part) == said
 
 
 def test_generated_models_are_converted(monkeypatch, project):
@@ -184,17 +203,17 @@ def test_generated_models_are_converted(monkeypatch, project):
     params = SimpleNamespace(seed=1, reduce=SimpleNamespace(), generate=SimpleNamespace())
     params.reduce.model_copy = params.generate.model_copy = lambda update: update
     params.generate.strategy = "main"
-    monkeypatch.setattr(app, "import_keras", lambda name: None)
-    monkeypatch.setattr(app, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
-    monkeypatch.setattr(app, "generate", lambda *given, reward: {"main": main})
+    monkeypatch.setattr(versions, "import_keras", lambda name: None)
+    monkeypatch.setattr(versions, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
+    monkeypatch.setattr(versions, "generate", lambda *given, reward: {"main": main})
     files = {2: chain("Neg").SerializeToString()}
     failed = ExecutionOutcome(5, "tf2onnx", "convert", "error", "a.B", "why")
     workers = SimpleNamespace(converted=lambda task, converter: files.get(task.index, failed))
-    found = Comparison("a", "b", ({}, {}))
-    (made,) = app._generated(request(project, generated=2), params, workers, found)
+    rejected = []
+    (made,) = generated_models(request(project, generated=2), params, workers, rejected)
     assert made.name == "generated 00002" and made.inputs[0].shape == (2, 4)
-    assert found.rejected == [("generated 00005", "tf2onnx: a.B why")]
-    assert list(app._generated(request(project), params, workers, found)) == []
+    assert rejected == [("generated 00005", "tf2onnx: a.B why")]
+    assert list(generated_models(request(project), params, workers, rejected)) == []
 
 
 def test_sizes_are_whole_megabytes(tmp_path):

@@ -6,7 +6,7 @@ from made_up_pool import PAIR, PERTURBED, pool
 from small_files import chain
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing import scripts
+from asterism.differential.comparing import explaining as scripts
 from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.oracle.params import JudgeParams

@@ -15,9 +15,8 @@ from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
-from asterism.differential.comparing.libraries_app import Request
-from asterism.differential.comparing.libraries_app import compare_libraries as compare_files
-from asterism.differential.comparing.libraries_page import facts_of
+from asterism.differential.comparing.libraries import LibrariesRequest
+from asterism.differential.comparing.libraries import compare_libraries as compare_files
 from asterism.models.signatures.reading import read_signature
 from asterism.project import packaged_conf
 
@@ -118,7 +117,7 @@ def compare_libraries(
             write_arrays(batch, **{read_signature(file).inputs[0].name: given.items})
         else:
             batch = given
-    request = Request(
+    request = LibrariesRequest(
         models=[file],
         libraries=libraries,
         environments=(),
@@ -132,7 +131,7 @@ def compare_libraries(
         changes=overrides,
         root=packaged_conf().parent,
     )
-    facts = facts_of(compare_files(request, lambda line: log.info(line)))
+    facts = compare_files(request, lambda line: log.info(line)).to_json()
     undecided = facts["unresolved"] or facts["no_reference"] or facts["invalid"]
     verdict: Literal["agree", "differ", "undecided"] = (
         "differ" if facts["faults"] else "undecided" if undecided else "agree"

@@ -72,14 +72,15 @@ def environments(
 @app.command("compare-versions", rich_help_panel=LIBRARIES)
 def compare_versions(
     library: Annotated[
-        str, typer.Argument(help="A library that runs files: onnxruntime, openvino.")
+        str, typer.Argument(help="A library that runs files: onnxruntime, openvino, pytorch.")
     ],
     old: Annotated[str, typer.Argument(help="Its version now, as 1.20.")],
     new: Annotated[
         str, typer.Argument(help="The version to change to, as 1.31, or a library: openvino.")
     ],
     model: Annotated[
-        list[Path] | None, typer.Option(help="An ONNX model of yours, as it is; repeatable.")
+        list[Path] | None,
+        typer.Option(help="A model of yours as it is, .onnx or .pt2; repeatable."),
     ] = None,
     generated: Annotated[int, typer.Option(min=0, help="Generated models to run as well.")] = 0,
     operators: Annotated[
@@ -101,16 +102,16 @@ def compare_versions(
 ) -> None:
     """Say which models an upgrade of a library changes, by how much, and which nodes are to blame.
 
-    Both versions run every model, beside a float64 run of ONNX's reference evaluator. A version
+    Both versions run every model, beside a float64 reference. A version
     that is not installed runs in an environment of its own, which is made where it is missing.
     The answer is a page, with a script for each change. Exit status 1: a change for the worse,
     a model that one version computes wrongly without a word, or one that could not be compared.
     """
-    from asterism.differential.comparing.app import Request, compare_versions
+    from asterism.differential.comparing.versions import UpgradeRequest, compare_versions
     from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
-        request = Request(
+        request = UpgradeRequest(
             library=library,
             old=old,
             new=new,
@@ -153,7 +154,7 @@ def compare_libraries(
     ] = None,
     environment: Annotated[
         list[str] | None,
-        typer.Option(help="One more, in an environment of its own: mxnet@1.9.1; repeatable."),
+        typer.Option(help="One more, in an environment of its own: onnxruntime@1.20; repeatable."),
     ] = None,
     input_shape: InputShapes = None,
     size: Size = 16,
@@ -175,11 +176,11 @@ def compare_libraries(
     reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault,
     or something that nothing decides, or that could not be compared.
     """
-    from asterism.differential.comparing.libraries_app import Request, compare_libraries
+    from asterism.differential.comparing.libraries import LibrariesRequest, compare_libraries
     from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
-        request = Request(
+        request = LibrariesRequest(
             models=models,
             libraries=library or [],
             environments=environment or [],

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
+from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
+from asterism.differential.report.bug_reports import CONFIRMATIONS
+from asterism.differential.report.script_writer import REPRO
 from asterism.findings.checking import LIVES, Checked, note_run, run_script
 from asterism.findings.collecting import name_of
 from asterism.findings.entry import Entry
 from asterism.findings.sightings import Seen, Sighting, entry_of
-from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.report.bug_reports import CONFIRMATIONS
-from asterism.differential.report.script_writer import REPRO
 
 #: What a finding by hand may show, and where its facts say that it comes from.
 SYMPTOMS, SOURCE = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE), "hand"

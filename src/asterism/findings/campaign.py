@@ -23,17 +23,13 @@ from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.locks import held_now
 from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.console import get_logger
-from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import ALONE
 from asterism.core.settings import machine
+from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.oracle.judged import judge_all
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
-from asterism.differential.report.outside_writing import OUTSIDE_FOLDER
-from asterism.differential.report.writing import ToTriage, write_triaged
-from asterism.differential.engine.execution import execute, open_worker_pool
-from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, write_triaged
 from asterism.differential.triage.groups import LayerAtFault, layer_at_fault
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run

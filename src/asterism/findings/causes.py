@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from asterism.findings.entry import Entry, place_of
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.triage.reproduction import Reproduction
+from asterism.findings.entry import Entry, place_of
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError

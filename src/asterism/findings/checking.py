@@ -16,15 +16,14 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.differential.oracle.finding import CRASH
-from asterism.findings.entry import Entry, LastRun, read_entry
-from asterism.findings.machine import processor, system
 from asterism.differential.adapters.backends import product_of
 from asterism.differential.adapters.environments import environment, names
-from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.versions import installed_versions, package_of
+from asterism.differential.oracle.finding import CRASH
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.stand_in import script_environment
+from asterism.findings.entry import Entry, LastRun, read_entry
+from asterism.findings.machine import processor, system
 
 #: Time limit of one script, in seconds: some compile C++.
 SECONDS = 300
@@ -201,7 +200,7 @@ def elsewhere(
     script = collection / entry.name / REPRO
     found: dict[str, str] = {}
     for name in environments:
-        if _package_of(product_of(name)) == _package_of(entry.library):
+        if package_of(product_of(name)) == package_of(entry.library):
             ran = run_script(script, environment(name).interpreter(), seconds)
             found[name] = ELSEWHERE.get(Checked(entry, ran).word, CANNOT_TELL)
     return found
@@ -236,13 +235,6 @@ def note_elsewhere(
 def made_environments() -> list[str]:
     """Names of the environments that are made on this machine."""
     return [name for name in names() if environment(name).is_made]
-
-
-def _package_of(library: str) -> str:
-    """The package that is a library or converter; the others that it needs stand behind it."""
-    if library in LIBRARIES:
-        return LIBRARIES[library].packages[0]
-    return CONVERTERS[library].packages[0] if library in CONVERTERS else library
 
 
 def sample_of(entries: Sequence[Entry], size: int, seed: int) -> list[Entry]:

@@ -15,9 +15,6 @@ from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
-from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import LIVES, Checked, run_script
-from asterism.findings.entry import Entry, names_place
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
@@ -28,6 +25,9 @@ from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.what_ran_before import HISTORY
 from asterism.differential.triage.groups import layer_at_fault
 from asterism.differential.triage.triage import UniqueFinding
+from asterism.findings.causes import Candidate, same_place
+from asterism.findings.checking import LIVES, Checked, run_script
+from asterism.findings.entry import Entry, names_place
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.spec import universe

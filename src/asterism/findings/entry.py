@@ -17,10 +17,9 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.oracle.finding import CRASH, HANG, SILENT_ACCEPTANCE
-from asterism.findings.diagnosis import Diagnosis, undiagnosed
 from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.oracle.finding import ODD_REFERENCE
+from asterism.differential.oracle.finding import CRASH, HANG, ODD_REFERENCE
+from asterism.findings.diagnosis import Diagnosis, undiagnosed
 
 #: The file of a finding's facts.
 FACTS = "finding.yaml"
@@ -69,7 +68,6 @@ class Entry:
         lines: of ``repro.py``.
         minimal: whether nothing smaller was left to try.
         also: signatures of findings with the same cause.
-        phase: of a failure, as :mod:`asterism.findings.phase` found it; empty where it is none.
         elsewhere: what checks in other versions said, by environment: ``has it``, ``has it not`` or
             ``cannot tell``.
         finding: as the oracle has it, where a layer showed it.
@@ -94,7 +92,6 @@ class Entry:
     lines: int
     minimal: bool = True
     also: tuple[ShortText, ...] = ()
-    phase: ShortText = ""
     elsewhere: dict[str, ShortText] = field(default_factory=dict)
     finding: dict[str, Any] = field(default_factory=dict)
     told: Diagnosis | None = None
@@ -112,11 +109,6 @@ class Entry:
     def by_values(self) -> bool:
         """Whether a result is wrong, rather than something failing."""
         return self.symptom in (*DIFFERENCES, ODD_REFERENCE)
-
-    @property
-    def is_failure(self) -> bool:
-        """Whether something ends by an exception or a signal, or does not end."""
-        return not self.by_values and self.symptom != SILENT_ACCEPTANCE
 
     @property
     def is_ordinary(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,18 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.core.workers.worker import Limits
+from asterism.differential.adapters.backends import OF_ONNX, is_backend, under_test
+from asterism.differential.adapters.library import CONVERTERS
+from asterism.differential.comparing.versions import pairs_of
+from asterism.differential.engine.execution import open_worker_pool
+from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.report.known_issues import KnownIssue, read_known_issues
+from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.findings.calls.campaign import CALLS, totals
-from asterism.findings.calls.running import Runners
 from asterism.findings.calls.candidates import write_call_candidates
-from asterism.differential.oracle.finding import HANG
+from asterism.findings.calls.running import Runners
 from asterism.findings.campaign import (
     TRIAGED,
     finished,
@@ -34,22 +41,12 @@ from asterism.findings.checking import (
 from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.operators import sightings_of, write_candidates
-from asterism.findings.page import write_pages
-from asterism.findings.phase import phase_of
+from asterism.findings.pages import write_pages
 from asterism.findings.sightings import distinct
 from asterism.findings.single_layers import single_layer_models
-from asterism.differential.adapters.backends import OF_ONNX, is_backend, under_test
-from asterism.differential.adapters.library import CONVERTERS
-from asterism.differential.report.known_issues import KnownIssue, read_known_issues
-from asterism.differential.engine.execution import open_worker_pool
-from asterism.differential.engine.params import ExecuteParams
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.triage.params import TriageSettings
-from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import write_weights
-from asterism.differential.comparing.app import pairs_of
 
 #: What the pages say of campaigns; it lies beside them.
 FACTS = "campaign.json"
@@ -119,7 +116,6 @@ def gather(
         pass  # each is written as it is noted
     for checked in check_all(collection, added):
         note_run(collection, checked)
-    note_phases(collection)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))
@@ -152,14 +148,6 @@ def _in_backends_of(candidates: Sequence[Candidate], settings: TriageSettings) -
 def write_pages_of(collection: Path) -> None:
     """Write the pages of a collection as its files say it."""
     write_pages(collection, read_entries(collection), facts_of(collection))
-
-
-def note_phases(collection: Path) -> None:
-    """Run the script of each failure whose phase is not known, and note the phase."""
-    unknown = [e for e in read_entries(collection) if e.is_failure and not e.phase]
-    for entry in progress(unknown, label="phases", unit="finding"):
-        folder = collection / entry.name
-        replace(entry, phase=phase_of(folder, entry.symptom == HANG)).write(folder)
 
 
 def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
@@ -250,7 +238,7 @@ def _of_operators(
         if sighting.signature not in noted
         and not any(part in sighting.signature for part in documented)
     ]
-    pairs = pairs_of(old, new)
+    pairs = pairs_of({".onnx": [old]}, {".onnx": [new]})
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     with WorkerPool([*backends, *OF_ONNX.all], limits) as pool:

@@ -12,6 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
+from asterism.differential.adapters.backends import OF_ONNX, product_of
+from asterism.differential.comparing.blaming import Part
+from asterism.differential.comparing.upgrade import Pair, change_of
+from asterism.differential.comparing.judging import run_subject
+from asterism.differential.comparing.explaining import right_of
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.finding import UNSUPPORTED
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.computed_references import onnx_reference
+from asterism.differential.report.confirming import death_of
+from asterism.differential.report.decisions import comparing, failing
+from asterism.differential.report.file_scripts import write_file_script
+from asterism.differential.report.numbers import Array, simple_inputs
+from asterism.differential.report.onnx_text import onnx_text
+from asterism.differential.report.program_text import Runner, onnx_program
+from asterism.differential.report.script_writer import REPRO
+from asterism.differential.subjects.onnx_file import Subject
+from asterism.differential.subjects.operators import operator_subjects
 from asterism.findings.causes import Candidate
 from asterism.findings.collecting import versions_of_library
 from asterism.findings.entry import place_of
@@ -23,28 +42,10 @@ from asterism.findings.sightings import (
     deciding,
     folder_of,
 )
-from asterism.differential.adapters.backends import OF_ONNX, product_of
-from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.oracle.finding import UNSUPPORTED
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.confirming import death_of
-from asterism.differential.report.decisions import comparing, failing
-from asterism.differential.report.computed_references import onnx_reference
-from asterism.differential.report.file_scripts import write_file_script
-from asterism.differential.report.numbers import Array, simple_inputs
-from asterism.differential.report.onnx_text import onnx_text
-from asterism.differential.report.program_text import Runner, onnx_program
-from asterism.differential.report.script_writer import REPRO
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.comparing.blaming import Part
-from asterism.differential.comparing.comparing import Pair, change_of
-from asterism.differential.comparing.judging import run_subject
-from asterism.differential.subjects.operators import operator_subjects
-from asterism.differential.comparing.scripts import right_of
-from asterism.differential.subjects.onnx_file import Subject
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
+
 
 @dataclass(frozen=True)
 class OperatorRun:

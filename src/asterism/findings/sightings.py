@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from asterism.findings.causes import Candidate
-from asterism.findings.collecting import name_of
-from asterism.findings.entry import Entry
 from asterism.differential.report.bug_reports import CONFIRMATIONS
 from asterism.differential.report.confirming import Death, exit_statuses
 from asterism.differential.report.script_writer import REPRO
+from asterism.findings.causes import Candidate
+from asterism.findings.collecting import name_of
+from asterism.findings.entry import Entry
 
 S = TypeVar("S")
 

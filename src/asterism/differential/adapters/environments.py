@@ -23,7 +23,8 @@ from asterism.core.messages.errors import UserError, naming
 from asterism.core.settings import machine
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.differential.adapters.backends import plugin_of
+from asterism.differential.adapters.backends import plugin_of, product_of
+from asterism.differential.adapters.versions import package_of
 
 FOLDER = Path("conf/environment")
 
@@ -142,7 +143,7 @@ def environment(name: str, folder: Path = FOLDER) -> Environment:
     Raises:
         UserError: it has no file, or the file is wrong.
     """
-    path = folder / f"{name}.yaml"
+    path = folder / f"{_filed(name, folder)}.yaml"
     if not _NAME.fullmatch(name) or not path.exists():
         known = ", ".join(names(folder)) or "none"
         raise UserError(
@@ -156,7 +157,24 @@ def environment(name: str, folder: Path = FOLDER) -> Environment:
                 raise UserError(f"{requirement!r} is no package with its version: NAME==VERSION")
         if not re.fullmatch(r"3\.[0-9]{1,2}", definition.python):
             raise UserError(f"python is {definition.python!r}: it should be like 3.11")
-    return Environment(name, definition)
+    return Environment(path.stem, definition)
+
+
+def _filed(name: str, folder: Path) -> str:
+    """The name of an environment's file; without one of its own, that of its package's library.
+
+    ``pytorch_program@2.12``, which runs programs in PyTorch, has that of ``pytorch@2.12``.
+    """
+    if (folder / f"{name}.yaml").exists():
+        return name
+    library, _, release = name.partition("@")
+    kin = (
+        known
+        for known in names(folder)
+        if known.partition("@")[2] == release
+        and package_of(product_of(known)) == package_of(library)
+    )
+    return next(kin, name)
 
 
 def interpreter_of(library: str) -> Interpreter:

@@ -14,6 +14,12 @@ def installed_versions() -> dict[str, str]:
     return {package: _version(package) for package in packages}
 
 
+def package_of(library: str) -> str:
+    """The package that is a library or converter; the others that it needs stand behind it."""
+    plugins = LIBRARIES if library in LIBRARIES else CONVERTERS
+    return plugins[library].packages[0] if library in plugins else library
+
+
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

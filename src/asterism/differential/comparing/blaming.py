@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.comparing.comparing import Change, change_of
 from asterism.differential.comparing.judging import run_subject, tolerance_of
+from asterism.differential.comparing.upgrade import Change, change_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
@@ -73,12 +73,12 @@ class Blame:
 
     def __init__(self, pool: WorkerPool, params: JudgeParams, steps: int) -> None:
         self._pool = pool
-        self._params = params
+        self.params = params
         self._steps = steps
 
     def smallest(self, subject: ModelFile, inputs: Arrays, change: Change) -> Part:
         """The smallest part found; the whole model where no part shows the change."""
-        search = _Search(self._pool, self._params, change, subject.fixed(inputs), inputs)
+        search = _Search(self._pool, self.params, change, subject.fixed(inputs), inputs)
         return search.run(self._steps)
 
 

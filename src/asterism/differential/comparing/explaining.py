@@ -9,13 +9,18 @@ from pathlib import Path
 from asterism.core.messages.console import progress
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.comparing.blaming import Blame, Part
-from asterism.differential.comparing.comparing import Change
-from asterism.differential.comparing.page import Explained
-from asterism.differential.comparing.scripts import write_part
+from asterism.differential.comparing.judging import FileJudge
+from asterism.differential.comparing.upgrade import Change
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
+from asterism.differential.report.decisions import Right
+from asterism.differential.report.file_scripts import write_file_script
+from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.going_on import NotCompared, going_on
 from asterism.differential.subjects.model_files import Arrays, ModelFile
+
+#: Characters of a folder's name.
+_LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -35,12 +40,45 @@ class Asked:
     title: Callable[[Part], str]
 
 
+@dataclass(frozen=True)
+class Explained:
+    """A change with the smallest part that shows it.
+
+    Args:
+        change: of the whole model.
+        part: which nodes show it.
+        folder: where its script lies, relative to the page.
+        statuses: of the script, by the name of the library or version that ran it.
+    """
+
+    change: Change
+    part: Part
+    folder: str
+    statuses: tuple[tuple[str, int], ...]
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the script shows the bug in the version to blame, the new one last."""
+        is_new = self.change.culprit == self.change.pair.new
+        return self.statuses[-1 if is_new else 0][1] == 1
+
+    @property
+    def script(self) -> str:
+        """Its path, relative to the page."""
+        return f"{self.folder}/{REPRO}"
+
+    @property
+    def nodes(self) -> str:
+        """The first nodes of the part, and how many more there are."""
+        more = len(self.part.layers) - 3
+        return ", ".join(self.part.layers[:3]) + (f" and {more} more" if more > 0 else "")
+
+
 def explain(
     asked: Sequence[Asked],
     subjects: Mapping[str, ModelFile],
     inputs: Callable[[ModelFile], Mapping[str, Arrays]],
     blame: Blame,
-    params: JudgeParams,
     folder: Path,
     rejected: NotCompared,
 ) -> list[Explained]:
@@ -51,7 +89,6 @@ def explain(
         subjects: the models by name.
         inputs: what each runs on, by the name of the inputs.
         blame: finds the parts.
-        params: the oracle's tolerances.
         folder: for the scripts.
         rejected: where is noted what could not be looked for.
     """
@@ -62,10 +99,46 @@ def explain(
             subject = subjects[change.subject]
             part = blame.smallest(subject, inputs(subject)[change.distribution], change)
             words = f"{number:02d} {one.words} {change.subject}"
-            script = write_part(part, folder, words, one.title(part), params)
+            script = write_part(part, folder, words, one.title(part), blame.params)
             statuses = tuple(
                 (name, exit_statuses(script, 1, interpreter_of(library))[0])
                 for name, library in one.libraries.items()
             )
             found.append(Explained(change, part, script.parent.name, statuses))
     return found
+
+
+def write_part(part: Part, target: Path, words: str, title: str, params: JudgeParams) -> Path:
+    """Write a part of a model and its script to a folder of their own; the script's path.
+
+    Args:
+        part: the smallest part that shows the change.
+        target: where the folder goes.
+        words: its name.
+        title: what the script is about, one line.
+        params: the oracle's tolerances.
+    """
+    name = "-".join("".join(c if c.isalnum() else " " for c in words).split())[:_LONGEST]
+    script = target / name / REPRO
+    script.parent.mkdir()
+    change, content = part.change, part.subject.content
+    right = right_of(part, params)
+    facts = change.culprit, content, part.inputs, right, change.at_fault
+    write_file_script(script, title, *facts)
+    return script
+
+
+def right_of(part: Part, params: JudgeParams) -> Right | None:
+    """What is right of a part; None where the change is that something fails.
+
+    Args:
+        part: the smallest part that shows the change.
+        params: the oracle's tolerances.
+    """
+    change, culprit = part.change, part.change.culprit
+    if change.at_fault.fails:
+        return None
+    judge = FileJudge(part.subject, part.result, change.distribution, params)
+    standard = judge.standard() or judge.beside(change.referee, culprit)
+    actual = part.result.outputs[culprit][change.distribution]
+    return Right(standard.expected, actual, standard.allowed(culprit), standard.dtypes)

@@ -34,7 +34,7 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.judge import failure, judge_backend, judge_backends
+from asterism.differential.oracle.judge import failure, judge_backend
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import Probes
 from asterism.differential.oracle.standard import Standard
@@ -71,12 +71,10 @@ class Verdict:
             :data:`~asterism.differential.oracle.finding.STATUSES`. Those that agree begin with the
             best one to compare with.
         unresolved: what nothing decides.
-        no_reference: why no reference says what the model computes; nothing where one does.
     """
 
     findings: list[Finding]
     unresolved: list[Unresolved] = field(default_factory=list)
-    no_reference: str = ""
 
 
 def run_subject(
@@ -101,8 +99,7 @@ def verdict_of(subject: ModelFile, result: Result, params: JudgeParams) -> Verdi
         for judge, findings in found
         if any(one.symptom == UNRESOLVED for one in findings)
     ]
-    every = [one for _, findings in found for one in findings]
-    return Verdict(every, unresolved, lacks_reference(subject, result))
+    return Verdict([one for _, findings in found for one in findings], unresolved)
 
 
 @dataclass(frozen=True)
@@ -183,7 +180,8 @@ class FileJudge:
         """What every configuration under test does."""
         outcomes = self.result.outcomes
         backends = under_test(outcomes)
-        found = judge_backends(self.result, self.distribution, self.standard(), backends)
+        facts = self.result, self.distribution, self.standard()
+        found = {b: judge_backend(*facts, b) for b in backends}
         ran = [b for b in backends if outcomes[b].ran]
         right = self._right(found, ran)
         alone = not self.is_known and len(_products(ran)) == 1

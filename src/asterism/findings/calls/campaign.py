@@ -12,9 +12,9 @@ from typing import Any
 
 from asterism.core.files.records import record_from
 from asterism.core.resuming.journal import Journal
+from asterism.differential.oracle.finding import INVALID_INPUTS
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import judge
-from asterism.differential.oracle.finding import INVALID_INPUTS
 from asterism.findings.calls.program import Program
 from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.way import WAYS

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.report.confirming import Death
+from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import read_shown
 from asterism.findings.calls.judging import judge, standards_of
@@ -19,10 +23,6 @@ from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.causes import Candidate
 from asterism.findings.collecting import versions_of_library
 from asterism.findings.sightings import Seen, Sighting, confirmed, distinct, folder_of
-from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.report.confirming import Death
-from asterism.differential.report.script_writer import REPRO
 
 
 def write_call_candidates(

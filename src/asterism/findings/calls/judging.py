@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.findings.calls.running import Ran
-from asterism.findings.calls.way import Way
 from asterism.differential.adapters.library import UNSUPPORTED as SAYS_UNSUPPORTED
+from asterism.differential.engine.messages import is_unsupported
+from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     CRASH,
     ERROR,
@@ -23,8 +23,8 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import Standard
-from asterism.differential.engine.messages import is_unsupported
-from asterism.differential.engine.tolerance import Tolerance
+from asterism.findings.calls.running import Ran
+from asterism.findings.calls.way import Way
 from asterism.memo.universe.tensors import EPSILON
 
 #: A function is computed in several steps, each of which rounds.

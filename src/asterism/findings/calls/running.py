@@ -12,10 +12,10 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
-from asterism.findings.calls.program import Program
+from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.oracle.finding import ERROR, UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.engine.worker_client import WorkerClient
+from asterism.findings.calls.program import Program
 
 #: Texts after which a worker is started anew: compilers keep what they have compiled.
 _LIFE = 300

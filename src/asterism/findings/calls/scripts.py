@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
-from asterism.findings.calls.program import Program
-from asterism.findings.calls.running import Ran
-from asterism.differential.oracle.finding import failed_condition
+from asterism.differential.oracle.finding import (
+    CRASH,
+    ERROR,
+    HANG,
+    SILENT_ACCEPTANCE,
+    failed_condition,
+)
 from asterism.differential.report.confirming import Death
 from asterism.differential.report.python_text import in_docstring
+from asterism.findings.calls.program import Program
+from asterism.findings.calls.running import Ran
 
 #: How a process ends that shows a symptom, where its script cannot say so.
 DEATHS = {CRASH: Death("signal"), HANG: Death("hang", 120)}
@@ -69,7 +74,9 @@ def script_text(
     made = f"{program.framework.arrays}\n{program.framework.numbers}"
     rounded = [float(f"{number:.3g}") for number in allowed]
     numpy = "" if "import numpy as np" in program.imports else "import numpy as np\n"
-    return f"{begin}{way.lines}\n{shown}{numpy}{made}\n" + _COMPARED.replace("ALLOWED", f"{rounded}")
+    return f"{begin}{way.lines}\n{shown}{numpy}{made}\n" + _COMPARED.replace(
+        "ALLOWED", f"{rounded}"
+    )
 
 
 def words_of(message: str) -> list[str]:

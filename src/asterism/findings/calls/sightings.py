@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import Shown
 from asterism.findings.calls.way import WAYS
 from asterism.findings.sightings import Sighting, deciding
-from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 
 #: What a way can show that is a finding.
 FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)

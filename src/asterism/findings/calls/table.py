@@ -15,7 +15,8 @@ from asterism.findings.calls.way import FRAMEWORKS
 
 #: An input in a table.
 _INPUT = re.compile(
-    r"(scalar|\d+(?: \d+)*)(?: (bool|(?:b?float|u?int|complex)\d+\w*))?(?: (positive|unit|below \d+))?"
+    r"(scalar|\d+(?: \d+)*)(?: (bool|(?:b?float|u?int|complex)\d+\w*))?"
+    r"(?: (positive|unit|below \d+))?"
 )
 
 

@@ -1,0 +1,106 @@
+"""Libraries that run files, as users name them: in which version, and in which ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from importlib.metadata import PackageNotFoundError
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import closest
+from asterism.differential.adapters.backends import file_float64, plugin_of, reads_given, suffix_of
+from asterism.differential.adapters.environments import environment, versions_of
+from asterism.differential.adapters.library import LIBRARIES, FileLibrary
+from asterism.differential.comparing import making
+
+#: Told what making an environment costs.
+Say = Callable[[str], None]
+
+
+def readers_of(formats: Container[str]) -> list[str]:
+    """The libraries under test that run files of these formats, by the files' suffixes."""
+    tested = [name for name in LIBRARIES if f"{name}:float64" not in file_float64()]
+    kinds = {name: LIBRARIES[name] for name in tested}
+    return [n for n, k in kinds.items() if issubclass(k, FileLibrary) and k.suffix in formats]
+
+
+def readers_of_version(
+    library: str, version: str, say: Say, formats: Container[str]
+) -> dict[str, list[str]]:
+    """What of a library runs files, in a version; environments are made where they are missing.
+
+    One package may have several readers: OpenVINO has one of ONNX and one of exported programs.
+
+    Args:
+        library: by name.
+        version: of it, or another library: ``openvino``, ``openvino@2024.6``.
+        say: told what making an environment costs.
+        formats: suffixes of the files that it is to run.
+
+    Returns:
+        The names of the readers by the suffix of their files.
+
+    Raises:
+        UserError: the library reads no such files, or its environment is not to be had.
+    """
+    if "@" in version or version in LIBRARIES:
+        library, _, version = version.partition("@")
+    package = LIBRARIES[library].packages[0] if library in LIBRARIES else ""
+    kin = [n for n in readers_of(formats) if LIBRARIES[n].packages[0] == package]
+    found: dict[str, list[str]] = {}
+    for reader in kin or [library]:
+        name = version_of(reader, version, say, formats)
+        found.setdefault(suffix_of(f"{name}:"), []).append(name)
+    return found
+
+
+def version_of(library: str, version: str, say: Say, formats: Container[str]) -> str:
+    """The name of a reader in a version, whose environment is made where it is missing.
+
+    Raises:
+        UserError: the library reads no such files, or its environment is not to be had.
+    """
+    name = named_version(library, version, formats)
+    if "@" in name:
+        making.make(environment(name), say)
+    return name
+
+
+def named_version(library: str, version: str, formats: Container[str]) -> str:
+    """The name of a reader in a version: the installed one has none of its own.
+
+    Raises:
+        UserError: the library reads no such files, or there is no such environment.
+    """
+    known = readers_of(formats)
+    if library not in known:
+        hint = closest(library, known)
+        raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
+    here = installed(library).partition("+")[0]  # of a build for one kind of machine
+    if not version or f"{here}.".startswith(f"{version}."):
+        return library
+    environment(f"{library}@{version}")
+    return f"{library}@{version}"
+
+
+def ways_of(library: str) -> list[str]:
+    """Every option of a library by which it runs files."""
+    return [o for o in plugin_of(library).all_options() if reads_given(f"{library}:{o}")]
+
+
+def installed(library: str) -> str:
+    """The installed version of a library; nothing where it is not installed."""
+    try:
+        return versions_of(library)[plugin_of(library).packages[0]]
+    except PackageNotFoundError:
+        return ""
+
+
+def package_versions(library: str) -> dict[str, str]:
+    """The packages of a library's environment; of the installed one those that it names."""
+    return environment(library).versions if "@" in library else plugin_of(library)().versions()
+
+
+def title_of(library: str) -> str:
+    """A library with its full version."""
+    plugin = plugin_of(library)
+    return f"{plugin.name} {versions_of(library)[plugin.packages[0]]}"

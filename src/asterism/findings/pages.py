@@ -1,0 +1,242 @@
+"""The pages of a collection: the index, what the findings took, and a report of each.
+
+A report is in the template that the library asks issues to have, a file of ``templates``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from asterism.core.files.artifacts import replacing
+from asterism.core.messages.escaping import printable
+from asterism.differential.adapters.environments import by_version
+from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
+from asterism.differential.report.markdown import block
+from asterism.differential.report.script_writer import REPRO
+from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
+from asterism.findings.diagnosis import KINDS, NO_FAULT, NOT_LOOKED_UP, TO_MEND, WRONG
+from asterism.findings.entry import Entry
+
+INDEX, CAMPAIGN, REPORT = "README.md", "campaign.md", "report.md"
+
+#: Characters that Markdown reads: an underscore within a word is none.
+_MARKUP = re.compile(r"([\\\[\]*]|(?<!\w)_|_(?!\w))")
+#: Libraries that have the template of another one, and the packages that are called otherwise.
+_LIKE = {"tflite": "litert"}
+_PACKAGES = {"litert": "ai-edge-litert"}
+_PLURALS = {
+    "crash": "crashes",
+    "valid input rejected": "valid inputs rejected",
+    "difference": "differences",
+    "stated limit or trivial": "stated limits or trivial",
+    "empty or zero-sized": "of empty or zero-sized inputs",
+    "dormant project": "in dormant projects",
+    NO_FAULT: "that are no fault",
+}
+
+
+def write_pages(collection: Path, entries: Sequence[Entry], facts: Mapping[str, Any]) -> None:
+    """Write the index, the page of figures, and the report of each finding.
+
+    Args:
+        collection: the folder.
+        entries: all findings.
+        facts: of the campaign, see :func:`campaign_page`.
+    """
+    _write(collection / INDEX, index_page(entries))
+    _write(collection / CAMPAIGN, campaign_page(entries, facts))
+    for entry in entries:
+        folder = collection / entry.name
+        _write(folder / REPORT, report_of(entry, folder))
+
+
+def index_page(entries: Sequence[Entry]) -> str:
+    """All findings, each in the table of its kind; duplicates in cause stand apart.
+
+    Args:
+        entries: of a collection.
+    """
+    own = [entry for entry in entries if not entry.diagnosis.duplicate_of]
+    by_kind = {kind: [e for e in own if e.diagnosis.kind == kind] for kind in KINDS}
+    return _render(
+        f"{INDEX}.j2",
+        kinds=KINDS,
+        by_kind=by_kind,
+        wrong=by_kind[WRONG],
+        apart={kind: some for kind, some in by_kind.items() if kind != WRONG},
+        plurals=_PLURALS,
+        repeated=[entry for entry in entries if entry.diagnosis.duplicate_of],
+        menders=Counter(entry.diagnosis.mended_by for entry in by_kind[WRONG]).most_common(),
+    )
+
+
+def campaign_page(entries: Sequence[Entry], facts: Mapping[str, Any]) -> str:
+    """What the collection took: models, time, coverage, and what the oracle's reports were.
+
+    Args:
+        entries: all findings.
+        facts: ``pieces``, what each piece took; ``coverage`` by kind; ``counts`` of what became of
+            findings; ``operators``, of comparisons on single operators; ``calls`` by way.
+    """
+    pieces, ways = facts["pieces"], facts.get("calls", {})
+    sets: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for piece in pieces:
+        sets.setdefault(tuple(piece.get("backends", ())), []).append(piece)
+    apart: Counter[str] = Counter()
+    for piece in pieces:
+        apart.update(piece.get("judged", {}).get("apart", {}))
+    real = [entry for entry in entries if entry.diagnosis.kind != NO_FAULT]
+    judged = Counter(entry.diagnosis.kind for entry in entries if entry.by_values)
+    calling = {
+        "calls": sum(sum(way["words"].values()) for way in ways.values()),
+        "hours": _hours(ways.values(), "seconds"),
+    }
+    return _render(
+        f"{CAMPAIGN}.j2",
+        **{**facts, "took": _took(pieces), "ways": ways, "calling": calling, "apart": apart},
+        sets={backends: _took(group) for backends, group in sets.items() if backends},
+        words=(RIGHT, INVALID_INPUTS, UNSUPPORTED),
+        found=Counter(entry.source for entry in real),
+        by_way=Counter(entry.backends[0] for entry in real if entry.source == "call"),
+        judged=judged,
+        called_wrong=judged.total() - judged[NO_FAULT],
+    )
+
+
+def report_of(entry: Entry, folder: Path) -> str:
+    """The report of a finding, in the template of the library that has to be changed.
+
+    Args:
+        entry: the finding.
+        folder: that holds its script.
+    """
+    said, ran = entry.diagnosis, entry.ran
+    library = (said.mended_by or entry.library).partition(",")[0]
+    description = _render("description.j2", entry=entry, said=said, to_mend=TO_MEND)
+    packages = _packages(entry.versions)
+    return _render(
+        [f"{_LIKE.get(library, library)}.md.j2", "onnx.md.j2"],
+        title=prose(said.title),
+        description=description.strip(),
+        script=block((folder / REPRO).read_text(encoding="utf-8"), "python"),
+        output=block(ran.output if ran else "(it has not run yet)", "text"),
+        packages=packages,
+        version=entry.versions.get(_PACKAGES.get(library, library), packages),
+        python=ran.python if ran else "",
+        system=ran.system if ran else "",
+        processor=ran.processor if ran else "",
+    )
+
+
+def history_of(entry: Entry) -> str:
+    """Which versions have it, in their order, and what is known of its beginning.
+
+    Versions that cannot tell are named only where no other version can.
+    """
+    said = entry.elsewhere
+    versions = sorted(said, key=by_version)
+    saying = {word: [v for v in versions if said[v] == word] for word in ELSEWHERE.values()}
+    if versions and not any(saying.values()):
+        saying = {CANNOT_TELL: versions}
+    parts = [f"{word}: {_releases(some)}" for word, some in saying.items() if some]
+    return "; ".join([entry.diagnosis.since] * bool(entry.diagnosis.since) + parts)
+
+
+def prose(text: str) -> str:
+    """A text of a collection on one line: code in backticks stays, other Markdown has no effect."""
+    parts = printable(" ".join(text.split())).split("`")
+    if len(parts) % 2 == 0:  # a backtick without its end
+        parts[-2:] = ["'".join(parts[-2:])]
+    parts[::2] = map(_without_markup, parts[::2])
+    return "`".join(parts)
+
+
+def _without_markup(text: str) -> str:
+    """A text whose HTML and Markdown have no effect; links of their own are none of it."""
+    words = text.replace("<", "&lt;").split(" ")
+    return " ".join(w if "://" in w else _MARKUP.sub(r"\\\1", w) for w in words)
+
+
+def _releases(environments: Sequence[str]) -> str:
+    """Environments by their releases, each library once: ``openvino 2025.0, 2025.4``."""
+    releases: dict[str, list[str]] = {}
+    for name in environments:
+        library, _, release = name.partition("@")
+        releases.setdefault(library, []).append(release)
+    return ", ".join(f"{library} {', '.join(some)}" for library, some in releases.items())
+
+
+def _upstream(entry: Entry) -> str:
+    """Links to issues, or the finding with the same cause."""
+    said = entry.diagnosis
+    if said.duplicate_of:
+        return f"as {said.duplicate_of}"
+    if said.upstream:
+        return "known: " + ", ".join(said.upstream)
+    if said.searched:
+        return "not looked up" if said.searched.startswith(NOT_LOOKED_UP) else "not found"
+    return ""
+
+
+def _packages(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _took(pieces: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Models of some pieces, and hours by the clock, while they ran and of processors."""
+    return {
+        "models": sum(piece["models"] for piece in pieces),
+        "hours": _hours(pieces, "seconds"),
+        "running": _hours(pieces, "seconds_executing"),
+        "of_processors": _hours(pieces, "processor_seconds"),
+    }
+
+
+def _hours(rows: Iterable[Mapping[str, Any]], name: str) -> float:
+    """Hours of rows that have seconds; never quite zero, so that something an hour is defined."""
+    seconds: float = sum(row[name] for row in rows)
+    return max(seconds / 3600, 1e-9)
+
+
+def _environment() -> Environment:
+    """Templates of Markdown, in which each text is escaped by the filter that it needs."""
+    made = Environment(
+        loader=PackageLoader("asterism.findings", "templates"),
+        autoescape=False,  # noqa: S701  (of HTML, which these are not)
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Callable[..., str]] = {
+        "cell": lambda text: prose(text).replace("|", "\\|"),
+        "history": history_of,
+        "number": lambda value, digits=0: f"{value:,.{digits}f}",
+        "packages": lambda versions: _packages(dict(sorted(versions.items()))),
+        "percent": lambda value: f"{value:.0%}",
+        "prose": prose,
+        "upstream": _upstream,
+    }
+    made.filters |= filters
+    return made
+
+
+_TEMPLATES = _environment()
+
+
+def _render(names: str | list[str], **context: Any) -> str:
+    """The first template of some names that is there, filled in."""
+    chosen = [names] if isinstance(names, str) else names
+    return _TEMPLATES.select_template(chosen).render(**context).strip() + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

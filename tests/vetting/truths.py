@@ -15,13 +15,7 @@ for _folder in _FOLDERS:
     sys.path.remove(_folder)
 
 __all__ = [
-    "cases",
-    "counting",
-    "judging",
-    "modules",
-    "pairs",
-    "recounting",
-    "running",
+    *("cases", "counting", "judging", "modules", "pairs", "recounting", "running"),
     "written_command",
 ]
 

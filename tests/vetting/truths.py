@@ -14,10 +14,7 @@ from vetted_truth import cases, counting, judging, modules, pairs, recounting, r
 for _folder in _FOLDERS:
     sys.path.remove(_folder)
 
-__all__ = [
-    *("cases", "counting", "judging", "modules", "pairs", "recounting", "running"),
-    "written_command",
-]
+__all__ = ["cases", "counting", "judging", "modules", "pairs", "recounting", "running"]
 
 
 def written_command(folder: Path) -> Path:

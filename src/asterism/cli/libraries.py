@@ -270,7 +270,7 @@ def call_functions(
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.calls.campaign import CALLS, run_calls
     from asterism.findings.calls.running import Runners
-    from asterism.findings.calls.sightings import FINDINGS
+    from asterism.findings.calls.candidates import FINDINGS
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
     from asterism.findings.gathering import facts_of

@@ -19,7 +19,6 @@ from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCE
 from asterism.differential.report.bug_reports import CONFIRMATIONS
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.checking import LIVES, Checked, note_run, run_script
-from asterism.findings.collecting import name_of
 from asterism.findings.entry import Entry
 from asterism.findings.sightings import Seen, Sighting, entry_of
 
@@ -46,11 +45,10 @@ def add_by_hand(
         raise UserError(f"there is no script {script}")
     if sighting.symptom not in SYMPTOMS:
         raise UserError(f"{sighting.symptom!r} is none of {', '.join(SYMPTOMS)}")
-    facts = sighting.library, sighting.symptom, sighting.function, sighting.signature
     installed = installed_versions()
     versions = {package: installed[package] for package in packages}
     seen = Seen(SOURCE, (sighting.backend,), (), versions)
-    entry = entry_of(sighting, seen, script, name_of(*facts), (1,) * CONFIRMATIONS)
+    entry = entry_of(sighting, seen, script)
     if title:
         entry = replace(entry, told=replace(entry.diagnosis, title=title))
     runs = [Checked(entry, run_script(script)) for _ in range(CONFIRMATIONS)]

@@ -129,18 +129,9 @@ def _without_folders(text: str, *places: Path) -> str:
     return re.sub(r"\b0x[0-9a-f]{6,}", "0x…", text)
 
 
-def check_status(
-    script: Path, interpreter: Interpreter = OWN_INTERPRETER, seconds: float = SECONDS
-) -> int | None:
-    """How a fresh process ends that runs a campaign's check; None where it takes too long.
-
-    Args:
-        script: the check.
-        interpreter: the Python that runs it.
-        seconds: time limit.
-    """
-    with own_temporary_folder() as folder:
-        return run_script(script, interpreter, seconds, script_environment(script, folder)).status
+def lives(entry: Entry, script: Path, times: int = 1) -> bool:
+    """Whether the script of a finding shows it in each of some fresh processes."""
+    return all(Checked(entry, run_script(script)).word == LIVES for _ in range(times))
 
 
 def check_all(

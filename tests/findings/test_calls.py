@@ -28,7 +28,7 @@ from asterism.findings.calls.scripts import script_text, words_of
 from asterism.findings.calls.candidates import sighting_of, sightings_of
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
-from asterism.findings.checking import GONE, LIVES, OTHER, Checked, run_script
+from asterism.findings.checking import GONE, LIVES, OTHER, run_script
 from asterism.findings.sightings import distinct
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
@@ -260,8 +260,7 @@ def test_a_script_decides(tmp_path, word, lines, says):
     made = script_text(program, word, "a | b | c", "v 1", indirect, plain, [0.1, 0.0])
     assert len(made.splitlines()) <= 32
     (tmp_path / "repro.py").write_text(made)
-    ran = run_script(tmp_path / "repro.py")
-    assert Checked(entry(symptom=word), ran).word == says
+    assert run_script(tmp_path / "repro.py").word(entry(symptom=word)) == says
 
 
 def test_the_innermost_condition_of_openvino_tells_failures_apart():

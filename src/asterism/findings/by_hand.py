@@ -18,7 +18,7 @@ from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
 from asterism.differential.report.bug_reports import CONFIRMATIONS
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.checking import LIVES, Checked, note_run, run_script
+from asterism.findings.checking import LIVES, note_run, run_script
 from asterism.findings.entry import Entry
 from asterism.findings.sightings import Seen, Sighting, entry_of
 
@@ -51,12 +51,12 @@ def add_by_hand(
     entry = entry_of(sighting, seen, script)
     if title:
         entry = replace(entry, told=replace(entry.diagnosis, title=title))
-    runs = [Checked(entry, run_script(script)) for _ in range(CONFIRMATIONS)]
-    if any(run.word != LIVES for run in runs):
-        words = ", ".join(run.word for run in runs)
+    runs = [run_script(script) for _ in range(CONFIRMATIONS)]
+    if any(run.word(entry) != LIVES for run in runs):
+        words = ", ".join(run.word(entry) for run in runs)
         raise UserError(f"{script} is not confirmed: its runs say {words}, not {LIVES}")
     with replacing(collection / entry.name) as folder:
         folder.mkdir(parents=True)
         shutil.copyfile(script, folder / REPRO)
         entry.write(folder)
-    return note_run(collection, runs[-1])
+    return note_run(collection, entry, runs[-1])

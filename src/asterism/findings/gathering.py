@@ -112,8 +112,8 @@ def gather(
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
-    for checked in check_all(collection, added):
-        note_run(collection, checked)
+    for entry, ran in check_all(collection, added):
+        note_run(collection, entry, ran)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))
@@ -190,7 +190,7 @@ def _of_operators(
     comparison = Path(name)
     if not new or not comparison.is_dir():
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
-    pairs = pairs_of({".onnx": [old]}, {".onnx": [new]})
+    pairs = list(pairs_of(old, new))
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     with WorkerPool([*backends, *OF_ONNX.all], _limits(settings)) as pool:
         pool.start()

@@ -38,22 +38,7 @@ from asterism.findings.sightings import ORDINARY, Seen, Sighting, deciding
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
 
 
-@dataclass(frozen=True)
-class OperatorRun:
-    """A model of one operator, and how it was run.
-
-    Args:
-        subject: the model.
-        kind: of the change.
-        option: the way to run it.
-    """
-
-    subject: Subject
-    kind: str
-    option: str
-
-
-def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[OperatorRun]]:
+def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[Subject]]:
     """What a comparison of two libraries on single operators has seen, unsupported left out.
 
     Args:
@@ -78,37 +63,41 @@ def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[Operator
         off = change["new"] or change["old"]
         symptom = off[0] if off is not None else change["said"].partition(":")[0]
         subject = subjects[change["model"]]
-        run = OperatorRun(subject, change["kind"], change["option"])
+        run = change["option"], change["kind"], change["inputs"]
         fine = (other for name, other in subjects.items() if name not in wrong)
         culprit = new if is_new else old
-        found.append(sighting_of(run, change["inputs"], culprit, symptom, fine))
+        found.append(sighting_of(subject, run, culprit, symptom, fine))
     return found
 
 
 def sighting_of(
-    run: OperatorRun, inputs: str, culprit: str, symptom: str, fine: Iterable[Subject]
-) -> Sighting[OperatorRun]:
+    subject: Subject,
+    run: tuple[str, str, str],
+    culprit: str,
+    symptom: str,
+    fine: Iterable[Subject],
+) -> Sighting[Subject]:
     """A sighting with the attributes that decide.
 
     A model with two causes has no attribute that decides alone: one that has such an attribute
     stands for it.
 
     Args:
-        run: the model, and how it was run.
-        inputs: kind of inputs.
+        subject: the model.
+        run: the way to run it, the kind of the change, and the kind of inputs.
         culprit: library to blame.
         symptom: what is wrong.
         fine: models that do not show it.
     """
-    operator, shapes = _kind_of(run.subject)
-    facts = attributes_of(run.subject)
+    (option, kind, inputs), (operator, shapes) = run, _kind_of(subject)
+    facts = attributes_of(subject)
     alike = (attributes_of(other) for other in fine if _kind_of(other) == (operator, shapes))
     needed = deciding(facts, alike)
     family, names = place_of(operator, needed, symptom)
     place = culprit, family, "wrong" if symptom in DIFFERENCES else "fails"
     rank = int(not needed), len(needed), len(facts)
-    given = run, run.option, culprit, symptom, operator, needed, inputs, place, rank
-    return Sighting(*given, frozenset(names))
+    given = subject, option, culprit, symptom, operator, needed, inputs, place, rank
+    return Sighting(*given, frozenset(names), kind)
 
 
 def attributes_of(subject: Subject) -> dict[str, str]:
@@ -140,9 +129,9 @@ class OperatorScripts:
     params: JudgeParams
     seed: int
 
-    def __call__(self, sighting: Sighting[OperatorRun], folder: Path) -> Seen | None:
+    def __call__(self, sighting: Sighting[Subject], folder: Path) -> Seen | None:
         """The script on the simplest inputs that show it, or on those that were drawn."""
-        subject, pair = sighting.subject.subject, self.pairs[sighting.backend]
+        subject, pair = sighting.subject, self.pairs[sighting.backend]
         shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
         for arrays in (*simple_inputs(sighting.inputs, shapes), None):
             drawn = subject.draw(self.seed, sighting.inputs)
@@ -151,7 +140,7 @@ class OperatorScripts:
             result = run_subject(self.pool, subject, inputs, (pair.old, pair.new))
             change = change_of(subject, result, pair, sighting.inputs, self.params)
             seen = change.kind, change.at_fault.symptom
-            if seen == (sighting.subject.kind, sighting.symptom):
+            if seen == (sighting.details, sighting.symptom):
                 part = Part(subject, given, change, result, 1, 1, finished=True)
                 self._write(folder, part, arrays, sighting.signature)
                 other = pair.old if change.culprit == pair.new else pair.new

@@ -25,18 +25,18 @@ import yaml
 from asterism.core.parameters.params import validate
 from asterism.core.settings import machine
 from asterism.criteria.criterion import Activations, build_criteria
-from asterism.criteria.layers import hidden_layers
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import BATCH, Tracer, model_input
 from asterism.data import DataParams, load
-from asterism.deepimportance.composite import COMPOSITES
+from asterism.deepimportance.composite import COMPOSITES, composite_of
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure
-from asterism.deepimportance.neurons import neuron_relevance, propagator
+from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
+from asterism.deepimportance.tracing import BATCH, Tracer
 from asterism.models.architectures import ARCHITECTURES
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 SUBJECT = "dense2"
@@ -103,7 +103,7 @@ def measure_memory(train, test, names):
     importance = section(ImportanceParams, "importance")
     labels = np.arange(train) % 10  # some of what an untrained model says is right
     training, tests, none = (cast(Any, Endless(n, seed)) for seed, n in enumerate((train, test, 0)))
-    fitted = fit(model, UNIT, training, labels, importance, criteria)
+    fitted = fit(JudgedKeras(model, UNIT), training, labels, importance, criteria)
     measure(fitted, tests, none, {})
     print(machine.peak_memory_mb())
 
@@ -134,6 +134,7 @@ class Subject:
         self.model.fit(UNIT.apply(self.train), self.labels, batch_size=64, epochs=1, verbose=0)
         self.all_train, self.test = data.train_images, data.test_images
         signature = [tf.TensorSpec((None, 28, 28, 1), tf.float32)]
+        self.judged = JudgedKeras(self.model, UNIT)
         self._call = tf.function(lambda x: self.model(x, training=False), signature)
         self.watch = Stopwatch(self.forward)
         self.importance = section(ImportanceParams, "importance")
@@ -146,7 +147,7 @@ class Subject:
     def profiled(self, batches):
         """IDC of the ten most important neurons, fitted."""
         rules = self.importance.relevance
-        found = neuron_relevance(self.model, UNIT, rules, SUBJECT, self.train, self.labels)
+        found = neuron_relevance(self.judged, rules, SUBJECT, self.train, self.labels)
         coverage = ImportanceDrivenCoverage(
             found.ranking()[:10], self.importance.clusters, dense=True
         )
@@ -159,7 +160,7 @@ def relevance(subject):
     for name in COMPOSITES.names():
         rules = subject.importance.relevance.model_copy(update={"composite": name})
         for layer in (SUBJECT, None):
-            propagate = propagator(subject.model, UNIT, rules, layer)
+            propagate = subject.judged.propagator(layer, composite_of(rules))
 
             def run(propagate=propagate):
                 for i in range(0, len(subject.train), BATCH):
@@ -170,7 +171,7 @@ def relevance(subject):
 
 
 def clusters(subject):
-    tracer = Tracer(subject.model, UNIT, SUBJECT, [])
+    tracer = Tracer(subject.judged, SUBJECT, [])
     real = np.concatenate([batch.subject for batch in tracer.stream(subject.all_train)])
     different = np.random.default_rng(0).gamma(2, size=real.shape).astype(np.float32)
     for what, values in (("of MNIST", real), ("all of them different", different)):
@@ -185,7 +186,7 @@ def clusters(subject):
 
 
 def criteria(subject):
-    narrow = Tracer(subject.model, UNIT, SUBJECT, [])
+    narrow = Tracer(subject.judged, SUBJECT, [])
     ready = subject.profiled(narrow.stream(subject.train))
     print(f"{ready.combinations:,} combinations of 10 neurons")
 
@@ -195,7 +196,7 @@ def criteria(subject):
             coverage.update(batch)
 
     subject.watch.report("IDC of 10,000 inputs, forward pass included", idc, 6, "1.2 passes")
-    tracer = Tracer(subject.model, UNIT, SUBJECT, hidden_layers(subject.model))
+    tracer = Tracer(subject.judged, SUBJECT, subject.judged.hidden_layers())
     trained, tested = (list(tracer.stream(x)) for x in (subject.train, subject.test))
     for name in subject.criteria.names:
 

@@ -10,6 +10,7 @@ from asterism.data import DataParams, load
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.results import save_combinations, save_fitted
@@ -35,11 +36,11 @@ class Params(ParameterSection):
 def run(params: Params) -> None:
     """Write relevance, clusters, every criterion's value and what the report shows."""
     make_deterministic(params.seed, "measure_importance")
-    model = load_keras(Path("artifacts/train_classifier/model.keras"))
+    path = Path("artifacts/train_classifier/model.keras")
+    model = JudgedKeras(load_keras(path), params.preprocessing)
     data = load(params.data)
     fitted = fit(
         model,
-        params.preprocessing,
         data.train_images,
         data.train_labels,
         params.importance,
@@ -62,6 +63,6 @@ def run(params: Params) -> None:
     measured = measure(fitted, base, pool, augmentations)
     save_fitted(fitted, ARTIFACTS)
     save_combinations(measured, split.base, ARTIFACTS)
-    heatmaps(model, params.preprocessing, params.importance.relevance, data).save(ARTIFACTS)
+    heatmaps(model, params.importance.relevance, data).save(ARTIFACTS)
     write_json(Path("metrics/measure_importance.json"), measured.metrics)
     write_table(PLOTS / "coverage.csv", measured.rows)

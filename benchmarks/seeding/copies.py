@@ -77,7 +77,7 @@ class OnnxRuntimeCopy(OnnxRuntime):
     """ONNX Runtime on files with faults."""
 
     name = f"{COPY}onnxruntime"
-    endings = tuple(f"+{fault}" for fault in ONNX_FAULTS)
+    endings = dict.fromkeys((f"+{fault}" for fault in ONNX_FAULTS), "ORT_DISABLE_ALL")
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:

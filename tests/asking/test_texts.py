@@ -41,6 +41,14 @@ def test_a_doubled_word_at_the_end_of_one_text_is_no_padding():
     assert padding_of(items, 0) == 0
 
 
+def test_a_token_between_others_fills_nothing_up():
+    items = np.random.default_rng(0).integers(200, 900, (30, 12))
+    items[3, [5, -1]] = 0
+    assert padding_of(items, 0) is None
+    items[3, :5] = 0  # filled up at the beginning
+    assert padding_of(items, 0) == 0
+
+
 def test_few_texts_tell_no_special_tokens():
     assert special_tokens(texts(0, count=3), 0) == []
 

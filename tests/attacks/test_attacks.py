@@ -22,9 +22,10 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.layers.logits import FROM_PROBABILITIES
+from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
 from places import ROOT
 from set_options import section
 
@@ -41,7 +42,7 @@ def test_a_model_of_other_data_is_rejected_in_one_line():
         with pytest.raises(UserError, match=r"and the data have \(32, 32, 3\): it was made for"):
             make_augmentations(model, UNIT, images, np.zeros(4, int), None, None, 0)
         with pytest.raises(UserError, match="it was made for other data"):
-            fit(model, UNIT, images, np.zeros(4, int), None, None)
+            fit(JudgedKeras(model, UNIT), images, np.zeros(4, int), None, None)
     require_images_of(model, np.zeros((2, 5, 7, 1)))
 
 

@@ -18,20 +18,20 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.criteria.criterion import Activations
-from asterism.criteria.layers import find_layer, hidden_layers
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.clusters import NeuronClusters
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
 from asterism.deepimportance.results import save_combinations, save_fitted
+from asterism.deepimportance.tracing import Tracer
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.layers.logits import FROM_PROBABILITIES
+from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
 from places import ROOT
 
 L = keras.layers
@@ -83,6 +83,10 @@ def acts(values):
 
 
 THREE = [0, 1], [0, 1, 2], [0.5]
+
+
+def judged(model):
+    return JudgedKeras(model, UNIT)
 
 
 @given(
@@ -168,7 +172,7 @@ def trained():
     ("wanted", "found"), [(None, "hidden"), ("conv", "conv"), (0, "conv"), (-2, "hidden")]
 )
 def test_a_subject_layer_is_found_by_name_and_index(wanted, found):
-    assert find_layer(classifier(), wanted) == found
+    assert judged(classifier()).find_layer(wanted) == found
 
 
 def test_the_models_input_is_no_subject(trained):
@@ -180,19 +184,19 @@ def test_the_models_input_is_no_subject(trained):
     model = keras.Model(inputs, x)
     for wanted in (0, "pixels"):
         with pytest.raises(UserError, match=r"'pixels' .* is its input .*0 pixels, 1 conv"):
-            fit(model, UNIT, images, labels, importance(layer=wanted), CRITERIA)
+            fit(judged(model), images, labels, importance(layer=wanted), CRITERIA)
 
 
 @pytest.mark.parametrize("wanted", [-1, "output"])
 def test_the_scores_are_no_subject(trained, wanted):
     model, images, labels = trained
     with pytest.raises(UserError, match=r"'output': it starts at the scores .*conv.*hidden"):
-        fit(model, UNIT, images, labels, importance(layer=wanted), CRITERIA)
+        fit(judged(model), images, labels, importance(layer=wanted), CRITERIA)
 
 
 def test_a_class_may_be_the_one_that_neurons_matter_to(trained, tmp_path):
     model, images, labels = trained
-    fitted = fit(model, UNIT, images, labels, importance(target_class=1, neurons=[5]), CRITERIA)
+    fitted = fit(judged(model), images, labels, importance(target_class=1, neurons=[5]), CRITERIA)
     save_fitted(fitted, tmp_path)
     facts = read_json(tmp_path / "neurons.json")
     assert facts["target_class"] == 1
@@ -203,13 +207,13 @@ def test_a_class_may_be_the_one_that_neurons_matter_to(trained, tmp_path):
     )
     with pytest.raises(UserError, match="no training input of class 2 correctly"):
         one = labels != 2
-        fit(model, UNIT, images[one], labels[one], importance(target_class=2), CRITERIA)
+        fit(judged(model), images[one], labels[one], importance(target_class=2), CRITERIA)
 
 
 @pytest.mark.parametrize("wanted", ["nope", 9])
 def test_a_missing_layer_is_answered_with_the_list(wanted):
     with pytest.raises(UserError, match=r"0 conv, 1 flatten, 2 hidden, 3 output"):
-        find_layer(classifier(), wanted)
+        judged(classifier()).find_layer(wanted)
 
 
 def test_a_layer_of_a_model_inside_can_be_the_subject(trained):
@@ -217,9 +221,9 @@ def test_a_layer_of_a_model_inside_can_be_the_subject(trained):
     body = keras.Sequential([keras.Input((8, 8, 1)), *flat.layers[:3]], name="body")
     model = keras.Sequential([keras.Input((8, 8, 1)), body, flat.layers[3]])
     with pytest.raises(UserError, match=r"body\.conv, .*body\.hidden"):
-        fit(model, UNIT, images, labels, importance(layer="hidden"), CRITERIA)
+        fit(judged(model), images, labels, importance(layer="hidden"), CRITERIA)
     inside, plain = (
-        fit(m, UNIT, images, labels, importance(layer=layer), CRITERIA)
+        fit(judged(m), images, labels, importance(layer=layer), CRITERIA)
         for m, layer in ((model, "body.hidden"), (flat, "hidden"))
     )
     np.testing.assert_allclose(
@@ -231,12 +235,12 @@ def test_a_layer_of_a_model_inside_can_be_the_subject(trained):
 
 def test_activations_are_those_of_the_layers(trained):
     model, images, _ = trained
-    batch = Tracer(model, UNIT, "hidden", hidden_layers(model))(images[:9])
+    batch = Tracer(judged(model), "hidden", judged(model).hidden_layers())(images[:9])
     graph = keras.Model(model.inputs, [model.get_layer(n).output for n in ("conv", "hidden")])
     conv, hidden = graph(UNIT.apply(images[:9]))
     np.testing.assert_allclose(batch.layers["conv"], np.mean(conv, axis=(1, 2)), rtol=1e-5)
     np.testing.assert_allclose(batch.layers["hidden"], hidden, rtol=1e-5)
-    from_pixels = Tracer(model, UNIT, "hidden", [])(as_pixels(images[:9]))
+    from_pixels = Tracer(judged(model), "hidden", [])(as_pixels(images[:9]))
     np.testing.assert_allclose(from_pixels.subject, hidden, rtol=1e-4, atol=1e-5)
 
 
@@ -249,7 +253,7 @@ def test_a_layer_used_twice_is_the_same_to_relevance_and_to_activations(trained)
     pixels = UNIT.apply(images[:5])
     network = network_of(model)
     looked_at = network.values(pixels)[network.outputs_of["shared"]]
-    recorded = Tracer(model, UNIT, "shared", [])(images[:5]).subject
+    recorded = Tracer(judged(model), "shared", [])(images[:5]).subject
     np.testing.assert_allclose(looked_at, recorded, rtol=1e-5)
 
 
@@ -257,8 +261,8 @@ def test_a_layer_used_twice_is_the_same_to_relevance_and_to_activations(trained)
 def test_scores_before_a_softmax_of_its_own_are_no_hidden_layer(end):
     layers = [L.Flatten(), L.Dense(5, "relu", name="hidden"), L.Dense(3, "sigmoid"), end()]
     model = keras.Sequential([keras.Input((8, 8, 1)), *layers])
-    assert hidden_layers(model) == ["hidden"]
-    assert find_layer(model, None) == "hidden"
+    assert judged(model).hidden_layers() == ["hidden"]
+    assert judged(model).find_layer(None) == "hidden"
 
 
 def test_a_start_from_probabilities_is_noted():
@@ -275,7 +279,7 @@ def test_a_start_from_probabilities_is_noted():
     ):
         model = keras.Sequential([*body, *end])
         labels = np.asarray(model(UNIT.apply(images))).argmax(axis=1)
-        found = neuron_relevance(model, UNIT, RULES, "hidden", images, labels)
+        found = neuron_relevance(judged(model), RULES, "hidden", images, labels)
         assert found.notes == notes
 
 
@@ -283,8 +287,8 @@ def test_relevance_counts_correct_inputs_of_each_class(trained):
     model, images, labels = trained
     wrong = labels.copy()
     wrong[:100] = (wrong[:100] + 1) % 3
-    found = neuron_relevance(model, UNIT, RULES, "hidden", images, wrong)
-    only = neuron_relevance(model, UNIT, RULES, "hidden", images[100:], labels[100:])
+    found = neuron_relevance(judged(model), RULES, "hidden", images, wrong)
+    only = neuron_relevance(judged(model), RULES, "hidden", images[100:], labels[100:])
     np.testing.assert_allclose(found.per_class, only.per_class, rtol=1e-4, atol=1e-3)
     assert found.inputs.sum() == only.inputs.sum() > 250
     total = found.per_class.sum(axis=0)
@@ -302,7 +306,7 @@ def test_a_measurement_holds_every_augmentation_against_controls(trained):
     assert len(split.base) == 60
     extreme = np.random.default_rng(0).random((20, 8, 8, 1), np.float32)
     with capture_logs() as told:
-        fitted = fit(model, UNIT, images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
+        fitted = fit(judged(model), images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
     (warning,) = (line for line in told if line["log_level"] == "warning")
     assert (warning["wanted"], warning["possible"]) == (99, 12)
     sets = {"extreme": compare(AugmentationSet.natural(extreme), "extreme", test, split, 3, 0.3, 0)}
@@ -399,7 +403,7 @@ def test_one_draw_has_no_spread(trained):
     model, images, labels = trained
     test, _ = pictures(60, 1)
     split = Split.draw(60, 0.5, 0)
-    fitted = fit(model, UNIT, images, labels, importance(), CRITERIA)
+    fitted = fit(judged(model), images, labels, importance(), CRITERIA)
     some = AugmentationSet.natural(np.random.default_rng(0).random((20, 8, 8, 1), np.float32))
     sets = {"x": compare(some, "x", test, split, 5, 0.3, 0)}
     measured = measure(fitted, test[split.base], test[split.pool], sets)
@@ -424,7 +428,7 @@ def test_the_criteria_work_on_a_regressor():
     model.compile("adadelta", "mse")
     model.fit(UNIT.apply(images), labels / 2.0, epochs=1, verbose=0)
     # A regressor has no classes to choose one from.
-    fitted = fit(model, UNIT, images, None, importance(target_class=3), CRITERIA)
+    fitted = fit(judged(model), images, None, importance(target_class=3), CRITERIA)
     metrics = alone(fitted, images[:50])
     assert "distance_surprise" not in metrics
     assert metrics["likelihood_surprise"] > 0

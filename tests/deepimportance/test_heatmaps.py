@@ -4,11 +4,12 @@ import keras
 import numpy as np
 
 from asterism.core.files.artifacts import read_arrays
-from asterism.criteria.tracing import BATCH
 from asterism.data import Dataset
 from asterism.deepimportance import heatmaps as module
 from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.params import RelevanceParams
+from asterism.deepimportance.tracing import BATCH
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 L = keras.layers
@@ -31,7 +32,7 @@ def test_relevance_of_a_linear_network_is_that_of_its_weights(tmp_path, monkeypa
     kernel = np.asarray(model.layers[-1].kernel).reshape(4, 4, 3, 4)
     for batch in (2, BATCH):
         monkeypatch.setattr(module, "BATCH", batch)
-        found = heatmaps(model, UNIT, RULES, data, per_class=2)
+        found = heatmaps(JudgedKeras(model, UNIT), RULES, data, per_class=2)
         chosen = [1, 2, 4, 7, 0, 3]  # the first two of each class
         assert np.array_equal(found.images, data.test_images[chosen])
         assert found.labels.tolist() == [0, 0, 1, 1, 2, 2]

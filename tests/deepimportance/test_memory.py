@@ -12,6 +12,7 @@ from asterism.criteria.criterion import ACTIVATION_CRITERIA as REGISTERED
 from asterism.criteria.families import surprise
 from asterism.deepimportance import histogram as histogram
 from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure
 
 
@@ -51,7 +52,7 @@ def peak_bytes(model, train, test):
     images, labels = Endless(train, 0), np.zeros(train, np.int64)
     tracemalloc.start()
     try:
-        fitted = fit(model, UNIT, images, labels, importance(neurons=[4]), everything)
+        fitted = fit(JudgedKeras(model, UNIT), images, labels, importance(neurons=[4]), everything)
         measured = measure(fitted, Endless(test, 1), Endless(0, 2), {})
         peak = tracemalloc.get_traced_memory()[1]
     finally:

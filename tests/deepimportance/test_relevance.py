@@ -11,11 +11,11 @@ import pytest
 import tensorflow as tf
 
 from asterism.core.messages.errors import UserError
-from asterism.criteria.layers import hidden_layers
 from asterism.deepimportance.composite import COMPOSITES, RuleSettings
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.keras_layers import CONVERTERS, network_of
+from asterism.deepimportance.keras_relevance import Propagator
 from asterism.deepimportance.network import Linear
-from asterism.deepimportance.relevance import Propagator
 
 L = keras.layers
 
@@ -442,7 +442,8 @@ def test_relevance_starts_before_a_softmax_that_is_given_other_axes(behind):
     for mine, known in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, known, rtol=1e-9)
     assert not np.allclose(found[0].sum(axis=1), 1)
-    assert hidden_layers(model) == hidden_layers(plain) == [body[1].name]
+    hidden = [JudgedKeras(one, None).hidden_layers() for one in (model, plain)]
+    assert hidden == [[body[1].name]] * 2
 
 
 @pytest.mark.parametrize("layer", ["output", "unknown"])

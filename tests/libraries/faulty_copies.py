@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.backends.onnxruntime import OnnxRuntime
@@ -23,10 +23,16 @@ class FaultyPass(OnnxRuntime):
             wrong and PASS not in model_under_test.disabled
         )
 
-    def run(self, compiled, inputs):
+    def run(self, compiled, inputs, kind=""):
         session, wrong = compiled
-        outputs = super().run(session, inputs)
+        outputs = super().run(session, inputs, kind)
         return [o * 1.5 for o in outputs] if wrong else outputs
+
+
+def changed(right, prepare, before="", after=""):
+    """The code of a backend with more lines after what is prepared, before a call and after it."""
+    call = "\n".join(filter(None, (before, right.call, after)))
+    return replace(right, prepare=f"{right.prepare}\n{prepare}", call=call)
 
 
 @LIBRARIES.register("ort_with_stale_shapes")
@@ -35,14 +41,12 @@ class StaleShapes(OnnxRuntime):
 
     name = "ort_with_stale_shapes"
 
-    def compile(self, model_under_test, option):
-        return super().compile(model_under_test, option), []
-
-    def run(self, compiled, inputs):
-        session, first = compiled
-        first.append(len(inputs[0]))
-        outputs = super().run(session, [i[: first[0]] for i in inputs])
-        return [np.resize(o, (len(inputs[0]), *o.shape[1:])) for o in outputs]
+    def code(self, option):
+        before = (
+            "first.append(len(inputs[0]))\ngiven, inputs = inputs, [x[:first[0]] for x in inputs]"
+        )
+        after = "outputs = [np.resize(y, (len(given[0]), *y.shape[1:])) for y in outputs]"
+        return changed(super().code(option), "first = []", before, after)
 
 
 @LIBRARIES.register("ort_with_stale_lengths")
@@ -51,15 +55,10 @@ class StaleLengths(OnnxRuntime):
 
     name = "ort_with_stale_lengths"
 
-    def compile(self, model_under_test, option):
-        return super().compile(model_under_test, option), []
-
-    def run(self, compiled, inputs):
-        session, first = compiled
-        first.append(inputs[0].shape[1])
-        if first[0] == inputs[0].shape[1]:
-            return super().run(session, inputs)
-        return [o * 0 for o in super().run(session, inputs)]
+    def code(self, option):
+        before = "first.append(inputs[0].shape[1])"
+        after = "outputs = [y * (first[0] == inputs[0].shape[1]) for y in outputs]"
+        return changed(super().code(option), "first = []", before, after)
 
 
 @LIBRARIES.register("ort_with_one_buffer")
@@ -68,15 +67,11 @@ class OneBuffer(OnnxRuntime):
 
     name = "ort_with_one_buffer"
 
-    def compile(self, model_under_test, option):
-        return super().compile(model_under_test, option), {}
-
-    def run(self, compiled, inputs):
-        session, buffers = compiled
-        outputs = super().run(session, inputs)
-        for at, output in enumerate(outputs):
-            buffers.setdefault((at, output.shape), output)[...] = output
-        return [buffers[at, output.shape] for at, output in enumerate(outputs)]
+    def code(self, option):
+        after = """for at, y in enumerate(outputs):
+    buffers.setdefault((at, y.shape), y)[...] = y
+outputs = [buffers[at, y.shape] for at, y in enumerate(outputs)]"""
+        return changed(super().code(option), "buffers = {}", after=after)
 
 
 @LIBRARIES.register("ort_with_faulty_joins")

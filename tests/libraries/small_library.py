@@ -41,7 +41,7 @@ class Small(Library):
         if option not in ("none", "once"):
             os.abort()
 
-    def run(self, compiled, inputs):
+    def run(self, compiled, inputs, kind=""):
         return list(inputs)
 
 

@@ -39,25 +39,6 @@ def written(tmp_path):
     return write
 
 
-@pytest.mark.parametrize(
-    ("symptom", "said"),
-    [
-        ("NaN/Inf mask differs", "NaN/Inf mask differs: 968 element(s); D_MAD 0.5."),
-        ("values differ", "values differ: 968 times the tolerance; D_MAD 0.5."),
-        ("wrong shape", "wrong shape; D_MAD 0.5."),
-    ],
-)
-def test_how_far_off_outputs_are_has_its_unit(written, symptom, said):
-    assert said in written(symptom, excess=968.0, d_mad=0.5).splitlines()
-
-
-def test_a_model_is_called_minimal_only_where_it_is(written):
-    assert "The model is minimal, reduced from 3 layers to 1. 1 generated" in written()
-    stopped = "stopped by triage.max_steps=9"
-    said = f"The model is not minimal, reduced from 3 layers to 1: {stopped}. 1 generated"
-    assert said in written(unfinished=stopped)
-
-
 def test_a_message_stands_in_a_block_of_its_own(written):
     words = "<unknown>:0: error: " + "failed to legalise _N " * 30
     text = written(exception="a.Error", message=words)
@@ -70,12 +51,6 @@ def test_a_report_fits_into_an_issue(written):
     assert "```python\npass\n```" in written()
     text = written(script="x = 1\n" * LONGEST, exception="a.Error", message="word " * 120)
     assert len(text) < 65_536 and "300,000 characters" in text
-
-
-def test_it_says_whether_the_models_file_is_there(written, tmp_path):
-    assert "Keras writes no file" in written()
-    (tmp_path / "model.keras").touch()
-    assert "The model with its weights is also `model.keras`" in written()
 
 
 def test_versions_are_those_of_converters_too(written):

@@ -211,10 +211,10 @@ def test_pytorchs_gradient_weighs_every_output():
 
     library, whole = LIBRARIES["pytorch"](), np.int32([[1]])
     prepared = Prepared(library.code("eager"), {"keras": keras, "model": model}, "eager")
-    found = library.answer(prepared, "gradient", [A.copy(), whole, B.copy()])
+    found = library.run(prepared, [A.copy(), whole, B.copy()], "gradient")
     assert found[0] == pytest.approx(cotangent((2, 2)) @ W.T, abs=1e-5)
     assert found[1] == pytest.approx(2 * B * cotangent((2, 2)), abs=1e-4)
-    assert library.answer(prepared, "gradient", [whole]) == []
+    assert library.run(prepared, [whole], "gradient") == []
 
 
 # ---- Keras on OpenVINO, and converters

@@ -76,11 +76,11 @@ def test_compiled_outputs_lie_in_memory_as_eager_ones(wrong, said):
         code = replace(library.code("compile"), prepare=f"function = {function}")
         compiled = Prepared(code, names, "compile")
         if not fails:
-            (right,) = library.answer(compiled, OVERWRITTEN, inputs)
+            (right,) = library.run(compiled, inputs, OVERWRITTEN)
             assert right.tolist() == np.ones((2, 3)).tolist()
             continue
         with pytest.raises(ArithmeticError, match=said) as raised:
-            library.answer(compiled, OVERWRITTEN, inputs)
+            library.run(compiled, inputs, OVERWRITTEN)
         assert type(raised.value).__name__ == "WrongBuffersError"
 
 

@@ -15,8 +15,7 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.triage.ablation import ablate, with_dtype
 from asterism.differential.triage.localise import first_diverging
 from asterism.differential.triage.reproduction import Reproduced, Reproduction
-from asterism.differential.triage.shrink import _smaller, isolated
-from asterism.differential.triage.triage import UniqueFinding, _kind
+from asterism.differential.triage.shrink import isolated
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -140,28 +139,6 @@ def test_another_dtype_leaves_integers():
     assert graph.nodes[1].config["dtype"] == "float32"
 
 
-def test_findings_of_one_kind_agree_in_all_that_tells_kinds_apart():
-    kinds = [
-        finding(),
-        finding(symptom="wrong shape"),
-        finding(library="openvino"),
-        finding(severity="special"),
-        finding(distributions=("gradient",)),
-    ]
-    assert _kind(kinds[0]) == _kind(finding(distributions=("wide",), excess=9.0))
-    assert len({_kind(one) for one in kinds}) == len(kinds)
-
-
-def test_a_model_is_called_reduced_only_where_it_is():
-    for layers, said in ((4, "reduced from 4 layers to 3"), (3, "of 3 layers as before")):
-        found = UniqueFinding("s", finding(), GRAPH, None, set(), layers)
-        assert found.minimality == f"minimal, {said}"
-    one = sequential(Tensor((4,)), [layer("ReLU")])
-    assert UniqueFinding("s", finding(), one, None, set(), 1).minimality.endswith(
-        "of 1 layer as before"
-    )
-
-
 class Usable:
     """A worker pool in which some backends can be used."""
 
@@ -268,22 +245,6 @@ def test_a_failure_is_told_with_what_the_backend_said():
     assert (first.exception, first.message) == ("odd.Error", "it broke")
     assert first.distributions == ("normal",)
     assert set(first.agreeing) >= {"tensorflow:eager"}
-
-
-@pytest.mark.parametrize(
-    ("size", "smaller"),
-    [
-        (1, []),
-        (2, [1]),
-        (4, [1, 2, 3]),
-        (5, [1, 2, 3]),
-        (20, [1, 2, 3, 10]),
-        ([2, 3], [[1, 3], [2, 1], [2, 2]]),
-        ([[4], 1], [[[1], 1], [[2], 1], [[3], 1]]),
-    ],
-)
-def test_a_number_is_tried_at_a_few_smaller_values(size, smaller):
-    assert list(_smaller(size)) == smaller
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_what_activities_add_to_the_loss_is_part_of_a_traced_step():
         library = LIBRARIES["tensorflow"]()
         names = {"keras": keras, "model": model, "layers": list(model.layers)}
         prepared = Prepared(library.code(option).given(1), names, option)
-        loss = library.answer(prepared, "training", [x])[0]
+        loss = library.run(prepared, [x], "training")[0]
         assert loss == pytest.approx(result.outputs["pytorch:float64"]["training"][0], rel=1e-5)
 
 

@@ -33,7 +33,6 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.compare import bounds, first_difference
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
-    ODD_REFERENCE,
     SILENT_ACCEPTANCE,
     Finding,
 )
@@ -49,7 +48,7 @@ from asterism.differential.report.program_text import (
     keras_program,
     onnx_program,
 )
-from asterism.differential.report.script_writer import _as_it_is_run
+from asterism.differential.triage.ablation import with_dtype
 from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor
@@ -179,17 +178,16 @@ def test_a_script_decides(worker_pool, backend, kind, tmp_path):
     known = literal_numbers(GRAPH, {}, layers, inputs)
     result = worker_pool.run(Task(0, GRAPH, {kind: inputs}, backends=("pytorch:float64",)))
     expected = result.outputs["pytorch:float64"][kind]
-    finding = Finding(0, "values differ", "run", library_of(backend), (backend,), (kind,))
-    found = UniqueFinding("a | b", finding, GRAPH, None, {0}, 4)
+    graph = GRAPH
     if backend.endswith("float64"):  # as the writer of scripts has it of a reference
-        found = replace(found, finding=replace(finding, symptom=ODD_REFERENCE))
-        found, known = _as_it_is_run(found, known)
-        layers = worker_pool.described(found.graph)
+        graph = with_dtype(GRAPH, "float64")
+        layers = worker_pool.described(graph)
+        known = literal_numbers(graph, {}, layers, [i.astype(np.float64) for i in inputs])
     for status, off in ((0, 0.0), *(((1, 0.1),) if backend in SHOWN else ())):
         right = Right(
             [e + off for e in expected], expected, [np.full(e.shape, 1e-5) for e in expected]
         )
-        text = script(backend, kind, found.graph, layers, right, known)
+        text = script(backend, kind, graph, layers, right, known)
         (tmp_path / "repro.py").write_text(text)
         assert exit_status(tmp_path / "repro.py") == status, text
 

@@ -23,7 +23,9 @@ from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
+from asterism.memo.graphs.keras_build import build
 from asterism.memo.universe.tensors import Tensor
+from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
 from memo.small_graphs import layer
 from thinning import every
@@ -52,18 +54,11 @@ def folder(tmp_path):
 
 def request(folder, option):
     return {
-        "folder": str(folder),
-        "weights": None,
-        "outputs": None,
-        "opset": None,
-        "batch": None,
+        "model": {"folder": str(folder)},
         "step": "run",
         "backend": f"small:{option}",
         "option": option,
         "distributions": ["normal"],
-        "disabled": [],
-        "form": "",
-        "changed": {},
         "dtype": None,
         "arrays": str(folder),
         "target": "out.npz",
@@ -142,6 +137,20 @@ def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_no_others():
         parents = {n: psutil.Process(h.pid).ppid() for n, h in worker_pool._clients.items()}
         assert parents == {"small": server, "lone": os.getpid()}
     assert not any(child.pid == server for child in here.children())
+
+
+def test_a_model_that_keras_takes_is_saved_as_a_file_of_its_own(tmp_path):
+    nested = {"layer": "LSTM", "units": 2, "activation": "relu"}
+    graph = sequential(Tensor((5, 3)), [layer("Bidirectional", **nested), layer("Dense", units=2)])
+    rejected = sequential(Tensor((6,)), [layer("Dense", units=2, activation="no such function")])
+    with WorkerPool(("small:none",), LIMITS, environment=ENVIRONMENT) as pool:
+        first, nothing, again = map(pool.saved, (graph, rejected, graph))
+    assert (first, nothing) == (again, None)
+    (tmp_path / "model.keras").write_bytes(first)
+    batch = np.ones((2, 5, 3), np.float32)
+    expected = np.asarray(build(graph)(batch, training=False))
+    model = load_keras(tmp_path / "model.keras")
+    np.testing.assert_array_equal(np.asarray(model(batch, training=False)), expected)
 
 
 def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_workers(
@@ -242,7 +251,8 @@ def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number):
     process.send_signal(number)
     assert left_of([psutil.Process(process.pid), *workers]) == []
     assert process.wait() == -number
-    assert number == signal.SIGKILL or not list(tmp_path.iterdir()), "what they wrote is removed"
+    left = list(tmp_path.glob("asterism-*"))
+    assert number == signal.SIGKILL or not left, "what they wrote is removed"
 
 
 def test_workers_that_hold_the_lock_end_with_their_parent(tmp_path):

@@ -194,16 +194,6 @@ def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
     assert [alone.nodes[o].type for o in alone.outputs] == ["Embedding"]
 
 
-def test_parameters_set_sizes_or_how_a_layer_computes():
-    sizes, modes = _by_kind(True), _by_kind(False)
-    assert {p.name for p in sizes["Conv2D"]} >= {"filters", "kernel_size", "strides"}
-    assert {p.name for p in modes["Conv2D"]} >= {"padding", "activation", "use_bias"}
-    assert "target_shape" in {p.name for p in sizes["Reshape"]}
-    for name, spec in universe().items():
-        both = [*sizes[name], *modes[name]]
-        assert sorted(p.name for p in both) == sorted(p.name for p in spec.parameters)
-
-
 @pytest.mark.parametrize(("name", "shapes"), [("CShape", True), ("CMode", False)])
 def test_changes_of_parameters_are_of_their_kind(name, shapes):
     changed = 0

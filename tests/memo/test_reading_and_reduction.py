@@ -21,15 +21,13 @@ from asterism.differential.reducing.reduce import (
     renumbered,
     work,
 )
-from asterism.differential.reducing.reduction import _inference, _opened, reduce_models
+from asterism.differential.reducing.reduction import _opened, reduce_models
 from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
 from asterism.differential.reducing.user_models import UserModel
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.graphs.input_sizes import InputSizes
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
-from asterism.memo.graphs.store import read_weights, write_weights
 from asterism.memo.graphs.weights import fit, matched
 from asterism.memo.universe.tensors import InvalidLayerError
 from asterism.models.keras_models.reading import load_keras
@@ -464,14 +462,6 @@ def test_several_variables_of_one_name_are_told_apart_only_where_as_many_are_sto
     assert matched([kernel], stored) == [None]
 
 
-def test_stored_weights_survive_their_file(tmp_path):
-    arrays = {"model/inner/layer": [(f"v{i}", np.full(i, 1, np.float32)) for i in range(12)]}
-    write_weights(tmp_path / "weights.npz", arrays)
-    back = read_weights(tmp_path / "weights.npz")
-    assert [n for n, _ in back["model/inner/layer"]] == [f"v{i}" for i in range(12)]
-    assert [len(a) for _, a in back["model/inner/layer"]] == list(range(12))
-
-
 def test_taking_the_last_layer_of_a_head_away_leaves_the_other_heads():
     graph = Graph(
         {
@@ -524,19 +514,6 @@ def test_a_file_called_like_a_listed_model_is_rejected(tmp_path):
     )
     with pytest.raises(UserError, match="lenet5"):
         reduce_models(params, 0)
-
-
-def test_times_are_of_the_size_that_stands_for_open_axes():
-    shapes = []
-
-    class Model:
-        inputs = (keras.Input((None, 3)), keras.Input((4,), dtype="int32"))
-
-        def __call__(self, given, training):
-            shapes.append([array.shape for array in given])
-
-    _inference(Model(), InputSizes(5), 2)
-    assert shapes == [[(1, 5, 3), (1, 4)]] * 3
 
 
 def test_reduction_loses_no_coverage_and_keeps_weights():

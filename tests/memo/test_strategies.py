@@ -13,18 +13,14 @@ from asterism.memo.generating.campaign import (
     read_state,
     write_state,
 )
-from asterism.memo.generating.generate import Island, _budgets, unite
-from asterism.memo.generating.strategies.memo import Memo, OlderOperators, UniformMemo
+from asterism.memo.generating.generate import Island, unite
+from asterism.memo.generating.strategies.memo import Memo
 from asterism.memo.generating.strategies.scratch import Cradle, Muffin
-from asterism.memo.generating.tables import _evenly
 from asterism.memo.graphs import keras_config
 from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
-from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, _cleaned, layer_name
 from asterism.memo.graphs.weights import draw_weights, fit, matched
-from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
-from asterism.search.metropolis import MetropolisHastings, Uniform
 from memo.small_graphs import branching, convolutional, recurrent
 from memo.test_generation import SEEDS, params
 
@@ -83,18 +79,6 @@ class TestFromScratch:
 
 class TestMemo:
     """What guides the choice of models and operators."""
-
-    def test_ablations_differ_in_guidance_operators_and_choice(self):
-        assert (Memo.guided, UniformMemo.guided, OlderOperators.guided) == (True, False, False)
-        made = [kind(SEEDS, params(p=0.25)) for kind in (Memo, UniformMemo, OlderOperators)]
-        assert [type(m._selector) for m in made] == [
-            MetropolisHastings,
-            Uniform,
-            MetropolisHastings,
-        ]
-        assert set(made[0]._operators) == set(made[1]._operators)
-        assert set(made[0]._operators).isdisjoint(made[2]._operators)
-        assert len(made[0]._choices) == 3 * len(made[0]._operators)
 
     def test_a_choice_is_worth_what_it_brought_for_each_time_it_was_selected(self):
         memo = Memo(SEEDS, params())
@@ -195,68 +179,9 @@ class TestCampaigns:
         covered = coverage_of([branching()])
         assert whole.mutants[1].gain == covered.gain(elements_of(recurrent()))
 
-    @pytest.mark.parametrize(
-        ("strategy", "models", "islands", "shares"),
-        [
-            ("memo", 10, 3, [4, 3, 3]),
-            ("memo", 2, 5, [1, 1]),
-            ("cradle", 10, 3, [10]),
-            ("muffin", 4, 1, [4]),
-        ],
-    )
-    def test_a_budget_is_shared_by_islands_where_proposals_never_end(
-        self, strategy, models, islands, shares
-    ):
-        assert _budgets(strategy, SEEDS, params(models=models, islands=islands)) == shares
-
-    @pytest.mark.parametrize(
-        ("count", "most", "places"),
-        [
-            *((5, 9, [0, 1, 2, 3, 4]), (9, 3, [0, 4, 8]), (10, 4, [0, 3, 6, 9])),
-            *((1, 3, [0]), (0, 3, []), (7, 1, [0])),
-        ],
-    )
-    def test_positions_are_evenly_apart(self, count, most, places):
-        assert _evenly(count, most) == places
-
 
 class TestWords:
     """Keras' configurations in the universe's words."""
-
-    @pytest.mark.parametrize(
-        ("value", "word"),
-        [
-            ({"class_name": "GlorotUniform", "config": {}}, "glorot_uniform"),
-            ({"class_name": "function", "config": "relu"}, "relu"),
-            (
-                {"class_name": "function", "config": "asterism>keras_2_hard_sigmoid"},
-                "hard_sigmoid",
-            ),
-            *(((1, 2), [1, 2]), ([3], [3]), (["a"], "a"), ([[1, 2]], [[1, 2]]), ("x", "x")),
-            *((None, None), ([1, 2], [1, 2])),
-        ],
-    )
-    def test_an_object_is_called_by_its_name(self, value, word):
-        assert keras_config._word(value) == word
-
-    @pytest.mark.parametrize(
-        ("argument", "value", "defaults", "off"),
-        [
-            ("x", 1, {"x": 1}, False),
-            ("x", 2, {"x": 1}, True),
-            ("x", [1, 1], {"x": 1}, False),
-            ("x", (1, 2), {"x": 1}, True),
-            ("x", None, {"x": 1}, False),
-            ("data_format", "channels_last", {"data_format": None}, False),
-            ("data_format", "channels_first", {"data_format": None}, True),
-            ("x", None, {}, False),
-            ("x", 3, {}, True),
-            ("groups", 1, {}, False),
-            ("groups", 2, {}, True),
-        ],
-    )
-    def test_an_argument_asks_for_the_default_or_not(self, argument, value, defaults, off):
-        assert keras_config._off_default(argument, value, defaults) is off
 
     @pytest.mark.parametrize(
         ("value", "dtype"),
@@ -273,39 +198,6 @@ class TestWords:
     def test_another_dtype_is_rejected(self, value):
         with pytest.raises(InvalidLayerError, match="which the universe does not declare"):
             keras_config.dtype_of(value)
-
-    ACTIVATION = Choice("activation", "linear", ("linear", "relu"))
-    AXES = Choice("shared_axes", "none", ("none", [1], [1, 2]))
-    AXIS = Choice("axis", -1, (-1, 1))
-    UNITS = Number("units", 4, 1, 20)
-
-    @pytest.mark.parametrize(
-        ("parameter", "value", "default", "word"),
-        [
-            (ACTIVATION, None, None, "linear"),
-            (ACTIVATION, "relu", None, "relu"),
-            (AXES, None, None, "none"),
-            (AXES, [1], None, [1]),
-            (AXIS, [1], -1, 1),
-            (AXIS, [1, 2], -1, [1, 2]),
-            (UNITS, 7, None, 7),
-            (UNITS, None, None, None),
-        ],
-    )
-    def test_a_declared_parameter_s_value(self, parameter, value, default, word):
-        assert keras_config._declared_word(parameter, value, default) == word
-
-    def test_what_has_no_word_is_rejected(self):
-        with pytest.raises(InvalidLayerError, match="its activation tanh is not declared"):
-            keras_config._declared_word(self.ACTIVATION, "tanh", None)
-        with pytest.raises(InvalidLayerError, match="its units is None"):
-            keras_config._declared_word(self.UNITS, None, 4)
-
-    def test_none_is_spelled_for_keras_at_every_depth(self):
-        given = {"a": "none", "b": {"c": "none", "d": [1]}, "e": "x"}
-        assert _cleaned(given) == {"a": None, "b": {"c": None, "d": [1]}, "e": "x"}
-        assert layer_name(3, SEEDS["add"].nodes[3]) == "n3_add"
-        assert {name for name in universe() if name in TWO_ARGUMENTS} == TWO_ARGUMENTS
 
 
 class TestWeights:

@@ -147,15 +147,17 @@ def adequacy(path, folder):
     """Coverage by importance and other criteria, and heatmaps."""
     from asterism.deepimportance.fitting import fit
     from asterism.deepimportance.heatmaps import heatmaps
+    from asterism.deepimportance.judged_keras import JudgedKeras
     from asterism.deepimportance.results import save_fitted
     from asterism.models.keras_models.reading import load_keras
     from deepimportance.test_coverage import CRITERIA, RULES, UNIT, importance
 
     model, data = load_keras(path), pictures()
     labels = model.predict(UNIT.apply(data.train_images), verbose=0).argmax(1)
-    fitted = fit(model, UNIT, data.train_images, labels, importance(neurons=[2]), CRITERIA)
+    judged = JudgedKeras(model, UNIT)
+    fitted = fit(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
     save_fitted(fitted, folder)
-    heatmaps(model, UNIT, RULES, data, 1)
+    heatmaps(judged, RULES, data, 1)
 
 
 def obtained(path, folder):

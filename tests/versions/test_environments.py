@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from old_runtime import DEFINITION, install, write_definition
 
+import asterism_mxnet  # noqa: F401  (environments of the plug-in lie beside the others)
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import OWN_INTERPRETER
 from asterism.differential.adapters.backends import (

@@ -1,4 +1,4 @@
-"""Judging tests from Python: what a test set exercises of a classifier of Keras."""
+"""Judging tests from Python: what a test set exercises of a model of Keras or PyTorch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.api.inputs import as_given
-from asterism.api.models import is_file
+from asterism.api.models import is_file, is_program, is_torch_module
 from asterism.config import changed_params
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
@@ -20,6 +20,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data.given.reading import Arrays
+from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.project import packaged_conf
@@ -77,35 +78,33 @@ def judge_tests(
     preprocessing: str = "unit",
     overrides: Sequence[str] = (),
 ) -> JudgedTests:
-    """Judge a test set by the neurons that matter most to a classifier's decisions.
+    """Judge a test set by the neurons that matter most to a model's decisions.
 
     It is importance-driven coverage (Gerasimou et al., ICSE 2020), with the other criteria beside.
 
     Args:
-        model: a model of Keras, or its file.
-        train: training pictures, uint8 ``(N, H, W, C)``, or a data set of pictures and labels.
-        test: test pictures.
-        train_labels: of the training pictures, integers ``(N,)``; None for those of the data set.
-        layer: the subject layer; None for the last hidden one.
-        preprocessing: a name of ``conf/preprocessing``.
+        model: a classifier or regressor: a module or an exported program of PyTorch, a model of
+            Keras, or the file of either (``.keras``, ``.h5``, ``.pt2``).
+        train: training inputs ``(N, …)`` as the model takes them, or pictures, uint8
+            ``(N, H, W, C)``; or a data set of such and labels.
+        test: test inputs, in the same form.
+        train_labels: of the training inputs, integers ``(N,)``; None for those of the data set.
+        layer: the subject layer; None for the last hidden one. In PyTorch, a module by its fully
+            qualified name, or an activation that is a function by its name in the exported graph.
+        preprocessing: a name of ``conf/preprocessing``, which pictures go through.
         overrides: of parameters, ``"importance.neurons=[6]"``.
 
     Raises:
-        UserError: the model is none of Keras, relevance cannot pass a layer, or the pictures do not
-            fit.
+        UserError: the model is of another kind, relevance has no way to the layer, or the inputs
+            do not fit.
     """
     log_within_a_program()
     from asterism.deepimportance.fitting import fit
     from asterism.deepimportance.measurement import measure
-    from asterism.models.keras_models.reading import load_keras
 
-    if is_file(model):
-        model = load_keras(Path(model))
     given, tests = as_given(train, train_labels), as_given(test)
     if not isinstance(given, Arrays) or not isinstance(tests, Arrays):
-        raise UserError("pictures are arrays: read the files first")
-    if not hasattr(model, "layers"):
-        raise UserError(f"{type(model).__name__} is no model of Keras, whose layers are needed")
+        raise UserError("inputs are arrays: read the files first")
     root = packaged_conf().parent
     params = changed_params(_Params, overrides, root)
     named = {p.stem: p for p in sorted((root / "conf/preprocessing").glob("*.yaml"))}
@@ -114,7 +113,8 @@ def judge_tests(
     scaled = validate(PreprocessingParams, read_yaml(named[preprocessing]))
     changed = {"layer": layer} if layer is not None else {}
     importance = params.importance.model_copy(update=changed)
-    fitted = fit(model, scaled, given.items, given.labels, importance, params.criteria)
+    judged = _judged(model, given.items, scaled)
+    fitted = fit(judged, given.items, given.labels, importance, params.criteria)
     measured = measure(fitted, tests.items, tests.items[:0], {})
     alone = measured.metrics["test_set"]
     return JudgedTests(
@@ -123,3 +123,25 @@ def judge_tests(
         combinations=measured.metrics["combinations"],
         subset={name: found.subset for name, found in measured.exercised.items()},
     )
+
+
+def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams) -> JudgedModel:
+    """A model of any form as one that is judged."""
+    path = Path(model) if is_file(model) else None
+    if path is not None and path.suffix == ".pt2":
+        from asterism.models.foreign.torch_archive import rewritten
+
+        model = rewritten(path).module()
+    elif path is not None:
+        from asterism.models.keras_models.reading import load_keras
+
+        model = load_keras(path)
+    if is_torch_module(model) or is_program(model):
+        from asterism.deepimportance.judged_torch import JudgedTorch
+
+        return JudgedTorch(model, items, preprocessing)
+    if not hasattr(model, "layers"):
+        raise UserError(f"{type(model).__name__} is no model of Keras or PyTorch")
+    from asterism.deepimportance.judged_keras import JudgedKeras
+
+    return JudgedKeras(model, preprocessing)

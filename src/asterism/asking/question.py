@@ -30,6 +30,7 @@ from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.feeding import NO_PADDING
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
 from asterism.vetting.params import VetParams
@@ -183,11 +184,17 @@ class _Question:
     def _settle_tokens(self, found: Settled, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
-            pad = padding_of(items, 0)
-            found.take(f"texts are filled up with the token {pad}", feeding__pad=pad)
+            padding = padding_of(items, 0)
+            pad = NO_PADDING if padding is None else padding
+            told = (
+                "no text is filled up: the token 0 stands between others"
+                if padding is None
+                else f"texts are filled up with the token {pad}"
+            )
+            found.take(told, feeding__pad=pad)
         else:
             pad = int(self._params(found).feeding.pad)
-        found.overrides.append(f"vet.domain.options.padding={pad}")
+        found.overrides.append(f"vet.domain.options.padding={max(pad, 0)}")
         if self._request.settles("vet.domain.options.vocabulary"):
             return
         if not rows:

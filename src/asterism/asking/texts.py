@@ -11,15 +11,19 @@ from numpy.typing import NDArray
 _FEWEST = 5
 
 
-def padding_of(items: NDArray[Any], usual: int) -> int:
-    """The token that fills texts up: the one that most often ends them more than once."""
-    if items.shape[1] < 2:
-        return usual
-    ends = items[items[:, -1] == items[:, -2], -1]
-    if len(ends) < max(1, len(items) // 10):
-        return usual
-    values, counts = np.unique(ends, return_counts=True)
-    return int(values[counts.argmax()])
+def padding_of(items: NDArray[Any], usual: int) -> int | None:
+    """The token that fills texts up: the one that most often ends them more than once.
+
+    Where none does, that is the usual one, unless it stands between other tokens: then it is a
+    token as any other, and no text is filled up.
+    """
+    ends = items[items[:, -1] == items[:, -2], -1] if items.shape[1] > 1 else items[:0, 0]
+    if len(ends) >= max(1, len(items) // 10):
+        values, counts = np.unique(ends, return_counts=True)
+        return int(values[counts.argmax()])
+    others = items != usual
+    before, behind = (np.logical_or.accumulate(rows, axis=1) for rows in (others, others[:, ::-1]))
+    return None if (before & behind[:, ::-1] & ~others).any() else usual
 
 
 def special_tokens(items: NDArray[Any], padding: int) -> list[int]:

@@ -19,7 +19,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.layers.logits import notes_on
+from asterism.models.keras_models.probabilities import notes_on
 
 
 def make_augmentations(

@@ -19,8 +19,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.data import Dataset
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.probabilities import notes_on
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
-from asterism.models.layers.logits import notes_on
 from asterism.models.recurrent.trained import open_trained, trained_file
 
 log = get_logger(__name__)

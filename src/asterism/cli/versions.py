@@ -154,7 +154,7 @@ def compare_libraries(
     ] = None,
     environment: Annotated[
         list[str] | None,
-        typer.Option(help="One more, in an environment of its own: mxnet@1.9.1; repeatable."),
+        typer.Option(help="One more, in an environment of its own: onnxruntime@1.20; repeatable."),
     ] = None,
     input_shape: InputShapes = None,
     size: Size = 16,

@@ -10,6 +10,7 @@ from asterism.core.parameters.registry import Registry
 
 if TYPE_CHECKING:
     from asterism.deepimportance.network import LinearKind
+    from asterism.deepimportance.params import RelevanceParams
     from asterism.deepimportance.rules import Rule
 
 
@@ -46,3 +47,9 @@ class RuleSettings:
 COMPOSITES: Registry[Callable[[RuleSettings], Composite]] = Registry(
     "composite", "asterism.deepimportance"
 )
+
+
+def composite_of(params: RelevanceParams) -> Composite:
+    """The composite that the parameters name."""
+    settings = RuleSettings(params.epsilon, params.alpha, params.alpha - 1, params.gamma)
+    return COMPOSITES[params.composite](settings)

@@ -6,21 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger
 from asterism.criteria.criterion import ActivationCriterion, build_criteria
-from asterism.criteria.layers import find_layer, hidden_layers, is_classifier
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
+from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
-from asterism.models.keras_models.belonging import require_images_of
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.layers.flattening import flattened
+from asterism.deepimportance.tracing import Tracer
 
 log = get_logger(__name__)
 
@@ -56,9 +52,8 @@ class FittedCriteria:
 
 
 def fit(
-    model: keras.Model,
-    preprocessing: PreprocessingParams,
-    images: NDArray[np.uint8],
+    model: JudgedModel,
+    items: NDArray[Any],
     labels: NDArray[np.int64] | None,
     importance: ImportanceParams,
     criteria: CriteriaParams,
@@ -66,38 +61,33 @@ def fit(
     """Find the important neurons, cluster their activations and fit the other criteria.
 
     Args:
-        model: the model under test, a classifier or a regressor. Layers of models inside it are
-            named ``inner.layer``.
-        preprocessing: from grey levels to its input.
-        images: uint8 ``(N, H, W, C)``, training inputs.
+        model: the model under test, a classifier or a regressor.
+        items: training inputs ``(N, …)``, in the form that the model is given.
         labels: int64 ``(N,)``; None for a regressor.
         importance: the lane's parameters. Numbers of neurons beyond the layer's count as all of
             it; a regressor has no target class.
         criteria: which other criteria.
 
     Raises:
-        UserError: the model takes images of another shape, there is no such layer or criterion,
-            or relevance cannot pass a layer.
+        UserError: the model takes inputs of another shape, there is no such layer or criterion,
+            or relevance has no way to the layer.
     """
-    require_images_of(model, images)
-    model = flattened(model)
-    subject = find_layer(model, importance.layer)
-    layers = criteria.layers if criteria.layers is not None else hidden_layers(model)
-    tracer = Tracer(model, preprocessing, subject, [find_layer(model, name) for name in layers])
-    relevance = neuron_relevance(
-        model, preprocessing, importance.relevance, subject, images, labels
-    )
-    target = importance.target_class if is_classifier(model) else None
+    model.require(items)
+    subject = model.find_layer(importance.layer)
+    layers = criteria.layers if criteria.layers is not None else model.hidden_layers()
+    tracer = Tracer(model, subject, [model.find_layer(name) for name in layers])
+    relevance = neuron_relevance(model, importance.relevance, subject, items, labels)
+    target = importance.target_class if model.classifies else None
     ranking, wanted = relevance.ranking(target), max(importance.neurons)
     if wanted > len(ranking):
         log.warning("fewer neurons", layer=subject, wanted=wanted, possible=len(ranking))
     important = ranking[:wanted]
     others = build_criteria(criteria)
-    if not is_classifier(model):
+    if not model.classifies:
         others = {name: c for name, c in others.items() if not c.needs_classes}
-    dense = len(model.get_layer(subject).output.shape) == 2
+    dense = len(model.shape(subject)) == 2
     idc = ImportanceDrivenCoverage(important, importance.clusters, dense=dense)
-    for batch in tracer.stream(images, "profiling neurons"):
+    for batch in tracer.stream(items, "profiling neurons"):
         for criterion in (idc, *others.values()):
             criterion.fit(batch)
     counts = sorted({min(m, len(important)) for m in importance.neurons})

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import keras
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
-from asterism.criteria.tracing import BATCH, model_input
 from asterism.data import Dataset
-from asterism.deepimportance.neurons import propagator
+from asterism.deepimportance.composite import composite_of
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.params import RelevanceParams
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.deepimportance.tracing import BATCH
+from asterism.models.keras_models.preprocessing import model_input
 
 PER_CLASS = 3
 
@@ -39,8 +39,7 @@ class Heatmaps:
 
 
 def heatmaps(
-    model: keras.Model,
-    preprocessing: PreprocessingParams,
+    model: JudgedKeras,
     params: RelevanceParams,
     data: Dataset,
     per_class: int = PER_CLASS,
@@ -50,10 +49,10 @@ def heatmaps(
         [np.flatnonzero(data.test_labels == label)[:per_class] for label in range(data.classes)]
     )
     images, labels = data.test_images[chosen], data.test_labels[chosen]
-    propagate = propagator(model, preprocessing, params, None)
+    propagate = model.propagator(None, composite_of(params))
     relevance = []
     for start in range(0, len(images), BATCH):
         part = slice(start, start + BATCH)
-        _, found = propagate(model_input(images[part], preprocessing), labels[part])
+        _, found = propagate(model_input(images[part], model.preprocessing), labels[part])
         relevance.append(found.sum(axis=-1))
     return Heatmaps(images, np.concatenate(relevance), labels)

@@ -1,14 +1,18 @@
-"""A Keras model as the small set of operations that relevance passes through.
+"""A network as the small set of operations that relevance passes through.
 
 Layer-wise relevance propagation asks of each operation only how it shares relevance among its
-inputs. There are four answers, and every supported layer is made of operations of these kinds:
+inputs. There are five answers, and every supported layer is made of operations of these kinds:
 
 * :class:`Linear` (dense, convolution, average pooling): shared by a rule of LRP;
 * :class:`Routing` (flatten, padding, max pooling, concatenation, …): each output value *is* one
   input value, whose place takes the relevance;
 * :class:`Elementwise` (activations, dropout, batch normalisation that could not be folded): each
   output value depends on one input value, which takes the relevance;
-* :class:`Sum` (residual additions): shared in proportion to the summands.
+* :class:`Sum` (residual additions): shared in proportion to the summands;
+* :class:`Weighted` (attention, layer normalisation): shared in proportion to what is weighed, with
+  the weights taken for constants.
+
+:class:`Opaque` operations have a value, and relevance has no way through them.
 """
 
 from __future__ import annotations
@@ -18,11 +22,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
-#: A TensorFlow tensor; TensorFlow ships no types.
-Tensor = Any
+from asterism.deepimportance.tensor_library import ops_of
+from asterism.deepimportance.tensor_ops import Tensor
+
 LinearKind = Literal["dense", "convolution", "pooling"]
 
 
@@ -36,6 +40,7 @@ class Linear:
         kernel: weights, the output channel on the last axis (``depthwise``: on the last two).
         bias: per output channel.
         depthwise: whether the kernel is a depthwise one, ``(…, in, multiplier)``.
+        places: how many axes of the output stand behind its channels.
     """
 
     kind: LinearKind
@@ -43,15 +48,17 @@ class Linear:
     kernel: NDArray[Any]
     bias: NDArray[Any]
     depthwise: bool = False
+    places: int = 0
 
     def forward(self, x: Tensor) -> Tensor:
         """The output, in the dtype of ``x``."""
-        kernel, bias = self.parameters(x.dtype)
+        kernel, bias = self.parameters(x)
         return self.function(x, kernel) + bias
 
-    def parameters(self, dtype: Any) -> tuple[Tensor, Tensor]:
-        """Kernel and bias as constants of the given dtype."""
-        return tf.constant(self.kernel, dtype), tf.constant(self.bias, dtype)
+    def parameters(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Kernel and bias as constants of the dtype of ``like``."""
+        ops, shape = ops_of(like), (*self.bias.shape, *(1,) * self.places)
+        return ops.constant(self.kernel, like), ops.constant(self.bias.reshape(shape), like)
 
     def scaled(self, scale: NDArray[Any], shift: NDArray[Any]) -> Linear:
         """This operation followed by ``scale * z + shift`` per output channel."""
@@ -108,10 +115,54 @@ class Sum:
 
     def forward(self, *xs: Tensor) -> Tensor:
         """The output."""
-        return tf.add_n([x if w == 1 else w * x for w, x in zip(self.weights, xs, strict=True)])
+        parts = [x if w == 1 else w * x for w, x in zip(self.weights, xs, strict=True)]
+        return ops_of(xs[0]).total(parts)
 
 
-Operation = Linear | Routing | Elementwise | Sum
+@dataclass(frozen=True)
+class Weighted:
+    """Linear in one input, once weights are known that depend on all of them.
+
+    Relevance takes the weights for constants: Ali et al., "XAI for Transformers: better
+    explanations through conservative propagation", ICML 2022, for attention (section 3.3, the rule
+    AH) and layer normalisation (the rule LN).
+
+    Attributes:
+        weights: from the inputs.
+        function: ``(x, weights)`` to the output, but for the bias.
+        bias: added to the output.
+        weighed: position of ``x`` among the inputs.
+    """
+
+    weights: Callable[..., Tensor]
+    function: Callable[[Tensor, Tensor], Tensor]
+    bias: NDArray[Any] | None = None
+    weighed: int = 0
+
+    def forward(self, *xs: Tensor) -> Tensor:
+        """The output."""
+        output = self.function(xs[self.weighed], self.weights(*xs))
+        return output if self.bias is None else output + ops_of(output).constant(self.bias, output)
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Anything else.
+
+    Attributes:
+        function: from the inputs, which need not be tensors.
+        told: what messages call it.
+    """
+
+    function: Callable[..., Any]
+    told: str
+
+    def forward(self, *xs: Any) -> Any:
+        """The output."""
+        return self.function(*xs)
+
+
+Operation = Linear | Routing | Elementwise | Sum | Weighted | Opaque
 
 
 @dataclass(frozen=True)
@@ -129,7 +180,7 @@ class Network:
 
     Attributes:
         nodes: the first is the input (without operation), the last the output.
-        outputs_of: node that holds the output of each Keras layer, by the layer's name.
+        outputs_of: node that holds the output of each layer, by the layer's name.
         low: smallest value that the network's input can take, for all or for each channel.
         high: largest such value.
     """
@@ -209,4 +260,12 @@ class Network:
             return operation.nonnegative
         if isinstance(operation, Sum):
             return inherited and all(w >= 0 for w in operation.weights)
-        return inherited
+        return inherited and isinstance(operation, Routing)
+
+    def leading_from(self, index: int) -> set[int]:
+        """The node, and all whose values depend on its value."""
+        found = {index}
+        for later in range(index + 1, len(self.nodes)):
+            if found.intersection(self.nodes[later].inputs):
+                found.add(later)
+        return found

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import keras
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.criteria.layers import is_classifier
-from asterism.criteria.tracing import BATCH, model_input
-from asterism.deepimportance.composite import COMPOSITES, Composite, RuleSettings
+from asterism.deepimportance.composite import composite_of
+from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import RelevanceParams
-from asterism.deepimportance.relevance import Propagator
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.layers.logits import notes_on
+from asterism.deepimportance.tracing import BATCH
+from asterism.models.keras_models.probabilities import notes_on
 
 
 @dataclass(frozen=True)
@@ -57,56 +55,35 @@ class NeuronRelevance:
         return np.argsort(-self.total(target_class), kind="stable")
 
 
-def composite_of(params: RelevanceParams) -> Composite:
-    """The composite that the parameters name."""
-    settings = RuleSettings(params.epsilon, params.alpha, params.alpha - 1, params.gamma)
-    return COMPOSITES[params.composite](settings)
-
-
-def propagator(
-    model: keras.Model,
-    preprocessing: PreprocessingParams,
-    params: RelevanceParams,
-    layer: str | None,
-) -> Propagator:
-    """Relevance at a layer (None: at the input) for images under this preprocessing."""
-    channels = int(model.inputs[0].shape[-1])
-    ends = np.stack([np.zeros((1, 1, channels)), np.full((1, 1, channels), 255.0)])
-    low, high = preprocessing.apply(ends.astype(np.uint8)).astype(np.float64)
-    return Propagator(model, composite_of(params), layer, low=low[0, 0], high=high[0, 0])
-
-
 def neuron_relevance(
-    model: keras.Model,
-    preprocessing: PreprocessingParams,
+    model: JudgedModel,
     params: RelevanceParams,
     layer: str,
-    images: NDArray[np.uint8],
+    items: NDArray[Any],
     labels: NDArray[np.int64] | None,
 ) -> NeuronRelevance:
     """Sum each neuron's relevance over the training inputs, batch by batch.
 
     Args:
         model: the model under test.
-        preprocessing: from grey levels to its input.
         params: rules.
         layer: subject layer.
-        images: uint8 ``(N, H, W, C)``, training inputs.
+        items: training inputs ``(N, …)``, in the form that the model is given.
         labels: their classes; inputs that the model gets wrong do not count. None for a regressor.
 
     Raises:
-        UserError: a layer that relevance cannot pass.
+        UserError: relevance has no way to the layer.
     """
-    propagate = propagator(model, preprocessing, params, layer)
-    classes = int(model.outputs[0].shape[-1]) if is_classifier(model) else 1
-    neurons = int(model.get_layer(layer).output.shape[-1])
+    explain = model.explainer(layer, composite_of(params))
+    neurons = model.shape(layer)[-1]
+    assert neurons is not None
     notes: list[str] = []
-    total, inputs = np.zeros((classes, neurons)), np.zeros(classes, np.int64)
-    starts = range(0, len(images), BATCH)
+    total, inputs = np.zeros((model.outputs, neurons)), np.zeros(model.outputs, np.int64)
+    starts = range(0, len(items), BATCH)
     for start in progress(starts, label="propagating relevance", unit="batch"):
-        batch = model_input(images[start : start + BATCH], preprocessing)
-        scores, relevance = propagate.per_neuron(batch)
-        if start == 0 and is_classifier(model):
+        batch = items[start : start + BATCH]
+        scores, relevance = explain(batch)
+        if start == 0 and model.classifies:
             notes = notes_on(scores)
         decisions = scores.argmax(axis=1)
         correct = (
@@ -115,5 +92,5 @@ def neuron_relevance(
             else decisions == labels[start : start + BATCH]
         )
         np.add.at(total, decisions[correct], relevance[correct].astype(np.float64))
-        inputs += np.bincount(decisions[correct], minlength=classes)
+        inputs += np.bincount(decisions[correct], minlength=model.outputs)
     return NeuronRelevance(total, inputs, notes)

@@ -9,16 +9,15 @@ import numpy as np
 
 from asterism.attacks.deviations import AttackPlan, Deviations, attack_regressor
 from asterism.attacks.params import AttackParams
-from asterism.criteria.layers import find_layer
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import Driving, DrivingParams
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit as fit_criteria
+from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.architectures import ARCHITECTURES
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.layers.flattening import flattened
 from asterism.models.parameters.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit, make_deterministic
 
@@ -37,7 +36,7 @@ def train_regressor(
     """
     make_deterministic(seed, "measure_driving")
     model = ARCHITECTURES["dave2"](driving.train_images.shape[1:], 1)
-    find_layer(flattened(model), layer)
+    JudgedKeras(model, preprocessing).find_layer(layer)
     compile_for(model, training, "mean_squared_error", metrics=())
     targets: Any = driving.train_angles
     fit(model, preprocessing.apply(driving.train_images), targets, training)
@@ -94,7 +93,8 @@ def measure_regressor(
         )
         for name, augmentation in found.augmentations.items()
     }
-    fitted = fit_criteria(model, preprocessing, driving.train_images, None, importance, criteria)
+    judged = JudgedKeras(model, preprocessing)
+    fitted = fit_criteria(judged, driving.train_images, None, importance, criteria)
     metrics = measure(fitted, tests[split.base], tests[split.pool], compared).metrics
     attacks = {
         "attacks": {

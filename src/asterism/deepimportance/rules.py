@@ -16,9 +16,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import tensorflow as tf
-
-from asterism.deepimportance.network import Linear, Tensor
+from asterism.deepimportance.network import Linear
+from asterism.deepimportance.tensor_library import ops_of
+from asterism.deepimportance.tensor_ops import Tensor, TensorOps
 
 #: Keeps a denominator away from zero in the rules that have no ε of their own.
 STABILISER = 1e-6
@@ -43,6 +43,11 @@ class RelevanceStep:
     nonnegative: bool
     box: tuple[Tensor, Tensor] | None = None
 
+    @property
+    def ops(self) -> TensorOps:
+        """Operations on its tensors."""
+        return ops_of(self.x)
+
 
 class Rule(ABC):
     """Shares relevance of outputs among inputs."""
@@ -60,7 +65,7 @@ class Epsilon(Rule):
 
     def share(self, at: RelevanceStep) -> Tensor:
         """Shares in proportion to ``x_j w_jk``; the bias keeps its part."""
-        kernel, bias = at.operation.parameters(at.x.dtype)
+        kernel, bias = at.operation.parameters(at.x)
         return share(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
 
 
@@ -77,14 +82,15 @@ class AlphaBeta(Rule):
 
     def share(self, at: RelevanceStep) -> Tensor:
         """Positive and negative contributions are shared apart."""
-        kernel, bias = at.operation.parameters(at.x.dtype)
-        plus, minus = tf.maximum(kernel, 0), tf.minimum(kernel, 0)
+        kernel, bias = at.operation.parameters(at.x)
+        ops = at.ops
+        plus, minus = ops.positive(kernel), ops.negative(kernel)
         supporting, opposing = [(at.x, plus)], [(at.x, minus)]
         if not at.nonnegative:
-            x_plus, x_minus = tf.maximum(at.x, 0), tf.minimum(at.x, 0)
+            x_plus, x_minus = ops.positive(at.x), ops.negative(at.x)
             supporting = [(x_plus, plus), (x_minus, minus)]
             opposing = [(x_plus, minus), (x_minus, plus)]
-        positive = total(at, supporting) + tf.maximum(bias, 0)
+        positive = total(at, supporting) + ops.positive(bias)
         result = self.alpha * transposed(at, supporting, per_unit(at.relevance, positive))
         if self.beta:
             negative = at.operation.forward(at.x) - positive
@@ -100,24 +106,24 @@ class Gamma(Rule):
 
     def share(self, at: RelevanceStep) -> Tensor:
         """Favours contributions of the output's own sign."""
-        z = at.operation.forward(at.x)
-        positive = self._share(at, tf.maximum, tf.where(z > 0, at.relevance, 0))
-        negative = tf.where(z < 0, at.relevance, 0)
+        ops, z = at.ops, at.operation.forward(at.x)
+        positive = self._share(at, ops.positive, ops.where(z > 0, at.relevance, 0))
+        negative = ops.where(z < 0, at.relevance, 0)
         # Behind a ReLU no output below zero has any relevance, and half of the work is saved.
-        return positive + tf.cond(
-            tf.reduce_any(negative != 0),
-            lambda: self._share(at, tf.minimum, negative),
-            lambda: tf.zeros_like(at.x),
+        return positive + ops.if_any(
+            negative != 0,
+            lambda: self._share(at, ops.negative, negative),
+            lambda: _filled(at, 0.0, at.x),
         )
 
     def _share(self, at: RelevanceStep, sign: Callable[..., Tensor], relevance: Tensor) -> Tensor:
-        """Relevance shared with contributions of one sign favoured, that of ``sign(·, 0)``."""
-        kernel, bias = at.operation.parameters(at.x.dtype)
-        same, other = sign(kernel, 0), kernel - sign(kernel, 0)
-        favouring = bias + self.gamma * sign(bias, 0)
+        """Relevance shared with contributions of one sign favoured, that of ``sign``."""
+        kernel, bias = at.operation.parameters(at.x)
+        same, other = sign(kernel), kernel - sign(kernel)
+        favouring = bias + self.gamma * sign(bias)
         if at.nonnegative:
             return share(at, [(at.x, kernel + self.gamma * same)], favouring, relevance)
-        x_plus, x_minus = tf.maximum(at.x, 0), tf.minimum(at.x, 0)
+        x_plus, x_minus = at.ops.positive(at.x), at.ops.negative(at.x)
         parts = [(x_plus, kernel + self.gamma * same), (x_minus, kernel + self.gamma * other)]
         return share(at, parts, favouring, relevance)
 
@@ -130,10 +136,11 @@ class ZBox(Rule):
         """No share is negative, because l ≤ x ≤ h."""
         if at.box is None:
             raise ValueError("z^B is a rule for operations that see the network's input")
-        kernel, bias = at.operation.parameters(at.x.dtype)
-        low, high = (tf.broadcast_to(-bound, tf.shape(at.x)) for bound in at.box)
-        parts = [(at.x, kernel), (low, tf.maximum(kernel, 0)), (high, tf.minimum(kernel, 0))]
-        return share(at, parts, tf.zeros_like(bias), at.relevance)
+        kernel, bias = at.operation.parameters(at.x)
+        ops = at.ops
+        low, high = (ops.spread(-bound, at.x) for bound in at.box)
+        parts = [(at.x, kernel), (low, ops.positive(kernel)), (high, ops.negative(kernel))]
+        return share(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
 @dataclass(frozen=True)
@@ -142,8 +149,9 @@ class WSquare(Rule):
 
     def share(self, at: RelevanceStep) -> Tensor:
         """For first layers with unbounded inputs."""
-        kernel, bias = at.operation.parameters(at.x.dtype)
-        return share(at, [(tf.ones_like(at.x), kernel**2)], tf.zeros_like(bias), at.relevance)
+        kernel, bias = at.operation.parameters(at.x)
+        parts = [(_filled(at, 1.0, at.x), kernel**2)]
+        return share(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
 @dataclass(frozen=True)
@@ -152,9 +160,9 @@ class Flat(Rule):
 
     def share(self, at: RelevanceStep) -> Tensor:
         """For first layers, where only the place of the evidence matters."""
-        kernel, bias = at.operation.parameters(at.x.dtype)
-        ones = tf.ones_like(kernel)
-        return share(at, [(tf.ones_like(at.x), ones)], tf.zeros_like(bias), at.relevance)
+        kernel, bias = at.operation.parameters(at.x)
+        parts = [(_filled(at, 1.0, at.x), _filled(at, 1.0, kernel))]
+        return share(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
 def share(
@@ -174,12 +182,12 @@ def share(
 
 def total(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
     """``Σ_parts Σ_j a_j v_jk``."""
-    return tf.add_n([at.operation.function(a, v) for a, v in parts])
+    return at.ops.total([at.operation.function(a, v) for a, v in parts])
 
 
 def per_unit(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tensor:
     """``R_k / stabilise(z_k)``."""
-    return tf.math.divide_no_nan(relevance, stabilise(z, epsilon))
+    return ops_of(z).ratio(relevance, stabilise(z, epsilon))
 
 
 def transposed(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]], shares: Tensor) -> Tensor:
@@ -188,18 +196,21 @@ def transposed(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]], shares
     The sum over ``k`` is the operation's transpose, which automatic differentiation gives for any
     linear operation; what it would need the output for is never computed.
     """
-    inputs = [a for a, _ in parts]
-    with tf.GradientTape() as tape:
-        tape.watch(inputs)
-        z = total(at, parts)
-    weights = tape.gradient(z, inputs, shares)
-    return tf.add_n([a * c for a, c in zip(inputs, weights, strict=True)])
+    inputs, kernels = [a for a, _ in parts], [v for _, v in parts]
+
+    def summed(*given: Tensor) -> Tensor:
+        return total(at, list(zip(given, kernels, strict=True)))
+
+    weights = at.ops.gradient(summed, inputs, shares)
+    return at.ops.total([a * c for a, c in zip(inputs, weights, strict=True)])
 
 
 def stabilise(z: Tensor, epsilon: float) -> Tensor:
     """``z + ε sign(z)``, with ``sign(0) = 1``."""
-    return z + tf.where(z >= 0, _as(epsilon, z), -_as(epsilon, z))
+    ops = ops_of(z)
+    step = ops.constant(epsilon, z)
+    return z + ops.where(z >= 0, step, -step)
 
 
-def _as(value: float, like: Tensor) -> Tensor:
-    return tf.constant(value, like.dtype)
+def _filled(at: RelevanceStep, value: float, like: Tensor) -> Tensor:
+    return at.ops.spread(at.ops.constant(value, like), like)

@@ -29,8 +29,7 @@ from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
-from asterism.differential.report.outside_writing import OUTSIDE_FOLDER
-from asterism.differential.report.writing import ToTriage, write_triaged
+from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, write_triaged
 from asterism.differential.triage.groups import LayerAtFault, layer_at_fault
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run

@@ -53,6 +53,13 @@ def given(text: str, inputs: int) -> str:
     return re.sub(r"\bGIVEN\b", "inputs" if inputs > 1 else "inputs[0]", text)
 
 
+def filled(text: str, **words: str) -> str:
+    """A text with others in the place of some words, from the first word on."""
+    for word, put in words.items():
+        text = text.replace(word, put)
+    return text
+
+
 def as_function(call: str) -> str:
     """Lines that define ``run(inputs)``, which gives the outputs."""
     return f"def run(inputs):\n{indent(call, '    ')}\n    return outputs\n"

@@ -7,7 +7,7 @@ worker process that has the right Keras backend.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,17 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.registry import Registry
-from asterism.differential.adapters.code import Arrays, Code, Prepared, execute, given, overwritten
+from asterism.differential.adapters.code import (
+    Arrays,
+    Code,
+    Prepared,
+    as_function,
+    execute,
+    given,
+    overwritten,
+)
 from asterism.differential.adapters.fixed_draws import fixed_draws
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.questions import BY_INPUTS, OVERWRITTEN, TRAINING, kept
-from asterism.differential.adapters.reference import (
-    PERTURBATIONS,
-    STAND_INS,
-    FileReferences,
-    perturbed,
-    probed,
+from asterism.differential.adapters.questions import (
+    BY_INPUTS,
+    FIRST_INPUTS,
+    OVERWRITTEN,
+    QUESTIONS,
+    TRAINING,
+    kept,
 )
+from asterism.differential.adapters.reference import FileReferences, moved
 from asterism.memo.graphs.keras_arguments import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
@@ -57,8 +66,15 @@ class Plugin(ABC):
     #: Warnings by which it says that what it computes is not what the model says: a stated limit.
     stated_limits: ClassVar[tuple[str, ...]] = ()
 
-    def start(self) -> None:  # noqa: B027  (most have nothing to do)
-        """Import what is needed and fix threads; once for each worker process."""
+    def start(self) -> None:
+        """Import what is needed, once for each worker process.
+
+        PyTorch gets one thread, so that sums are added up in the same order every time.
+        """
+        if "torch" in self.packages:
+            import torch
+
+            torch.set_num_threads(1)
 
     def versions(self) -> dict[str, str]:
         """Installed versions of its distributions.
@@ -123,6 +139,18 @@ class Library(Plugin):
         """Lines that set ``outputs``, and write over the inputs' memory before they are read."""
         return overwritten(self.code(option).call)
 
+    def lines(self, option: str, kind: str) -> str:
+        """Lines that set ``outputs`` to what a kind of inputs asks for, after the preparation."""
+        if kind in QUESTIONS:
+            return self.question(option, kind)
+        if kind == OVERWRITTEN:
+            return self.overwritten(option)
+        call = self.code(option).call
+        if kind not in FIRST_INPUTS:
+            return call
+        first = f"run([{FIRST_INPUTS[kind]} for x in inputs])"
+        return f"{as_function(call)}\n{first}\noutputs = run(inputs)"
+
     def dtype(self, option: str) -> str | None:
         """The dtype that models are built in, where it is another than their own; or None."""
         return "float64" if option == "float64" else None
@@ -148,25 +176,24 @@ class Library(Plugin):
         """
         return ()
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs of the model in inference mode, for inputs in the model's order."""
-        outputs: Arrays = compiled.run(inputs)
-        return outputs
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]], kind: str = "") -> Arrays:
+        """Outputs of the model in inference mode, or what a kind of inputs asks for.
 
-    def answer(self, compiled: Any, question: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """What a question asks for, or the outputs after the inputs were written over."""
-        if question == OVERWRITTEN:
-            return self._asked(compiled, self.overwritten(compiled.option), inputs)
-        lines = self.question(compiled.option, question)
-        if question in BY_INPUTS and all(array.dtype.kind != "f" for array in inputs):
+        Args:
+            compiled: what :meth:`compile` has returned.
+            inputs: in the model's order.
+            kind: of the inputs; those that ask for outputs need not be named.
+        """
+        if kind in BY_INPUTS and all(array.dtype.kind != "f" for array in inputs):
             return []  # there is nothing to differentiate by
-        if question not in TRAINING:
-            return self._asked(compiled, lines, inputs)
+        lines = given(self.lines(compiled.option, kind), len(inputs)) if kind else ""
+        outputs: Arrays
+        if kind not in TRAINING:
+            outputs = compiled.run(inputs, lines)
+            return outputs
         with kept(compiled.space(inputs)["model"]), fixed_draws():
-            return self._asked(compiled, lines, inputs)
-
-    def _asked(self, compiled: Prepared, lines: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        return compiled.run(inputs, given(lines, len(inputs)))
+            outputs = compiled.run(inputs, lines)
+            return outputs
 
 
 class Converter(Plugin):
@@ -222,14 +249,18 @@ class FileLibrary(Library):
 
     #: Suffix of the files that it reads, as converters declare theirs.
     suffix: ClassVar[str]
-    #: Endings of a converter's name, one for each way to run its files.
-    endings: ClassVar[tuple[str, ...]] = ("",)
+    #: By the ending of a converter's name, what sets each way to run its files apart.
+    endings: ClassVar[Mapping[str, str]] = {"": ""}
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
         """A backend for each converter to the format, given files, and each way to run them."""
         converters = [name for name in CONVERTERS if CONVERTERS[name].suffix == cls.suffix]
         return tuple(name + ending for name in (*converters, GIVEN) for ending in cls.endings)
+
+    def way(self, option: str) -> str:
+        """What :attr:`endings` says of an option."""
+        return self.endings[self._ending(option)]
 
     def source(self, option: str) -> str | None:
         """The converter whose file the backend reads: the option without its ending."""
@@ -249,9 +280,11 @@ class FileLibrary(Library):
         """A file's content as this library reads it, for batches of that size; mostly as it is."""
         return content
 
+    def _ending(self, option: str) -> str:
+        return max((ending for ending in self.endings if option.endswith(ending)), key=len)
+
     def _written(self, option: str) -> str:
-        ending = max((e for e in self.endings if option.endswith(e)), key=len)
-        return option.removesuffix(ending)
+        return option.removesuffix(self._ending(option))
 
 
 class FileReference(FileLibrary):
@@ -288,12 +321,10 @@ class FileReference(FileLibrary):
         """See :class:`Library`."""
         return self.open(self.path(model_under_test, option), option), option
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]], kind: str = "") -> Arrays:
         """See :class:`Library`."""
         opened, option = compiled
-        change = perturbed if option in PERTURBATIONS else probed if option in STAND_INS else None
-        given = inputs if change is None else [change(array, option) for array in inputs]
-        return self.evaluate(opened, given)
+        return self.evaluate(opened, [moved(array, option) for array in inputs])
 
     def code(self, option: str) -> Code:
         """None: a reference computes what no library's own words would."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,23 +33,19 @@ class ModelUnderTest:
 
     def __init__(
         self,
-        folder: Path,
-        weights: Path | None,
-        outputs: list[int] | None,
+        folder: str | Path,
+        weights: str | Path | None = None,
+        outputs: Sequence[int] | None = None,
         opset: int | None = None,
         batch: int | None = None,
-        disabled: tuple[str, ...] = (),
+        disabled: Sequence[str] = (),
         form: str = "",
         changed: Config | None = None,
     ) -> None:
-        self.changed = changed
-        self.folder = folder
-        self.form = form
-        self.disabled = disabled
-        self.batch = batch
-        self.opset = opset
-        self.outputs = outputs
-        self._weights = weights
+        self.folder = Path(folder)
+        self.outputs, self.opset, self.batch = outputs, opset, batch
+        self.disabled, self.form, self.changed = tuple(disabled), form, changed
+        self._weights = None if weights is None else Path(weights)
         self._graph: Graph | None = None
         self._built: dict[tuple[str | None, bool], Any] = {}
 

@@ -18,11 +18,9 @@ class OnnxModule(FileLibrary):
     loading: ClassVar[str]
 
     def start(self) -> None:
-        """One thread."""
+        """See :class:`Library`; torchvision may not fit the installed PyTorch."""
         stand_in_where_broken()
-        import torch
-
-        torch.set_num_threads(1)
+        super().start()
 
     def code(self, option: str) -> Code:
         """See :class:`Library`."""

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from asterism.differential.adapters.forms import LENGTHENED, LONGER
+
 #: Derivatives of the weighted sum of the outputs by the inputs and by the weights, and the second
 #: derivatives by the inputs: the Hessian's product with a vector of cosines.
 GRADIENT, WEIGHT_GRADIENT, HESSIAN = "gradient", "weight_gradient", "hessian"
@@ -32,6 +34,11 @@ RESIZED = "resized"
 OVERWRITTEN = "overwritten"
 #: Items in that first batch.
 FIRST = 2
+#: By kind of inputs, what the compiled model sees first in place of an input ``x``.
+FIRST_INPUTS = {
+    RESIZED: f"x[:{FIRST}]",
+    LENGTHENED: f"np.concatenate([x, x.take(np.arange({LONGER}) % x.shape[1], 1)], 1)",
+}
 
 #: Weights of an array's elements in the sum that is differentiated. They all differ: of what adds
 #: up to a constant, as a softmax does, a plain sum has no derivative.

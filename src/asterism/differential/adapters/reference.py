@@ -72,6 +72,13 @@ def probed(array: NDArray[Any], option: str) -> NDArray[Any]:
     return found
 
 
+def moved(array: NDArray[Any], option: str) -> NDArray[Any]:
+    """Inputs or weights as the run of that option has them; as they are in all other runs."""
+    if option in PERTURBATIONS:
+        return perturbed(array, option)
+    return probed(array, option) if option in STAND_INS else array
+
+
 def perturbed_runs(library: str) -> dict[str, tuple[str, ...]]:
     """A library's perturbed float64 runs, by the dtype whose rounding moves inputs and weights."""
     runs: dict[str, tuple[str, ...]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from asterism.differential.adapters.code import SHAPES, Code
+from asterism.differential.adapters.code import SHAPES, Code, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.questions import (
     BY_LAYERS,
@@ -142,11 +142,11 @@ class Jax(Library):
                 raise NotImplementedError(f"{question} is not supported over single items")
             step = "jax.value_and_grad(step, has_aux=True)"
             step = step if option == "eager" else f"jax.jit({step})"
-            return _STEP.replace("STEP", step).replace("OPTIMIZER", OPTIMIZERS[question])
+            return filled(_STEP, STEP=step, OPTIMIZER=OPTIMIZERS[question])
         by_item = option == "vmap_of_gradient"
         derivative = "jax.vmap(derivative, (None, 0, 0, 0, 0))" if by_item else "derivative"
-        text = _DERIVATIVES.replace("FUNCTION", _FUNCTIONS.get(option, "jax.jit(call)"))
-        text = text.replace("DERIVATIVE", _DERIVATIVE[question])
+        function = _FUNCTIONS.get(option, "jax.jit(call)")
+        text = filled(_DERIVATIVES, FUNCTION=function, DERIVATIVE=_DERIVATIVE[question])
         text += f"\noutputs = {derivative}(trainable, floating, inputs, factors, along)"
         if question != WEIGHT_GRADIENT:
             return text

@@ -21,7 +21,7 @@ class LiteRt(FileLibrary):
     name = "litert"
     packages = ("ai-edge-litert",)
     suffix = ".tflite"
-    endings = tuple(KERNELS)
+    endings = KERNELS
     resizes = False  # files are converted for batches of one size
     unsupported = (
         r"Encountered unresolved custom op",
@@ -38,7 +38,7 @@ class LiteRt(FileLibrary):
         """
         return Code(
             ("from ai_edge_litert.interpreter import Interpreter, OpResolverType",),
-            f"""kernels = OpResolverType.{_kernels(option)}
+            f"""kernels = OpResolverType.{self.way(option)}
 interpreter = Interpreter(path, num_threads=1, experimental_op_resolver_type=kernels)
 number = lambda name: int("".join(c for c in name if c.isdigit()) or 0)""",
             """runner = interpreter.get_signature_runner()
@@ -46,8 +46,3 @@ given = dict(zip(sorted(runner.get_input_details(), key=number), inputs))
 found = runner(**given)
 outputs = [found[name] for name in sorted(found, key=number)]""",
         )
-
-
-def _kernels(option: str) -> str:
-    """LiteRT's name of the kernels that an option asks for."""
-    return KERNELS[max((ending for ending in KERNELS if option.endswith(ending)), key=len)]

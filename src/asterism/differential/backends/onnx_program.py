@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from asterism.differential.adapters.code import SHAPES, Code
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 
@@ -22,20 +20,18 @@ class OnnxProgram(FileLibrary):
     name = "onnx_program"
     packages = ("torch", "onnx", "onnxruntime")
     suffix = ".pt2"
-    endings: ClassVar[tuple[str, ...]] = tuple(_LEVELS)
+    endings = _LEVELS
     unsupported = (r"UnsupportedOperatorError", r"Could not find an implementation")
 
     def start(self) -> None:
-        """One thread."""
+        """See :class:`Library`; ONNX Runtime says errors only."""
         import onnxruntime as ort
-        import torch
 
-        torch.set_num_threads(1)
+        super().start()
         ort.set_default_logger_severity(3)
 
     def code(self, option: str) -> Code:
         """See :class:`Library`."""
-        level = _LEVELS[max((ending for ending in _LEVELS if option.endswith(ending)), key=len)]
         return Code(
             ("import io", "import onnxruntime as ort", "import torch"),
             f"""module = torch.export.load(path).module(check_guards=False)
@@ -44,7 +40,7 @@ file, given = io.BytesIO(), tuple(torch.from_numpy(x.copy()) for x in inputs)
 torch.onnx.export(module, given, file, dynamo=False, opset_version=18)
 options = ort.SessionOptions()
 options.intra_op_num_threads = 1
-options.graph_optimization_level = ort.GraphOptimizationLevel.{level}
+options.graph_optimization_level = ort.GraphOptimizationLevel.{self.way(option)}
 session = ort.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])""",
             "outputs = session.run("
             "None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from dataclasses import replace
 from typing import Any
 
 from asterism.differential.adapters.code import Code, Prepared
@@ -57,7 +58,7 @@ class OnnxRuntime(FileLibrary):
     name = "onnxruntime"
     packages = ("onnxruntime",)
     suffix = ".onnx"
-    endings = tuple(LEVELS)
+    endings = LEVELS
     unsupported = (
         r"Could not find an implementation",
         r"NOT_IMPLEMENTED",
@@ -72,7 +73,15 @@ class OnnxRuntime(FileLibrary):
 
     def code(self, option: str) -> Code:
         """See :class:`Library`; converters keep the order of a model's inputs."""
-        return _code(_level(option), ())
+        return Code(
+            ("import onnxruntime as ort",),
+            f"""options = ort.SessionOptions()
+options.intra_op_num_threads = 1
+options.graph_optimization_level = ort.GraphOptimizationLevel.{self.way(option)}
+session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])""",
+            "outputs = session.run("
+            "None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})",
+        )
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """See :class:`Library`."""
@@ -119,23 +128,9 @@ class OnnxRuntime(FileLibrary):
     def _session(
         self, model_under_test: ModelUnderTest, option: str, disabled: tuple[str, ...]
     ) -> Prepared:
-        path = self.path(model_under_test, option)
-        return Prepared(_code(_level(option), disabled), {"path": str(path)}, option)
-
-
-def _code(level: str, disabled: tuple[str, ...]) -> Code:
-    """An inference session of one thread."""
-    more = f", disabled_optimizers={list(disabled)}" if disabled else ""
-    return Code(
-        ("import onnxruntime as ort",),
-        f"""options = ort.SessionOptions()
-options.intra_op_num_threads = 1
-options.graph_optimization_level = ort.GraphOptimizationLevel.{level}
-session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"]{more})""",
-        "outputs = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})",
-    )
-
-
-def _level(option: str) -> str:
-    """ONNX Runtime's name of the level that an option asks for."""
-    return LEVELS[max((ending for ending in LEVELS if option.endswith(ending)), key=len)]
+        """A session of one thread, without some graph passes."""
+        code = self.code(option)
+        if disabled:
+            more = f", disabled_optimizers={list(disabled)})"
+            code = replace(code, prepare=code.prepare.removesuffix(")") + more)
+        return Prepared(code, {"path": str(self.path(model_under_test, option))}, option)

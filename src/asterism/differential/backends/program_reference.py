@@ -38,10 +38,10 @@ class ProgramReference(FileReference):
         return file.getvalue()
 
     def start(self) -> None:
-        """One thread, and float64 for steps that name no type."""
+        """See :class:`Library`; float64 is for steps that name no type."""
         import torch
 
-        torch.set_num_threads(1)
+        super().start()
         torch.set_default_dtype(torch.float64)
 
     def open(self, path: Path, option: str) -> Any:

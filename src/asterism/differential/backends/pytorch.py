@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.code import BATCHES, SHAPES, Arrays, Code, Prepared
+from asterism.differential.adapters.code import BATCHES, SHAPES, Arrays, Code, Prepared, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.questions import (
@@ -24,8 +22,9 @@ from asterism.differential.adapters.questions import (
     TRAINING,
     VARIABLES,
     WEIGHT_GRADIENT,
+    kept,
 )
-from asterism.differential.adapters.reference import PERTURBATIONS, STAND_INS, perturbed, probed
+from asterism.differential.adapters.reference import PERTURBATIONS, STAND_INS, moved
 from asterism.differential.adapters.reloading import RELOADED, SAME_LAYERS
 
 #: How often Dynamo may compile the same code for one model: more than any model has layers.
@@ -187,14 +186,14 @@ class PyTorch(Library):
     )
 
     def start(self) -> None:
-        """One thread, so that sums are added up in the same order every time.
+        """See :class:`Library`.
 
         Layers share Keras' code, which Dynamo compiles anew for each of them. By default it runs
         eagerly from the ninth on.
         """
         import torch
 
-        torch.set_num_threads(1)
+        super().start()
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch._dynamo.config.recompile_limit = _RECOMPILED
         torch._dynamo.config.accumulated_recompile_limit = _RECOMPILED
@@ -212,15 +211,12 @@ class PyTorch(Library):
         if option == "aot_inductor" or (option in _EXPORTED and question not in BY_INPUTS):
             raise NotImplementedError(f"{question} is not supported of an exported model")
         again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
-        words = {
-            "TRAINED_FUNCTION": _function(option, "True"),
-            "FUNCTION": _function(option, "False"),
-            "OPTIMIZER": OPTIMIZERS.get(question, ""),
-        }
-        text = f"{again}{_BEGIN}\n{_ANSWERS[question]}"
-        for word, put in words.items():
-            text = text.replace(word, put)
-        return text
+        return filled(
+            f"{again}{_BEGIN}\n{_ANSWERS[question]}",
+            TRAINED_FUNCTION=_function(option, "True"),
+            FUNCTION=_function(option, "False"),
+            OPTIMIZER=OPTIMIZERS.get(question, ""),
+        )
 
     def overwritten(self, option: str) -> str:
         """See :class:`Library`. The model run eagerly says what is shared."""
@@ -234,15 +230,18 @@ class PyTorch(Library):
             torch._dynamo.reset()
         return super().prepared(model, model_under_test, option)
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """See :class:`Library`."""
-        with _moved(compiled, inputs) as given:
-            return super().run(compiled, given)
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]], kind: str = "") -> Arrays:
+        """See :class:`Library`; a reference off by rounding has other weights meanwhile.
 
-    def answer(self, compiled: Any, question: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """See :class:`Library`."""
-        with _moved(compiled, inputs) as given:
-            return super().answer(compiled, question, given)
+        Other backends share the model.
+        """
+        option = compiled.option
+        if option not in (*PERTURBATIONS, *STAND_INS):
+            return super().run(compiled, inputs, kind)
+        model = compiled.space(inputs)["model"]
+        with kept(model):
+            model.set_weights([moved(w, option) for w in model.get_weights()])
+            return super().run(compiled, [moved(i, option) for i in inputs], kind)
 
 
 def _function(option: str, training: str) -> str:
@@ -250,27 +249,3 @@ def _function(option: str, training: str) -> str:
     if option in _EXPORTED:
         return "function(GIVEN)"
     return f"{'function' if option.startswith('compile') else 'model'}(GIVEN, training={training})"
-
-
-@contextmanager
-def _moved(compiled: Any, inputs: Sequence[NDArray[Any]]) -> Iterator[Sequence[NDArray[Any]]]:
-    """The inputs as a run of the reference gets them; the model has its other weights meanwhile.
-
-    Other backends share the model.
-    """
-    option = getattr(compiled, "option", "")
-    moves: Callable[[NDArray[Any]], NDArray[Any]]
-    if option in PERTURBATIONS:
-        moves = partial(perturbed, option=option)
-    elif option in STAND_INS:
-        moves = partial(probed, option=option)
-    else:
-        yield inputs
-        return
-    model = compiled.space(inputs)["model"]
-    weights = model.get_weights()
-    model.set_weights([moves(w) for w in weights])
-    try:
-        yield [moves(i) for i in inputs]
-    finally:
-        model.set_weights(weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from asterism.differential.adapters.code import Code
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
@@ -24,21 +24,14 @@ class PyTorchProgram(FileLibrary):
     name = "pytorch_program"
     packages = ("torch",)
     suffix = ".pt2"
-    endings: ClassVar[tuple[str, ...]] = tuple(_COMPILED)
-
-    def start(self) -> None:
-        """One thread."""
-        import torch
-
-        torch.set_num_threads(1)
+    endings = _COMPILED
 
     def code(self, option: str) -> Code:
         """See :class:`Library`."""
-        ending = max((e for e in _COMPILED if option.endswith(e)), key=len)
         return Code(
             ("import torch",),
             f"""module = torch.export.load(path).module(check_guards=False)
-function = {_COMPILED[ending]}""",
+function = {self.way(option)}""",
             """with torch.no_grad():
     outputs = function(*(torch.from_numpy(x.copy()) for x in inputs))
 outputs = [y.numpy() for y in torch.utils._pytree.tree_leaves(outputs) if hasattr(y, "numpy")]""",

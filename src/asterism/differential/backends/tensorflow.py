@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import Code, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.questions import (
     BY_LAYERS,
@@ -125,12 +125,9 @@ class TensorFlow(Library):
         if option == "saved_model":
             raise NotImplementedError(f"{question} is not supported of an exported model")
         again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
-        text = f"{again}{_BEGIN}\n{_ANSWERS[question]}"
-        words = {
-            "FUNCTION": "function" if option in _STEPS else "model",
-            "STEP": _STEPS.get(option, "step"),
-            "OPTIMIZER": OPTIMIZERS.get(question, ""),
-        }
-        for word, put in words.items():
-            text = text.replace(word, put)
-        return text
+        return filled(
+            f"{again}{_BEGIN}\n{_ANSWERS[question]}",
+            FUNCTION="function" if option in _STEPS else "model",
+            STEP=_STEPS.get(option, "step"),
+            OPTIMIZER=OPTIMIZERS.get(question, ""),
+        )

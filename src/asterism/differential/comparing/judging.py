@@ -34,7 +34,7 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.judge import failure, judge_backend, judge_backends
+from asterism.differential.oracle.judge import failure, judge_backend
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import Probes
 from asterism.differential.oracle.standard import Standard
@@ -180,7 +180,8 @@ class FileJudge:
         """What every configuration under test does."""
         outcomes = self.result.outcomes
         backends = under_test(outcomes)
-        found = judge_backends(self.result, self.distribution, self.standard(), backends)
+        facts = self.result, self.distribution, self.standard()
+        found = {b: judge_backend(*facts, b) for b in backends}
         ran = [b for b in backends if outcomes[b].ran]
         right = self._right(found, ran)
         alone = not self.is_known and len(_products(ran)) == 1

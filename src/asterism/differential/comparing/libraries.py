@@ -52,7 +52,7 @@ class LibrariesRequest(Request):
 
     Args:
         libraries: to run the models, with an environment where one is named; none: all installed.
-        environments: libraries beside these, in environments of their own: ``mxnet@1.9.1``.
+        environments: libraries beside these, in environments of their own: ``onnxruntime@1.20``.
     """
 
     libraries: Sequence[str]

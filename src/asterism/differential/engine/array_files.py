@@ -1,9 +1,11 @@
-"""Names of the files of a task's arrays, which lie in one folder. Workers read them too."""
+"""Names of the files of a task, which lie in one folder. Workers read and write them too."""
 
 from __future__ import annotations
 
 #: The file of the inputs.
 INPUTS = "inputs.npz"
+#: Name and suffix of a model's file of Keras' own, beside its graph.
+KERAS_FILE = ("model", ".keras")
 
 
 def outputs_file(backend: str) -> str:

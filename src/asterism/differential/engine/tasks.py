@@ -139,8 +139,8 @@ def special_of(task: Task) -> tuple[str, ...]:
     return kinds_among(array for named in stored.values() for _, array in named)
 
 
-def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, Any]:
-    """What every request about a task says.
+def model_request(task: Task, folder: Path, weights: Path | None) -> dict[str, Any]:
+    """What a worker needs to know of a task's model: arguments of its model under test.
 
     Args:
         task: the model.
@@ -151,10 +151,10 @@ def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, An
     return {
         "folder": str(folder),
         "weights": None if arrays is None else str(arrays.resolve()),
-        "outputs": None if task.outputs is None else list(task.outputs),
+        "outputs": task.outputs,
         "opset": task.opset,
         "batch": task.batch,
-        "disabled": list(task.disabled),
+        "disabled": task.disabled,
         "form": task.form,
         "changed": task.changed,
     }
@@ -174,13 +174,6 @@ def backend_forked_for(library: str) -> str:
 
 def outcome_of(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOutcome:
     """A worker's answer as the end of a step."""
-    return ExecutionOutcome(
-        task.index,
-        backend,
-        answer["stage"],
-        answer["status"],
-        answer.get("exception", ""),
-        answer.get("message", ""),
-        answer.get("frame", ""),
-        answer.get("warned", ""),
-    )
+    names = ("stage", "status", "exception", "message", "frame", "warned")
+    facts = {name: answer[name] for name in names if name in answer}
+    return ExecutionOutcome(task.index, backend, **facts)

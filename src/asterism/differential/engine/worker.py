@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.workers.channel import Channel
 from asterism.differential.adapters.code import execute
-from asterism.differential.adapters.forms import LENGTHENED, LONGER
+from asterism.differential.adapters.forms import LENGTHENED
 from asterism.differential.adapters.library import (
     CONVERTERS,
     LIBRARIES,
@@ -29,8 +28,8 @@ from asterism.differential.adapters.library import (
     Plugin,
 )
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS, RESIZED
-from asterism.differential.engine.array_files import INPUTS
+from asterism.differential.adapters.questions import QUESTIONS
+from asterism.differential.engine.array_files import INPUTS, KERAS_FILE
 from asterism.differential.engine.branches import SWITCH, BranchMeter
 from asterism.differential.engine.messages import is_internal, is_unsupported, steady
 from asterism.differential.engine.texts import arrays_of
@@ -47,9 +46,10 @@ class Worker:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._key: tuple[Any, ...] = ()
+        self._model: dict[str, Any] = {}
         self._subject: ModelUnderTest | None = None
         self._compiled: dict[tuple[str, str | None], Any] = {}
+        self._stage = ""
 
     def answer(self, request: dict[str, Any]) -> Answer:
         """The end of one step, and a limit that the library states of it."""
@@ -63,92 +63,91 @@ class Worker:
         return {**answer, "warned": steady(next(stated, ""))}
 
     def _answer(self, request: dict[str, Any]) -> Answer:
-        """The end of one step, with the names of the arrays that it wrote."""
-        progress = {"stage": "run" if request["step"] == "text" else "compile"}
-        plugin: Plugin = self.library
+        """The end of one step, with what it asks for."""
+        steps = {
+            "text": ("run", _executed),
+            "convert": ("convert", self._convert),
+            "describe": ("build", self._layers),
+            "passes": ("compile", self._passes),
+            "save": ("build", self._save),
+            "run": ("compile", self._run),
+        }
+        self._stage, step = steps[request["step"]]
         try:
-            if request["step"] == "text":
-                return {**_executed(request), "status": "ok", "stage": "run"}
-            model_under_test = self._open(request)
-            if request["step"] == "convert":
-                progress["stage"] = "convert"
-                plugin = converter = CONVERTERS[request["backend"]]()
-                converter.convert(
-                    model_under_test, model_under_test.file(converter.name, converter.suffix)
-                )
-                return {"status": "ok", "stage": "convert"}
-            if request["step"] == "describe":
-                facts = {
-                    "arguments": model_under_test.arguments(),
-                    "variables": model_under_test.variables(),
-                }
-                return {"status": "ok", "stage": "build", **facts}
-            if request["step"] == "passes":
-                passes = self.library.passes(model_under_test, request["option"])
-                return {"status": "ok", "stage": "compile", "passes": passes}
-            made = (request["option"], request["dtype"])
-            compiled = self._compiled.pop(made, None)
-            if compiled is None and self.library.keras_backend is not None:
-                progress["stage"] = "build"
-                zeros = self.library.zero_initializers
-                model_under_test.keras(dtype=request["dtype"], zero_initializers=zeros)
-                progress["stage"] = "compile"
-            if compiled is None:
-                compiled = self.library.compile(model_under_test, request["option"])
-            progress["stage"] = "run"
-            self._run(compiled, request)
-            if not self.library.stated_limits:  # or what it warns of is not said again
-                self._compiled[made] = compiled  # nothing that has failed
-            return {"status": "ok", "stage": "run"}
+            found = step(request)
+            return {**found, "status": "ok", "stage": self._stage}
         except MemoryError as error:
-            return {"status": "memory", "stage": progress["stage"], "message": steady(str(error))}
+            return {"status": "memory", "stage": self._stage, "message": steady(str(error))}
         except BaseException as error:
-            described = _describe(error, plugin)
-            answer = {**described, "stage": progress["stage"]}
-            return _of_free_length(answer) if request.get("form") == LENGTHENED else answer
+            converts = request["step"] == "convert"
+            plugin: Plugin = CONVERTERS[request["backend"]]() if converts else self.library
+            answer = {**_describe(error, plugin), "stage": self._stage}
+            form = request.get("model", {}).get("form")
+            return _of_free_length(answer) if form == LENGTHENED else answer
 
     def _open(self, request: dict[str, Any]) -> ModelUnderTest:
-        key = (request["folder"], request["weights"], str(request["outputs"]))
-        if key != self._key or self._subject is None:
-            weights = None if request["weights"] is None else Path(request["weights"])
-            folder = Path(request["folder"])
-            self._subject = ModelUnderTest(
-                folder,
-                weights,
-                request["outputs"],
-                request["opset"],
-                request["batch"],
-                tuple(request["disabled"]),
-                request["form"],
-                request["changed"],
-            )
-            self._key = key
-            self._compiled = {}
+        if request["model"] != self._model or self._subject is None:
+            self._model, self._compiled = request["model"], {}
+            self._subject = ModelUnderTest(**request["model"])
         return self._subject
 
-    def _run(self, compiled: Any, request: dict[str, Any]) -> None:
-        distributions = read_arrays(Path(request["arrays"]) / INPUTS)
+    def _convert(self, request: dict[str, Any]) -> Answer:
+        model_under_test, converter = self._open(request), CONVERTERS[request["backend"]]()
+        target = model_under_test.file(converter.name, converter.suffix)
+        converter.convert(model_under_test, target)
+        return {}
+
+    def _layers(self, request: dict[str, Any]) -> Answer:
+        model_under_test = self._open(request)
+        return {
+            "arguments": model_under_test.arguments(),
+            "variables": model_under_test.variables(),
+        }
+
+    def _save(self, request: dict[str, Any]) -> Answer:
+        """Write the model as a file of Keras' own."""
+        import keras
+
+        from asterism.models.keras_models.reading import save_keras
+
+        keras.backend.clear_session()  # names inside of wrappers are counted in each model anew
+        model_under_test = self._open(request)
+        save_keras(model_under_test.keras(), model_under_test.file(*KERAS_FILE))
+        return {}
+
+    def _passes(self, request: dict[str, Any]) -> Answer:
+        return {"passes": self.library.passes(self._open(request), request["option"])}
+
+    def _run(self, request: dict[str, Any]) -> Answer:
+        made = (request["option"], request["dtype"])
+        model_under_test = self._open(request)
+        compiled = self._compiled.pop(made, None)
+        if compiled is None and self.library.keras_backend is not None:
+            self._stage = "build"
+            zeros = self.library.zero_initializers
+            model_under_test.keras(dtype=request["dtype"], zero_initializers=zeros)
+            self._stage = "compile"
+        if compiled is None:
+            compiled = self.library.compile(model_under_test, request["option"])
+        self._stage = "run"
+        self._write_outputs(compiled, request)
+        if not self.library.stated_limits:  # or what it warns of is not said again
+            self._compiled[made] = compiled  # nothing that has failed
+        return {}
+
+    def _write_outputs(self, compiled: Any, request: dict[str, Any]) -> None:
+        """Run the model on each kind of inputs; a reference gets them in its own dtype."""
+        folder, dtype = Path(request["arrays"]), request["dtype"]
+        given = read_arrays(folder / INPUTS)
         results: dict[str, Any] = {}
-        for distribution in request["distributions"]:
-            count = sum(name.startswith(f"{distribution}/") for name in distributions)
-            inputs = [distributions[f"{distribution}/{i}"] for i in range(count)]
-            if request["dtype"] is not None:
-                inputs = [
-                    i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
-                    for i in inputs
-                ]
-            if distribution == RESIZED:  # the compiled model has seen another size before
-                self.library.run(compiled, [i[:FIRST] for i in inputs])
-            if distribution == LENGTHENED and request["dtype"] is None:
-                self.library.run(compiled, [_longer(i) for i in inputs])
-            overwrites = distribution == OVERWRITTEN and request["dtype"] is None
-            if distribution in QUESTIONS or overwrites:
-                given = self.library.answer(compiled, distribution, inputs)
-            else:
-                given = self.library.run(compiled, inputs)
-            for at, array in enumerate(given):
-                results[f"{distribution}/{at}"] = array
-        np.savez(Path(request["arrays"]) / request["target"], **results)
+        for kind in request["distributions"]:
+            inputs = [array for name, array in given.items() if name.startswith(f"{kind}/")]
+            if dtype is not None:
+                inputs = [i.astype(dtype) if i.dtype.kind == "f" else i for i in inputs]
+            asked = kind if dtype is None or kind in QUESTIONS else ""
+            outputs = self.library.run(compiled, inputs, asked)
+            results |= {f"{kind}/{at}": array for at, array in enumerate(outputs)}
+        np.savez(folder / request["target"], **results)
 
 
 def _executed(request: dict[str, Any]) -> Answer:
@@ -158,12 +157,6 @@ def _executed(request: dict[str, Any]) -> Answer:
     arrays = arrays_of(space[request["result"]])
     np.savez(request["target"], *(array for array, _ in arrays))
     return {"dtypes": [name for _, name in arrays]}
-
-
-def _longer(array: NDArray[Any]) -> NDArray[Any]:
-    """A batch with more steps: the first ones once more."""
-    more = np.take(array, np.arange(LONGER) % array.shape[1], axis=1)
-    return np.concatenate([array, more], axis=1)
 
 
 def _of_free_length(answer: Answer) -> Answer:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -21,19 +22,17 @@ from asterism.differential.adapters.backends import (
     check_backends,
     coarsely_perturbed,
     converter_of,
-    file_references,
     library_of,
     option_of,
     plugin_of,
     precision_of,
     probes,
     reads_given,
-    suffix_of,
     under_test,
 )
 from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.adapters.library import CONVERTERS, GIVEN, FileReference
-from asterism.differential.engine.array_files import INPUTS, outputs_file
+from asterism.differential.adapters.library import CONVERTERS, GIVEN
+from asterism.differential.engine.array_files import INPUTS, KERAS_FILE, outputs_file
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import (
     GivenFile,
@@ -41,15 +40,16 @@ from asterism.differential.engine.tasks import (
     Result,
     Task,
     backend_forked_for,
+    model_request,
     outcome_of,
     special_of,
-    task_request,
     worker_of,
 )
+from asterism.differential.engine.trivial import trivial_models
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
-from asterism.memo.graphs.graph import Graph, Node, sequential
-from asterism.memo.universe.tensors import Config, Tensor
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.tensors import Config
 
 log = get_logger(__name__)
 
@@ -166,7 +166,7 @@ class WorkerPool:
             future.result()
         inputs = {"normal": [np.ones((1, 3), np.float32)]}
         outcomes: dict[str, ExecutionOutcome] = {}
-        for model, chosen in self._trivial():
+        for model, chosen in trivial_models(self.backends):
             outcomes |= self.run(Task(-1, model, inputs, backends=chosen)).outcomes
         for backend in (b for b in self.backends if b in outcomes):
             outcome = outcomes[backend]
@@ -175,18 +175,6 @@ class WorkerPool:
                 self.left_out[backend] = client.broken or f"{outcome.exception} {outcome.message}"
                 log.warning("left out", backend=backend, reason=self.left_out[backend])
         return self.left_out
-
-    def _trivial(self) -> Iterator[tuple[Graph | GivenFile, tuple[str, ...]]]:
-        """Models that every backend can run, and which backends are to run each."""
-        if built := tuple(b for b in self.backends if not reads_given(b)):
-            dense = Node("Dense", {"units": 2, "dtype": "float32"})
-            yield sequential(Tensor((3,)), [lambda _: dense]), built
-        for suffix, references in file_references().items():
-            readers = (b for b in self.backends if suffix_of(b) == suffix)
-            if given := tuple(filter(reads_given, readers)):
-                reference = plugin_of(references.library)
-                assert issubclass(reference, FileReference)
-                yield GivenFile(reference.trivial(), suffix), given
 
     def renew(self, workers: Iterable[str]) -> None:
         """End some workers, by name. Each begins as a fresh process with its next request."""
@@ -233,53 +221,70 @@ class WorkerPool:
             graph: the model.
             changed: parameters of all layers with other values, be they invalid.
         """
-        folder = self._folder(graph)
-        request = task_request(Task(-1, graph, {}, changed=changed or {}), folder, self._weights)
-        request |= {"step": "describe", "backend": "describe"}
-        found: dict[int, LayerDescription] = {}
-        for name in self._describers():
-            answer = self._threads[name].submit(self._clients[name].ask, request).result()
+        task = Task(-1, graph, {}, changed=changed or {})
+        with self._files(graph) as folder:
+            answer = self._ask_keras("describe", task, folder)
+        variables = {
+            node: [(variable, tuple(shape)) for variable, shape in named]
+            for node, named in answer.get("variables", {}).items()
+        }
+        return {
+            int(node): LayerDescription(arguments, variables.get(node, []))
+            for node, arguments in answer.get("arguments", {}).items()
+        }
+
+    def saved(self, graph: Graph) -> bytes | None:
+        """A model as a file of Keras' own; None where Keras rejects it or dies of it."""
+        with self._files(graph) as folder:
+            answer = self._ask_keras("save", Task(-1, graph, {}), folder)
+            ok = answer.get("status") == "ok"
+            return (folder / "".join(KERAS_FILE)).read_bytes() if ok else None
+
+    def _ask_keras(self, step: str, task: Task, folder: Path) -> dict[str, Any]:
+        """What the first worker answers that has Keras and takes the model; nothing if none does.
+
+        The references' workers come first: they build every model anyway.
+        """
+        first = [library_of(r) for r in REFERENCES]
+        with_keras = [n for n, h in self._clients.items() if plugin_of(h.library).keras_backend]
+        for name in dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras):
+            answer = self._ask(name, self._request(step, task, folder, step))
             if answer["status"] == "ok":
-                for node, arguments in answer["arguments"].items():
-                    variables = answer["variables"].get(node, ())
-                    named = [(variable, tuple(shape)) for variable, shape in variables]
-                    found[int(node)] = LayerDescription(arguments, named)
-                break
-        shutil.rmtree(folder)
-        return found
+                return answer
+        return {}
 
     def converted(self, task: Task, converter: str) -> bytes | ExecutionOutcome:
         """The file that a converter makes of a model, or how it failed."""
-        folder = self._folder(task.graph)
-        worker = self._threads[worker_of(converter)]
-        outcome = worker.submit(self._convert, task, folder, converter).result()
-        path = folder / f"{converter}{CONVERTERS[converter].suffix}"
-        content = path.read_bytes() if outcome.status == "ok" else None
-        shutil.rmtree(folder)
-        return outcome if content is None else content
+        with self._files(task.graph) as folder:
+            worker = self._threads[worker_of(converter)]
+            outcome = worker.submit(self._convert, task, folder, converter).result()
+            if outcome.status != "ok":
+                return outcome
+            return (folder / f"{converter}{CONVERTERS[converter].suffix}").read_bytes()
 
     def passes(self, task: Task, backend: str) -> tuple[str, ...]:
         """The graph passes of a backend's library that change a model and can be disabled.
 
         None of a model that cannot be converted or loaded.
         """
-        folder = self._folder(task.graph)
         source = converter_of(backend)
-        if source is not None:
-            worker = self._threads[worker_of(source)]
-            worker.submit(self._convert, task, folder, source).result()
-        request = task_request(task, folder, self._weights)
-        request |= {"step": "passes", "backend": backend, "option": option_of(backend)}
-        library = library_of(backend)
-        answer = self._threads[library].submit(self._clients[library].ask, request).result()
-        shutil.rmtree(folder)
-        return tuple(answer.get("passes", ()))
+        with self._files(task.graph) as folder:
+            if source is not None:
+                worker = self._threads[worker_of(source)]
+                worker.submit(self._convert, task, folder, source).result()
+            request = self._request("passes", task, folder, backend, option=option_of(backend))
+            return tuple(self._ask(library_of(backend), request).get("passes", ()))
 
-    def _describers(self) -> list[str]:
-        """Workers that have Keras, the references' first: they build every model anyway."""
-        first = [library_of(r) for r in REFERENCES]
-        with_keras = [n for n, h in self._clients.items() if plugin_of(h.library).keras_backend]
-        return list(dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras))
+    def _request(
+        self, step: str, task: Task, folder: Path, backend: str, **more: Any
+    ) -> dict[str, Any]:
+        """What a worker is asked about a task."""
+        model = model_request(task, folder, self._weights)
+        return {"step": step, "backend": backend, "model": model, **more}
+
+    def _ask(self, worker: str, request: dict[str, Any]) -> dict[str, Any]:
+        """What a worker answers, when it is through with what it was asked before."""
+        return self._threads[worker].submit(self._clients[worker].ask, request).result()
 
     def run(self, task: Task) -> Result:
         """One model in every backend."""
@@ -318,6 +323,15 @@ class WorkerPool:
             write_json(folder / "graph.json", graph.to_json())
         return folder
 
+    @contextmanager
+    def _files(self, graph: Graph | GivenFile) -> Iterator[Path]:
+        """A folder as :meth:`_folder` makes it, which is removed after the block."""
+        folder = self._folder(graph)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+
     def _submit(self, task: Task, before: _Submitted | None) -> _Submitted:
         same = before if before is not None and task.has_model_of(before.task) else None
         folder = self._folder(task.graph) if same is None else same.folder
@@ -342,14 +356,9 @@ class WorkerPool:
         return submitted
 
     def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
-        request = {
-            **task_request(task, folder, self._weights),
-            "step": "convert",
-            "backend": converter,
-        }
-        return outcome_of(
-            task, converter, self._clients[worker_of(converter)].ask(request, task.seconds)
-        )
+        request = self._request("convert", task, folder, converter)
+        client = self._clients[worker_of(converter)]
+        return outcome_of(task, converter, client.ask(request, task.seconds))
 
     def _step(
         self,
@@ -361,19 +370,16 @@ class WorkerPool:
     ) -> ExecutionOutcome:
         if after is not None and after.result().status != "ok":
             return ExecutionOutcome(task.index, backend, "convert", "blocked")
-        request = {
-            **task_request(task, folder, self._weights),
-            "step": "run",
-            "backend": backend,
+        more = {
             "option": option_of(backend),
             "distributions": list(task.inputs),
             "dtype": "float64" if not under_test([backend]) else None,
             "arrays": str(arrays),
             "target": outputs_file(backend),
         }
-        return outcome_of(
-            task, backend, self._clients[library_of(backend)].ask(request, task.seconds)
-        )
+        request = self._request("run", task, folder, backend, **more)
+        client = self._clients[library_of(backend)]
+        return outcome_of(task, backend, client.ask(request, task.seconds))
 
     def _collect(self, submitted: _Submitted) -> Result:
         task, steps = submitted.task, submitted.steps
@@ -387,11 +393,8 @@ class WorkerPool:
             if result.outcomes[backend].status == "ok":
                 arrays = read_arrays(submitted.arrays / outputs_file(backend))
                 result.outputs[backend] = {
-                    distribution: [
-                        arrays[f"{distribution}/{i}"]
-                        for i in range(sum(n.startswith(f"{distribution}/") for n in arrays))
-                    ]
-                    for distribution in task.inputs
+                    kind: [array for name, array in arrays.items() if name.startswith(f"{kind}/")]
+                    for kind in task.inputs
                 }
         shutil.rmtree(submitted.arrays)
         return result

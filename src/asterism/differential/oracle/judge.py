@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from asterism.differential.adapters.backends import converter_of, library_of
@@ -20,10 +19,10 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.standard import Standard
 
 
-def judge_backends(
-    result: Result, distribution: str, standard: Standard | None, backends: Iterable[str]
-) -> dict[str, Finding]:
-    """How each of some backends ended, and whether its outputs are right.
+def judge_backend(
+    result: Result, distribution: str, standard: Standard | None, backend: str
+) -> Finding:
+    """How a backend ended, and whether its outputs are right.
 
     Whether a difference is the library's fault is left open: that takes another one that is right.
 
@@ -31,15 +30,8 @@ def judge_backends(
         result: what all backends did with a model.
         distribution: the inputs.
         standard: what is right; None where nothing says so.
-        backends: which to judge.
+        backend: which to judge.
     """
-    return {b: judge_backend(result, distribution, standard, b) for b in backends}
-
-
-def judge_backend(
-    result: Result, distribution: str, standard: Standard | None, backend: str
-) -> Finding:
-    """See :func:`judge_backends`."""
     outputs = result.outputs.get(backend, {}).get(distribution)
     if outputs is None:
         return replace(failure(result.outcomes[backend]), distributions=(distribution,))

@@ -41,7 +41,7 @@ from asterism.differential.oracle.finding import (
     SPECIAL_VALUES,
     Finding,
 )
-from asterism.differential.oracle.judge import failure, judge_backends
+from asterism.differential.oracle.judge import failure, judge_backend
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.references import vote
@@ -179,8 +179,8 @@ def standard_of(
         moved_of(result.outputs, PERTURBED, distribution),
         Probes.of(result.outputs, PROBES, distribution, of_weights),
     )
-    said = vote(given, whole.spreads(whole.tolerance), whole.tolerance, whole.probes)
-    return replace(whole, references={r: given[r] for r in said.right})
+    right = vote(given, whole.spreads(whole.tolerance), whole.tolerance, whole.probes)
+    return replace(whole, references={r: given[r] for r in right})
 
 
 def _value_findings(
@@ -195,8 +195,10 @@ def _value_findings(
         if standard is None:
             continue
         severity = _severity(graph, (distribution,))
-        found = judge_backends(result, distribution, standard, under_test(result.outputs))
-        found = {b: replace(one, severity=severity) for b, one in found.items()}
+        found = {
+            b: replace(judge_backend(result, distribution, standard, b), severity=severity)
+            for b in under_test(result.outputs)
+        }
         apart += [one for one in found.values() if one.symptom in APART]
         right = sorted(b for b, one in found.items() if one.symptom in (RIGHT, SPECIAL_VALUES))
         wrong = {b: one for b, one in found.items() if one.by_values}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,28 +18,13 @@ from asterism.differential.oracle.special_values import Probes
 Arrays = Sequence[NDArray[Any]]
 
 
-@dataclass(frozen=True)
-class Vote:
-    """What the references say together.
-
-    Args:
-        right: those that agree; all of them where there is no majority.
-        odd: those outside of a majority.
-        decided: whether two references or more agree.
-    """
-
-    right: tuple[str, ...]
-    odd: tuple[str, ...]
-    decided: bool
-
-
 def vote(
     outputs: Mapping[str, Arrays],
     spreads: Sequence[float],
     tolerance: Tolerance,
     probes: Probes | None = None,
-) -> Vote:
-    """Judge the references by majority.
+) -> tuple[str, ...]:
+    """The references that are right by majority; all of them where there is none.
 
     Two references agree where they differ by no more than the model's own dtype may: what a
     library rounds in between to float32 is no disagreement. Of groups of the same size the one
@@ -57,9 +41,7 @@ def vote(
         for center in outputs
     ]
     best = max(groups, key=lambda g: (len(g), len(set(g) & set(INDEPENDENT))), default=())
-    if len(best) < 2:
-        return Vote(tuple(outputs), (), False)
-    return Vote(best, tuple(r for r in outputs if r not in best), True)
+    return best if len(best) > 1 else tuple(outputs)
 
 
 def _agree(

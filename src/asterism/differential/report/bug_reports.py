@@ -20,7 +20,6 @@ from asterism.differential.oracle.finding import ODD_REFERENCE, Finding
 from asterism.differential.oracle.outside import expected_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import death_of, exit_statuses
-from asterism.differential.report.keras_files import GRAPH, MODEL
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.script_writer import (
@@ -34,6 +33,9 @@ from asterism.differential.report.what_ran_before import section, write_history
 from asterism.differential.triage.replay import Replay, Replayer
 from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.weights import Stored
+
+#: The minimal model: its graph, and a file of Keras' own.
+GRAPH, MODEL = "model.json", "model.keras"
 
 #: Folders of findings that stand apart.
 LIMITS, NOT_REPRODUCED = "known-limits", "not-reproduced"
@@ -116,6 +118,7 @@ class Reporter:
         known_issues: dict[str, KnownIssue],
         replayer: Replayer | None = None,
     ) -> None:
+        self._worker_pool = worker_pool
         self._scripts = ScriptWriter(worker_pool, judging, seed, stored)
         self._target = target
         self._known_issues = known_issues
@@ -150,10 +153,7 @@ class Reporter:
         """
         folder, signature = self._target / folder_name(found), found.signature
         confirmed = self._confirming[signature].result()
-        left = self._left[signature]
-        while left and not _shows(confirmed):
-            left = self._scripts.write(found, folder, left)
-            confirmed = _confirmed(found.finding, folder)
+        confirmed = self._shown(found, folder, self._left[signature], confirmed)
         if self._replayer is not None and not (_shows(confirmed) or self._limit_of(found)):
             confirmed = self._replayed(self._replayer, found, folder, confirmed)
         self._settled[signature] = confirmed
@@ -171,12 +171,16 @@ class Reporter:
         found.unfinished, found.out_of_time = replay.unfinished, replay.out_of_time
         found.ablation = {}  # it was seen in workers that had run other models
         write_json(folder / GRAPH, found.graph.to_json())
-        confirmed = before
-        left: tuple[str, ...] = KINDS
-        while left and not _shows(confirmed):
+        return self._shown(found, folder, KINDS, before)
+
+    def _shown(
+        self, found: UniqueFinding, folder: Path, left: tuple[str, ...], ended: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        """How the first script ends that shows the finding, or the last one of those left."""
+        while left and not _shows(ended):
             left = self._scripts.write(found, folder, left)
-            confirmed = _confirmed(found.finding, folder)
-        return confirmed
+            ended = _confirmed(found.finding, folder)
+        return ended
 
     def _limit_of(self, found: UniqueFinding) -> str:
         issue = issue_of(self._known_issues, found.signature, found.finding)
@@ -193,6 +197,9 @@ class Reporter:
         if signature not in self._settled:
             self.settle(found)
         confirmed = self._settled[signature]
+        content = None if found.changed else self._worker_pool.saved(found.graph)
+        if content is not None:
+            (folder / MODEL).write_bytes(content)
         issue = issue_of(self._known_issues, signature, found.finding)
         known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
         apart = LIMITS if limit else "" if _shows(confirmed) else NOT_REPRODUCED

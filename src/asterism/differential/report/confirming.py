@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
+import signal
 import subprocess
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.processes import run_alone
-from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
+from asterism.core.workers.starting import (
+    OWN_INTERPRETER,
+    ForkServer,
+    Interpreter,
+    LaunchError,
+)
+from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.report import repeating
 from asterism.differential.report.python_text import compiles
-from asterism.differential.report.repeating import OTHERWISE, TOO_LATE
+from asterism.differential.report.repeating import import_keras, run_script
 from asterism.differential.report.script_writer import PATIENCE
 from asterism.differential.report.stand_in import script_environment
 
@@ -26,14 +30,21 @@ log = get_logger(__name__)
 #: A script runs alone on a machine that may be busy.
 _SECONDS = 300
 
+#: How a run ends that takes too long, as ``timeout`` of the GNU utilities has it.
+TOO_LATE = 124
+
 #: Runs a script; what fails otherwise than it looks for ends with 2, not with Python's own 1.
-_ALONE = (
-    "import sys; from runpy import run_path; sys.argv = sys.argv[1:]\n"
-    + OTHERWISE
-    + """
-run_path(sys.argv[0], run_name="__main__")
+_ALONE = """
+import os, runpy, sys
+
+def otherwise(kind, error, trace):
+    sys.__excepthook__(kind, error, trace)
+    sys.exit(2)
+
+sys.argv, sys.excepthook = sys.argv[1:], otherwise
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
-)
 
 #: With one thread for NumPy's linear algebra, importing Keras starts no thread on most backends.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -87,9 +98,9 @@ def exit_statuses(
 ) -> tuple[int, ...]:
     """How processes that run a script end: 1 is the bug, 0 none, 124 is too late.
 
-    Each run is a process of its own, from the script's first line to its last. They share one
-    import of Keras where that is safe: see :mod:`asterism.differential.report.repeating`. What
-    fails otherwise than the script looks for gives 2, as does a script that is not valid Python.
+    Each run is a process of its own, from the script's first line to its last. Several share one
+    import of Keras where that is safe, see :mod:`.repeating`. What fails otherwise than the script
+    looks for gives 2, as does a script that is not valid Python.
 
     Args:
         script: its settings of ``os.environ`` at the top hold for the shared import too.
@@ -97,48 +108,72 @@ def exit_statuses(
         interpreter: the Python that runs them. Only processes of this one share an import.
         death: how a process ends that shows the finding.
     """
-    text = script.read_text(encoding="utf-8")
+    text, path = script.read_text(encoding="utf-8"), script.resolve()
     if not compiles(text):
         log.warning("a script is not valid Python and confirms nothing", script=str(script))
         return (2,) * times
     found: list[int] = []
-    while len(found) < times:
-        together = times if not found and interpreter == OWN_INTERPRETER else 1
-        found += _run(script, _environment(text), together, interpreter, death.seconds)
+    with own_temporary_folder() as folder:  # a process that is stopped removes no files
+        given = {**script_environment(script, folder), **_environment(text), "TMPDIR": str(folder)}
+        together = times > 1 and interpreter == OWN_INTERPRETER
+        if together and "import keras" in text.splitlines():
+            found = _forked(path, folder, times, given, death.seconds)
+        while len(found) < times:
+            found.append(_alone(path, folder, interpreter, given, death.seconds))
     return tuple(map(death.shown_by, found))
 
 
-def _run(
-    script: Path,
-    environment: dict[str, str],
-    times: int,
-    interpreter: Interpreter,
-    seconds: float,
+def _forked(
+    script: Path, folder: Path, times: int, environment: dict[str, str], seconds: float
 ) -> list[int]:
-    """Run a script once, or as often as is asked for where the runs can share an import."""
-    with own_temporary_folder() as folder:  # a process that is stopped removes no files
-        command = [interpreter.executable, "-c", _ALONE, str(script.resolve())]
-        given = dict(os.environ) | script_environment(script, folder)
-        if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
-            given.pop("PYTHONPATH", None)
-            given["PYTHONNOUSERSITE"] = "1"
-        statuses = folder / "statuses.json"
-        if times > 1:
-            command[1:] = ["-m", repeating.__name__, command[-1]]
-            command += [str(times), str(seconds), str(statuses)]
-            environment = environment | _ONE_THREAD
-        last = run_alone(
-            command,
-            seconds * times,
-            cwd=folder,
-            env={**given, **environment, "TMPDIR": str(folder)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        before: list[int] = []
-        with suppress(FileNotFoundError):  # of one run, or where the import itself died
-            before = json.loads(statuses.read_text(encoding="utf-8"))
-        return [*before, TOO_LATE if last is None else last]
+    """How forks of one process end that has imported Keras; none where nothing can be forked."""
+    server = ForkServer("imports Keras", import_keras, [], {**environment, **_ONE_THREAD})
+    process = WorkerProcess(run_script, [str(script), str(folder)], forks=server)
+    found: list[int] = []
+    try:
+        for _ in range(times):
+            process.start()
+            try:
+                process.receive(Limits(seconds))
+            except WorkerDied as ended:
+                found.append(_status_of(ended))
+    except LaunchError as error:
+        log.debug("scripts share no import", reason=str(error))
+    finally:
+        process.stop()
+        server.stop()
+    return found
+
+
+def _status_of(ended: WorkerDied) -> int:
+    """The exit status of a process, or minus the number of a signal."""
+    if ended.how == "hang":
+        return TOO_LATE
+    name = ended.ended.removeprefix("exit status ")
+    return -signal.Signals[name] if name in signal.Signals.__members__ else int(name)
+
+
+def _alone(
+    script: Path,
+    folder: Path,
+    interpreter: Interpreter,
+    environment: dict[str, str],
+    seconds: float,
+) -> int:
+    """How a process ends that runs a script by itself."""
+    given = dict(os.environ)
+    if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
+        given.pop("PYTHONPATH", None)
+        environment = {**environment, "PYTHONNOUSERSITE": "1"}
+    status = run_alone(
+        [interpreter.executable, "-c", _ALONE, str(script)],
+        seconds,
+        cwd=folder,
+        env={**given, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return TOO_LATE if status is None else status
 
 
 def _environment(text: str) -> dict[str, str]:

@@ -6,24 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asterism.differential.adapters.backends import library_of, option_of, plugin_of
-from asterism.differential.adapters.code import Code, as_function, given, source_of
+from asterism.differential.adapters.code import Code, given, source_of
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.fixed_draws import DRAWN, fixed
-from asterism.differential.adapters.forms import LENGTHENED, LONGER
 from asterism.differential.adapters.library import CONVERTERS, Converter, Library
-from asterism.differential.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.differential.engine.inputs import random_training
 from asterism.differential.engine.worker_environment import variables
 from asterism.differential.report.model_text import Layers, model_lines
 from asterism.differential.report.numbers import Array, Numbers
 from asterism.differential.report.python_text import in_docstring
 from asterism.memo.graphs.graph import Graph
-
-#: By kind of inputs, what the compiled model sees first in place of an input ``x``.
-FIRST_INPUTS = {
-    RESIZED: f"x[:{FIRST}]",
-    LENGTHENED: f"np.concatenate([x, x.take(np.arange({LONGER}) % x.shape[1], 1)], 1)",
-}
 
 
 @dataclass(frozen=True)
@@ -76,15 +68,7 @@ class Runner:
             return Code(call="outputs = []")
         option = option_of(self.backend)
         code = self.library.code(option)
-        if distribution in QUESTIONS:
-            call = self.library.question(option, distribution)
-        elif distribution == OVERWRITTEN:
-            call = self.library.overwritten(option)
-        elif distribution in FIRST_INPUTS:
-            first = f"run([{FIRST_INPUTS[distribution]} for x in inputs])"
-            call = f"{as_function(code.call)}\n{first}\noutputs = run(inputs)"
-        else:
-            call = code.call
+        call = self.library.lines(option, distribution)
         return Code(code.imports, given(code.prepare, inputs), given(call, inputs))
 
 

@@ -10,7 +10,8 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,25 +73,6 @@ KINDS = NATIVE, COMPUTED, SHORT, WHOLE = "native", "computed", "short", "whole"
 Arrays = Sequence[NDArray[Any]]
 
 
-@dataclass
-class _Case:
-    """What scripts of one finding are made of; workers are asked once for each.
-
-    Args:
-        layers: what Keras says of each layer.
-        known: the numbers with which it was seen.
-        run: what Keras says of each layer as the finding's backend runs it.
-        simple: the simplest numbers that show it, once they are looked for.
-        outputs: by whether the numbers are the simple ones.
-    """
-
-    layers: Layers
-    known: Numbers
-    run: Layers
-    simple: Numbers | None = None
-    outputs: dict[bool, Right] = field(default_factory=dict)
-
-
 class ScriptWriter:
     """Writes scripts of unique findings.
 
@@ -104,10 +86,7 @@ class ScriptWriter:
     def __init__(
         self, worker_pool: WorkerPool, judging: JudgeParams, seed: int, stored: Stored
     ) -> None:
-        self._worker_pool = worker_pool
-        self._judging = judging
-        self._seed = seed
-        self._stored = stored
+        self._settings = worker_pool, judging, seed, stored
         self._cases: dict[tuple[str, str], _Case] = {}
 
     def write(
@@ -125,75 +104,105 @@ class ScriptWriter:
         Returns:
             The kinds that are left after that one.
         """
-        case = self._case(found)
-        if self._in_its_environment(found, case, folder):
+        key = found.signature, json.dumps(found.graph.to_json(), sort_keys=True)
+        if key not in self._cases:
+            self._cases[key] = _Case(found, *self._settings)
+        case = self._cases[key]
+        if case.write_beside_its_file(folder):
             return ()
         for at, kind in enumerate(kinds):
-            if found.before and kind != WHOLE:
-                continue
-            script = self._script(found, case, kind)
+            script = None if found.before and kind != WHOLE else case.script(kind)
             if script is not None:
                 (folder / REPRO).write_text(script, encoding="utf-8")
                 return tuple(kinds[at + 1 :])
         return ()
 
-    def _script(self, found: UniqueFinding, case: _Case, kind: str) -> str | None:
+
+class _Case:
+    """A finding with all that scripts of it are made of; workers are asked once for each.
+
+    The model and its inputs are those of the finding's backend: a reference's are float64.
+    """
+
+    def __init__(
+        self,
+        found: UniqueFinding,
+        worker_pool: WorkerPool,
+        judging: JudgeParams,
+        seed: int,
+        stored: Stored,
+    ) -> None:
+        self._found, self._finding = found, found.finding
+        self._pool, self._judging, self._seed, self._stored = worker_pool, judging, seed, stored
+        self._kind = next(iter(self._finding.distributions), "")
+        self._rights: dict[bool, Right] = {}
+
+    @cached_property
+    def _layers(self) -> Layers:
+        return self._described(self._found.graph, self._found.changed)
+
+    @cached_property
+    def _known(self) -> Numbers:
+        """The numbers with which it was seen."""
+        graph, kind = self._found.graph, self._kind or "normal"
+        inputs = sample_inputs(graph, self._seed, self._finding.model, kind)
+        return literal_numbers(graph, self._stored, self._layers, inputs)
+
+    @cached_property
+    def _simple(self) -> Numbers:
+        """The simplest numbers that show it."""
+        if self._found.changed:  # whether it is rejected depends on no number
+            differs = self._finding.symptom == OUTSIDE_DIFFERS
+            return self._known if differs else any_numbers(self._known)
+        show = Reproduction(self._pool, self._judging, self._seed, PATIENCE)
+        return simplest(show, self._found.graph, self._finding, self._known, self._layers)
+
+    @cached_property
+    def _graph(self) -> Graph:
+        """The model as the finding's backend runs it."""
+        wide = self._finding.symptom == ODD_REFERENCE
+        return with_dtype(self._found.graph, "float64") if wide else self._found.graph
+
+    def _as_run(self, numbers: Numbers) -> Numbers:
+        return numbers if self._graph is self._found.graph else _in_float64(numbers)
+
+    def script(self, kind: str) -> str | None:
         """The text of a script of one kind; None where there is none of that kind."""
-        finding = found.finding
-        simple = kind != WHOLE
-        typed, values = _as_it_is_run(found, self._simple(found, case) if simple else case.known)
+        found, finding, graph = self._found, self._finding, self._graph
+        numbers = self._known if kind == WHOLE else self._simple
+        values, right = self._as_run(numbers), self._right(numbers)
         runner, reference = Runner.of(finding.backends), ""
-        distribution = next(iter(finding.distributions), "")
         if kind == NATIVE:
-            made = self._native(found, case, runner, typed, values)
-            if made is None:
+            text = self._onnx_text(values)
+            if text is None:
                 return None
-            program, reference = made
+            program = onnx_program(runner, text, self._kind, values.inputs)
+            reference = onnx_reference(text, values.inputs, right)
         else:
-            program = keras_program(runner, typed.graph, distribution, case.run, values)
+            same = graph is found.graph
+            layers = self._layers if same else self._described(graph, found.changed)
+            program = keras_program(runner, graph, self._kind, layers, values)
         if kind == COMPUTED and not (reference := eager_reference(found, runner)):
             return None
-        before = [self._program(task) for task in found.before]
-        right = self._outputs(found, case, simple=simple)
         if right is None:
-            lines = failing(finding, program, _wanted(found))
+            wanted = expected_outside(finding) if found.changed else "it runs"
+            lines = failing(finding, program, wanted)
         else:
-            nodes = compared_nodes(typed.graph, finding.distributions)
-            dtypes = [typed.graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
+            nodes = compared_nodes(graph, finding.distributions)
+            dtypes = [graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
             lines = comparing(program, replace(right, dtypes=dtypes), reference)
+        before = [self._program(task) for task in found.before]
         return program.script(found.signature, runner.versions, lines, before)
-
-    def _case(self, found: UniqueFinding) -> _Case:
-        key = found.signature, json.dumps(found.graph.to_json(), sort_keys=True)
-        if key not in self._cases:
-            graph, finding = found.graph, found.finding
-            distribution = finding.distributions[0] if finding.distributions else "normal"
-            inputs = sample_inputs(graph, self._seed, finding.model, distribution)
-            layers = self._described(graph, found.changed)
-            known = literal_numbers(graph, self._stored, layers, inputs)
-            typed, _ = _as_it_is_run(found, known)
-            run = layers if typed is found else self._described(typed.graph, found.changed)
-            self._cases[key] = _Case(layers, known, run)
-        return self._cases[key]
 
     def _described(self, graph: Graph, changed: Config) -> Layers:
         """What Keras says of each layer, some of whose parameters may have other values."""
         if not changed:
-            return self._worker_pool.described(graph)
-        layers = self._worker_pool.described(graph, changed)
+            return self._pool.described(graph)
+        layers = self._pool.described(graph, changed)
         if not layers:  # where Keras rejects it, what it says of the valid one
-            valid = self._worker_pool.described(graph)
+            valid = self._pool.described(graph)
             layers = {i: replace(one, variables=[]) for i, one in valid.items()}
         return with_changes(graph, layers, changed)
-
-    def _simple(self, found: UniqueFinding, case: _Case) -> Numbers:
-        if case.simple is None and found.changed:  # whether it is rejected depends on no number
-            differs = found.finding.symptom == OUTSIDE_DIFFERS
-            case.simple = case.known if differs else any_numbers(case.known)
-        if case.simple is None:
-            show = Reproduction(self._worker_pool, self._judging, self._seed, PATIENCE)
-            case.simple = simplest(show, found.graph, found.finding, case.known, case.layers)
-        return case.simple
 
     def _program(self, task: Task) -> Program:
         """A task of one backend and one kind of inputs as a program."""
@@ -206,106 +215,80 @@ class ScriptWriter:
             graph, numbers = with_dtype(graph, "float64"), _in_float64(numbers)
         return keras_program(Runner.of(backends), graph, distribution, layers, numbers)
 
-    def _native(
-        self,
-        found: UniqueFinding,
-        case: _Case,
-        runner: Runner,
-        typed: UniqueFinding,
-        values: Numbers,
-    ) -> tuple[Program, str] | None:
-        """What a runtime does without Keras, and what the script computes as right, if it does."""
-        if found.finding.question or found.changed:  # no runtime is to blame
+    def _onnx_text(self, values: Numbers) -> str | None:
+        """The text of the file that a runtime is to blame for reading; None of all others."""
+        finding = self._finding
+        converter = _blamed_reader_of(finding)
+        if converter is None or finding.question or self._found.changed:
             return None
-        converter = _blamed_reader_of(found.finding)
-        text = self._converted(found, case, converter) if converter else None
-        if text is None:
-            return None
-        kind = next(iter(found.finding.distributions), "")
-        right = self._outputs(found, case, simple=True)
-        reference = onnx_reference(text, values.inputs, right)
-        return onnx_program(runner, text, kind, values.inputs), reference
-
-    def _converted(self, found: UniqueFinding, case: _Case, converter: str) -> str | None:
-        """The text of the file that a runtime reads; None where it is no short one."""
-        typed, values = _as_it_is_run(found, self._simple(found, case))
-        graph, stored = values.stored(typed.graph, case.layers)
-        given = {d: [a.values for a in values.inputs] for d in found.finding.distributions[:1]}
+        graph, stored = values.stored(self._graph, self._layers)
+        given = {d: [a.values for a in values.inputs] for d in finding.distributions[:1]}
         with _weights_of(stored) as weights:
-            task = Task(found.finding.model, graph, given, weights=weights)
-            content = self._worker_pool.converted(task, converter)
+            task = Task(finding.model, graph, given, weights=weights)
+            content = self._pool.converted(task, converter)
         text = onnx_text(content) if isinstance(content, bytes) else None
         return recounted(text) if text is not None else None
 
-    def _in_its_environment(self, found: UniqueFinding, case: _Case, folder: Path) -> bool:
+    def write_beside_its_file(self, folder: Path) -> bool:
         """Write the script with the model's file beside it, if that is how it can run.
 
         A library's own environment has no converter. It is not so where the library is in this one,
         reads no file, or the converter makes none.
         """
-        finding = found.finding
+        finding, graph = self._finding, self._found.graph
         library = own_environment(finding)
-        if library is None:
-            return False
         backend = next((b for b in finding.backends if library_of(b) == library), "")
-        plugin = plugin_of(library)()
-        source = plugin.source(option_of(backend))
+        plugin = plugin_of(library)() if library is not None else None
+        source = plugin.source(option_of(backend)) if plugin is not None else None
         if source is None or not isinstance(plugin, FileLibrary):
             return False
-        task = Task(finding.model, found.graph, {}, changed=found.changed)
-        content = self._worker_pool.converted(task, source)
+        task = Task(finding.model, graph, {}, changed=self._found.changed)
+        content = self._pool.converted(task, source)
         if not isinstance(content, bytes):
             return False
-        said = self._outputs(found, case, simple=False)
-        dtypes = [found.graph.tensors[i].dtype for i in found.graph.outputs]
-        right = replace(said, dtypes=dtypes) if said is not None else None
-        inputs = [array.values for array in case.known.inputs]
-        facts = found.signature, backend, content, inputs, right, finding
+        right = self._right(self._known)
+        if right is not None:
+            right = replace(right, dtypes=[graph.tensors[i].dtype for i in graph.outputs])
+        inputs = [array.values for array in self._known.inputs]
+        facts = self._found.signature, backend, content, inputs, right, finding
         write_file_script(folder / REPRO, *facts)
         return True
 
-    def _outputs(self, found: UniqueFinding, case: _Case, *, simple: bool) -> Right | None:
+    def _right(self, numbers: Numbers) -> Right | None:
         """What is right, what the backend gives, and what is tolerated; None of a failure."""
-        if found.finding.symptom == OUTSIDE_DIFFERS:
-            return self._of_others(found, case)
-        if not found.finding.by_values:
+        if self._finding.symptom == OUTSIDE_DIFFERS:
+            return self._of_others()
+        if not self._finding.by_values:
             return None
-        numbers = self._simple(found, case) if simple else case.known
-        simple = numbers is not case.known
-        if simple not in case.outputs:
-            case.outputs[simple] = self._run(found, numbers, case.layers)
-        return case.outputs[simple]
+        simple = numbers is not self._known
+        if simple not in self._rights:
+            self._rights[simple] = self._run(numbers)
+        return self._rights[simple]
 
-    def _of_others(self, found: UniqueFinding, case: _Case) -> Right:
+    def _of_others(self) -> Right:
         """What another library gives of an invalid configuration, and what the one to blame."""
-        finding = found.finding
-        inputs = {OUTSIDE: [array.values for array in case.known.inputs]}
+        found, finding = self._found, self._finding
+        inputs = {OUTSIDE: [array.values for array in self._known.inputs]}
         backends = (finding.agreeing[0], finding.backends[0])
         task = Task(finding.model, found.graph, inputs, backends=backends, changed=found.changed)
-        given = [self._worker_pool.run(task).outputs.get(b, {}).get(OUTSIDE, []) for b in backends]
+        given = [self._pool.run(task).outputs.get(b, {}).get(OUTSIDE, []) for b in backends]
         right = [array.astype(np.float64) for array in given[0]]
         return Right(right, given[1], [np.full(a.shape, allowance(a)) for a in right])
 
-    def _run(
-        self,
-        found: UniqueFinding,
-        numbers: Numbers,
-        layers: Layers,
-    ) -> Right:
-        finding = found.finding
-        graph, stored = numbers.stored(found.graph, layers)
-        distribution = finding.distributions[0]
-        backends = [r for r in finding.backends[:1] if r not in CONVERTERS]
-        given = {distribution: [array.values for array in numbers.inputs]}
-        wanted = tuple(dict.fromkeys((*FLOAT64, *backends)))
+    def _run(self, numbers: Numbers) -> Right:
+        """What the references and the backend give of the model with these numbers."""
+        finding = self._finding
+        graph, stored = numbers.stored(self._found.graph, self._layers)
+        backend = next((b for b in finding.backends[:1] if b not in CONVERTERS), "")
+        given = {self._kind: [array.values for array in numbers.inputs]}
+        wanted = tuple(dict.fromkeys(filter(None, (*FLOAT64, backend))))
         with _weights_of(stored) as weights:
             task = Task(finding.model, graph, given, backends=wanted, weights=weights)
-            result = self._worker_pool.run(task)
-        standard = standard_of(graph, result, distribution, self._judging)
+            result = self._pool.run(task)
+        standard = standard_of(graph, result, self._kind, self._judging)
         assert standard is not None
-        allowed = standard.allowed(next(iter(backends), ""))
-        actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
-        return Right(standard.expected, actual, allowed)
+        actual = result.outputs.get(backend, {}).get(self._kind, [])
+        return Right(standard.expected, actual, standard.allowed(backend))
 
 
 @contextmanager
@@ -324,13 +307,6 @@ def _blamed_reader_of(finding: Finding) -> str | None:
     if converter is None or finding.library != library_of(backend):
         return None
     return converter if CONVERTERS[converter].suffix == ".onnx" else None
-
-
-def _as_it_is_run(found: UniqueFinding, numbers: Numbers) -> tuple[UniqueFinding, Numbers]:
-    """The model and the inputs as the finding's backend has them: a reference's are float64."""
-    if found.finding.symptom != ODD_REFERENCE:
-        return found, numbers
-    return replace(found, graph=with_dtype(found.graph, "float64")), _in_float64(numbers)
 
 
 def _in_float64(numbers: Numbers) -> Numbers:
@@ -353,9 +329,3 @@ def own_environment(finding: Finding) -> str | None:
 def packages_of(library: str) -> str:
     """The packages of a library's environment that it names, with their versions."""
     return ", ".join(f"{package} {v}" for package, v in versions_of(library).items())
-
-
-def _wanted(found: UniqueFinding) -> str:
-    if found.changed:
-        return expected_outside(found.finding)
-    return "it runs"

@@ -12,10 +12,8 @@ from asterism.core.messages.console import get_logger
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Finding, signature
-from asterism.differential.report.bug_reports import Reporter, folder_name
-from asterism.differential.report.keras_files import write_keras_files
+from asterism.differential.report.bug_reports import Report, Reporter
 from asterism.differential.report.known_issues import read_known_issues
-from asterism.differential.report.outside_writing import OUTSIDE_FOLDER, write_outside
 from asterism.differential.triage.answers import Answers
 from asterism.differential.triage.ceiling import Ceiling
 from asterism.differential.triage.counting import counts_of
@@ -29,8 +27,10 @@ from asterism.memo.graphs.store import read_weights
 
 log = get_logger(__name__)
 
-#: The findings that were not taken up, and for want of what.
-LEFT = "left.json"
+#: The list of findings, and the one of those that were not taken up, with what was wanting.
+UNIQUE, LEFT = "unique.json", "left.json"
+#: The folder of those just outside of what is valid, below that of all findings.
+OUTSIDE_FOLDER = "outside"
 
 
 @dataclass(frozen=True)
@@ -103,20 +103,17 @@ def write_triaged(
         unique, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
         for found in unique:
             reporter.settle(found)
-        write_keras_files([folder / folder_name(found) for found in unique], given.weights)
-        reports = [reporter.finish(found) for found in unique]
-    summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
-    write_json(folder / "unique.json", summary)
+        reports = _finished(reporter, unique, folder)
     write_json(folder / LEFT, [_left(group, left) for group in left.groups])
     _tell(unique, left, triage.minutes)
     unique_apart = unique_outside(
         given.apart, graphs, settings.seed, triage.max_unique, given.outside_known
     )
-    place = folder / OUTSIDE_FOLDER
-    with Reporter(*common, settings.seed, stored, place, known) as reporter:
-        outside = write_outside(worker_pool, unique_apart, reporter, place)
+    with Reporter(*common, settings.seed, stored, folder / OUTSIDE_FOLDER, known) as reporter:
+        outside = write_outside(worker_pool, unique_apart, reporter, folder / OUTSIDE_FOLDER)
     return {
-        **outside,
+        "outside": len(outside),
+        "outside_reproduced_in_three_processes": sum(r.reproduced for r in outside),
         "findings": len(given.findings),
         "unique": len(unique),
         "reproduced_in_three_processes": sum(r.reproduced for r in reports),
@@ -131,6 +128,34 @@ def write_triaged(
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),
         **counts_of([u.finding for u in unique], settings.execute.backends),
     }
+
+
+def write_outside(
+    worker_pool: WorkerPool, unique: Sequence[UniqueFinding], reporter: Reporter, folder: Path
+) -> list[Report]:
+    """Write findings on configurations just outside of what is valid, confirmed like others.
+
+    Args:
+        worker_pool: started where there are such findings.
+        unique: the findings.
+        reporter: that writes into the folder.
+        folder: which is made where there are any.
+    """
+    if not unique:
+        return []
+    worker_pool.start()
+    folder.mkdir()
+    for found in unique:
+        reporter.start(found)
+    return _finished(reporter, unique, folder)
+
+
+def _finished(reporter: Reporter, unique: Sequence[UniqueFinding], folder: Path) -> list[Report]:
+    """Write the reports of findings and their list."""
+    reports = [reporter.finish(found) for found in unique]
+    listed = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
+    write_json(folder / UNIQUE, listed)
+    return reports
 
 
 def _left(group: Sequence[Finding], left: Left) -> dict[str, Any]:

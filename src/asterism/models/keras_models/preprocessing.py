@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,3 +49,9 @@ class PreprocessingParams(ParameterSection):
         """The same as ``image * factor + shift``: float64, one value each or one per channel."""
         mean, std = np.asarray(self.mean, np.float64), np.asarray(self.std, np.float64)
         return self.scale / std, -mean / std
+
+
+def model_input(images: NDArray[Any], preprocessing: PreprocessingParams) -> NDArray[np.float32]:
+    """What a model takes, of uint8 images or of pixels in [0, 1]."""
+    levels: Any = images if images.dtype == np.uint8 else images * np.float32(255)
+    return preprocessing.apply(levels)

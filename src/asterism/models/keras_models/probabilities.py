@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.messages.console import get_logger
+
+log = get_logger(__name__)
+
 Floats = NDArray[np.float32]
+
+#: Said of a classifier whose softmax cannot be left off.
+FROM_PROBABILITIES = (
+    "attacks and relevance start from probabilities, not from logits: behind its softmax the model "
+    "has layers that do more than reshape one vector"
+)
 
 #: How far a probability may lie outside of [0, 1], and a sum of them from 1, by rounding.
 _OUTSIDE, _SUM = 1e-3, 0.05
@@ -29,3 +39,11 @@ def are_logits(outputs: Floats, step: float = 0.0) -> bool:
     in_range = outputs.min() >= -_OUTSIDE and outputs.max() <= 1 + _OUTSIDE
     tolerance = _SUM + outputs.shape[1] * step
     return not (in_range and np.abs(outputs.sum(axis=1) - 1).max() <= tolerance)
+
+
+def notes_on(scores: NDArray[np.float32]) -> list[str]:
+    """What there is to say of scores ``(N, K)`` that were to be logits, which is logged as well."""
+    if are_logits(scores):
+        return []
+    log.warning(FROM_PROBABILITIES)
+    return [FROM_PROBABILITIES]

@@ -6,14 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
-import numpy as np
-from numpy.typing import NDArray
 
-from asterism.core.messages.console import get_logger
-from asterism.models.keras_models.probabilities import are_logits
 from asterism.models.layers.flattening import flattened
-
-log = get_logger(__name__)
 
 #: Kinds of layers that do nothing at inference.
 INERT = (
@@ -25,12 +19,6 @@ RESHAPING = ("Flatten", "Reshape", "Permute")
 
 #: Kinds of layers whose activation comes last.
 _ACTIVATED = ("Activation", "Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D")
-
-#: Said of a classifier whose softmax cannot be left off.
-FROM_PROBABILITIES = (
-    "attacks and relevance start from probabilities, not from logits: behind its softmax the model "
-    "has layers that do more than reshape one vector"
-)
 
 
 @dataclass(frozen=True)
@@ -107,14 +95,6 @@ def gives_other_axes(layer: Any) -> bool:
         return False
     lengths = layer.input.shape[1:]
     return len([length for length in lengths if length != 1]) <= 1
-
-
-def notes_on(scores: NDArray[np.float32]) -> list[str]:
-    """What there is to say of scores ``(N, K)`` that were to be logits, which is logged as well."""
-    if are_logits(scores):
-        return []
-    log.warning(FROM_PROBABILITIES)
-    return [FROM_PROBABILITIES]
 
 
 def _is_softmax(layer: Any) -> bool:

@@ -15,6 +15,8 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.runtimes.runtime import Tensors
 from asterism.models.signatures.signature import Signature, TensorSpec
 
+#: The padding of texts of which none is filled up: no token is this.
+NO_PADDING = -1
 #: The largest size and token, as models count them in 32 bits.
 _MOST = 2**31 - 1
 

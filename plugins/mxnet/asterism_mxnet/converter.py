@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from asterism.differential.adapters.code import Code, source_of
-from asterism.differential.adapters.keras2 import keras2_layer, write_keras2
 from asterism.differential.adapters.library import CONVERTERS, Converter
+from asterism_mxnet.keras2 import keras2_layer, write_keras2
 
 
 @CONVERTERS.register("keras2")

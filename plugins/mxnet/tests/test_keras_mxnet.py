@@ -6,18 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import asterism_mxnet
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.keras2 import keras2_layer, write_keras2
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
+from asterism_mxnet.keras2 import keras2_layer, write_keras2
 from memo.small_graphs import layer
 from real_environments import make_or_skip
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NAME = "keras_mxnet@2.2.4"
 BACKENDS = (f"{NAME}:keras2", "pytorch:eager")
 SEQUENCE, IMAGE = Tensor((5, 3)), Tensor((6, 6, 2))
@@ -84,6 +85,8 @@ def pool(tmp_path_factory):
     """Workers of both libraries, one in an environment made as a user makes it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASTERISM_PROGRAMS_ROOT", str(tmp_path_factory.mktemp("programs")))
+        patch.setenv("ASTERISM_LIBRARIES", asterism_mxnet.__name__)
+        patch.setenv("PYTHONPATH", str(ROOT / "plugins/mxnet"))
         patch.chdir(ROOT)
         make_or_skip(NAME)
         with WorkerPool(BACKENDS, Limits(240.0, 3000)) as started:

@@ -7,7 +7,7 @@ from typing import Any
 from asterism.differential.adapters.code import Code, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.old_onnx import for_old_readers
+from asterism_mxnet.old_onnx import for_old_readers
 
 
 @LIBRARIES.register("mxnet")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
-from small_files import onnx_model
 
-from asterism.differential.adapters.old_onnx import for_old_readers
+from asterism_mxnet.old_onnx import for_old_readers
+from versions.small_files import onnx_model
 
 INT = np.int64
 

@@ -1,0 +1,99 @@
+"""The interface of a model whose tests are judged by what its neurons do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError
+from asterism.deepimportance.composite import Composite
+
+Floats = NDArray[np.float32]
+#: Of a batch of inputs, the neurons of some layers, ``(N, neurons)`` each, and the outputs.
+Recorder = Callable[[NDArray[np.generic]], tuple[list[Floats], Floats]]
+#: Of a batch of inputs, the scores ``(N, K)`` and the relevance of a layer's neurons for the
+#: winner, ``(N, neurons)``.
+Explainer = Callable[[NDArray[np.generic]], tuple[Floats, Floats]]
+
+
+class JudgedModel(ABC):
+    """A model with one input and one output, whose layers have neurons.
+
+    A feature map is one neuron, whose activation is its mean over places and whose relevance is
+    its sum.
+
+    Attributes:
+        name: what messages call it.
+        layers: names of its layers, in the model's order.
+        outputs: how many numbers it gives an input: a score for each class, or one of a regressor.
+    """
+
+    name: str
+    layers: Sequence[str]
+    outputs: int
+
+    @property
+    def classifies(self) -> bool:
+        """Whether it has a score for each of several classes."""
+        return self.outputs > 1
+
+    @abstractmethod
+    def require(self, items: NDArray[np.generic]) -> None:
+        """Reject inputs ``(N, …)`` of another shape than it takes.
+
+        Raises:
+            UserError: it names both shapes.
+        """
+
+    @abstractmethod
+    def hidden_layers(self) -> list[str]:
+        """Names of the layers whose neurons decide: with an activation, and not the output's.
+
+        Where no layer has one, those with weights.
+
+        Raises:
+            UserError: there is none.
+        """
+
+    @abstractmethod
+    def shape(self, layer: str) -> tuple[int | None, ...]:
+        """Sizes of a layer's output, its neurons on the last axis; the batch's is None."""
+
+    @abstractmethod
+    def recorder(self, layers: Sequence[str]) -> Recorder:
+        """Records what neurons do."""
+
+    @abstractmethod
+    def explainer(self, layer: str, composite: Composite) -> Explainer:
+        """Says what a layer's neurons contribute to decisions.
+
+        Raises:
+            UserError: relevance has no way to the layer.
+        """
+
+    def find_layer(self, wanted: str | int | None) -> str:
+        """Name of the subject layer.
+
+        Args:
+            wanted: name, index in :attr:`layers` (negative from the end), or None for the last
+                hidden layer with an activation.
+
+        Raises:
+            UserError: no such layer; the message lists the layers.
+        """
+        if wanted is None:
+            return self.hidden_layers()[-1]
+        if isinstance(wanted, int) and -len(self.layers) <= wanted < len(self.layers):
+            wanted = self.layers[wanted]
+        if wanted not in self.layers:
+            raise UserError(f"the model {self.name!r} has no layer {wanted!r} {self.listed}")
+        return str(wanted)
+
+    @property
+    def listed(self) -> str:
+        """All layers, for messages."""
+        numbered = ", ".join(f"{i} {name}" for i, name in enumerate(self.layers))
+        return f"(its layers: {numbered})"

@@ -1,0 +1,212 @@
+"""Modules and exported programs of PyTorch as judged models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import fx, nn
+
+from asterism.core.messages.errors import UserError
+from asterism.deepimportance.composite import Composite
+from asterism.deepimportance.judged_model import Explainer, Floats, JudgedModel, Recorder
+from asterism.deepimportance.network import Linear
+from asterism.deepimportance.relevance import carrying, place_of, propagate
+from asterism.deepimportance.torch_layers import (
+    ACTIVATIONS,
+    CHANNELS_FIRST,
+    Call,
+    network_of_graph,
+)
+from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
+from asterism.models.runtimes.functions import as_array
+from asterism.models.runtimes.torch_modules import evaluating
+
+#: Rows of a batch that goes through the whole network at once.
+_ROWS = 128
+
+
+class JudgedTorch(JudgedModel):
+    """A module of PyTorch, or the program or graph that was exported of one.
+
+    Layers are modules by their fully qualified names, and activations that are functions by the
+    names that they have in the exported graph (``relu_1``).
+
+    Args:
+        model: takes one tensor, whose first axis counts the inputs, and gives one ``(N, K)``.
+        example: some inputs, ``(n, …)``, as the model takes them; or pictures, uint8
+            ``(n, H, W, C)``.
+        preprocessing: what pictures go through before their channels come first.
+
+    Raises:
+        UserError: it cannot be exported, or has other inputs and outputs.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module | torch.export.ExportedProgram,
+        example: NDArray[Any],
+        preprocessing: PreprocessingParams,
+    ) -> None:
+        self.name = type(model).__name__
+        self._preprocessing = preprocessing
+        self._pictures = example.dtype == np.uint8 and example.ndim == 4
+        real = [t.dtype for t in _state(model) if t.dtype.is_floating_point]
+        self._dtype = real[0] if real else torch.float32
+        module = self._exported(model, example)
+        (given,) = (node for node in module.graph.nodes if node.op == "placeholder")
+        size = given.meta["val"].shape[0]
+        self._rows, self._fixed = (size, True) if isinstance(size, int) else (_ROWS, False)
+        low, high = self._ends(example)
+        self._network, self._calls = network_of_graph(module, low, high)
+        self.layers = list(self._calls)
+        (ends,) = (node.args[0] for node in module.graph.nodes if node.op == "output")
+        last = (ends[0] if isinstance(ends, list | tuple) else ends).meta["val"].shape
+        if len(last) != 2:
+            raise UserError(f"{self.name} gives outputs of shape {tuple(last)}, no scores (N, K)")
+        self.outputs = int(last[1])
+        self._shape = tuple(given.meta["val"].shape[1:])
+
+    def require(self, items: NDArray[Any]) -> None:
+        """See :meth:`.JudgedModel.require`."""
+        given = tuple(self._given(items[:1]).shape[1:])
+        if given != self._shape:
+            raise UserError(f"{self.name} takes inputs of shape {self._shape}, not {given}")
+
+    def hidden_layers(self) -> list[str]:
+        """See :meth:`.JudgedModel.hidden_layers`."""
+        place, reached = self._network.outputs_of, carrying(self._network)
+        inner = [n for n in self.layers if place[n] in reached and place[n] < self._network.start]
+        active = {place[n]: n for n in inner if self._calls[n].operator in ACTIVATIONS}
+        weighing = {
+            place[n]: n
+            for n in inner
+            if isinstance(self._network.nodes[place[n]].operation, Linear)
+        }
+        found = list((active or weighing).values())
+        if not found:
+            raise UserError(f"the model {self.name!r} has no hidden layer")
+        return found
+
+    def shape(self, layer: str) -> tuple[int | None, ...]:
+        """See :meth:`.JudgedModel.shape`."""
+        sizes = (None, *self._calls[layer].shape()[1:])
+        axis = _neurons(self._calls[layer]) % len(sizes)
+        return (*sizes[:axis], *sizes[axis + 1 :], sizes[axis])
+
+    def recorder(self, layers: Sequence[str]) -> Recorder:
+        """See :meth:`.JudgedModel.recorder`."""
+        places = [(self._network.outputs_of[name], _neurons(self._calls[name])) for name in layers]
+
+        def recorded(items: NDArray[Any]) -> tuple[list[Floats], Floats]:
+            parts = []
+            for x, rows in self._batches(items):
+                with torch.no_grad():
+                    values = self._network.values(x)
+                wanted = [_over_places(values[i], axis, torch.mean) for i, axis in places]
+                parts.append([as_array(value[:rows]) for value in (*wanted, values[-1])])
+            *hidden, output = (np.concatenate(found) for found in zip(*parts, strict=True))
+            return hidden, output
+
+        return recorded
+
+    def explainer(self, layer: str, composite: Composite) -> Explainer:
+        """See :meth:`.JudgedModel.explainer`."""
+        target, axis = place_of(self._network, layer), _neurons(self._calls[layer])
+
+        def explained(items: NDArray[Any]) -> tuple[Floats, Floats]:
+            parts = []
+            for x, rows in self._batches(items):
+                with torch.no_grad():
+                    values = self._network.values(x)
+                    scores = values[self._network.start]
+                    flat = scores.reshape(len(x), -1)
+                    winners = nn.functional.one_hot(flat.argmax(1), flat.shape[1])
+                    seed = (flat * winners).reshape(scores.shape)
+                    found = propagate(self._network, composite, values, seed, target)
+                told = (flat, _over_places(found, axis, torch.sum))
+                parts.append([as_array(value[:rows]) for value in told])
+            scored, summed = (np.concatenate(found) for found in zip(*parts, strict=True))
+            return scored, summed
+
+        return explained
+
+    def _exported(self, model: Any, example: NDArray[Any]) -> fx.GraphModule:
+        """The graph of a model, whose first axis is free where that is possible."""
+        with ExitStack() as after:
+            if isinstance(model, nn.Module) and not _is_exported(model):
+                after.enter_context(evaluating(model))
+                given = self._given(example[:2])
+                free = ({0: torch.export.Dim.AUTO},)
+                try:
+                    model = torch.export.export(model, (given,), dynamic_shapes=free)
+                except Exception as error:
+                    raise UserError(f"{self.name} cannot be exported: {error}") from error
+            module: fx.GraphModule = model if _is_exported(model) else model.module()
+        named = [node.op for node in module.graph.nodes]
+        (ends,) = (node.args[0] for node in module.graph.nodes if node.op == "output")
+        if named.count("placeholder") != 1 or (isinstance(ends, list | tuple) and len(ends) != 1):
+            raise UserError(f"{self.name} has several inputs or outputs; one of each is judged")
+        return module
+
+    def _given(self, items: NDArray[Any]) -> torch.Tensor:
+        """What the model takes."""
+        if self._pictures:
+            items = model_input(items, self._preprocessing).transpose(0, 3, 1, 2)
+        tensor = torch.from_numpy(np.ascontiguousarray(items))
+        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
+
+    def _batches(self, items: NDArray[Any]) -> Iterator[tuple[torch.Tensor, int]]:
+        """Batches, and how many of their rows are inputs: a fixed number of rows is filled up."""
+        for start in range(0, len(items), self._rows):
+            part = items[start : start + self._rows]
+            filled = part
+            if self._fixed and len(part) < self._rows:
+                filled = np.concatenate([part, np.repeat(part[-1:], self._rows - len(part), 0)])
+            yield self._given(filled), len(part)
+
+    def _ends(self, example: NDArray[Any]) -> tuple[Any, Any]:
+        """The smallest and the largest value that an input can take."""
+        if not self._pictures:
+            return float(example.min()), float(example.max())
+        black = np.zeros((1, 1, 1, example.shape[-1]), np.uint8)
+        low, high = (as_array(self._given(ends)[0]) for ends in (black, black + np.uint8(255)))
+        return np.minimum(low, high), np.maximum(low, high)
+
+
+def _is_exported(model: Any) -> bool:
+    """Whether a module is a graph that tells the shapes of its tensors."""
+    nodes = model.graph.nodes if isinstance(model, fx.GraphModule) else ()
+    return any(node.op == "placeholder" and "val" in node.meta for node in nodes)
+
+
+def _state(model: Any) -> list[torch.Tensor]:
+    state = model.state_dict() if isinstance(model, nn.Module) else model.state_dict
+    return [value for value in state.values() if isinstance(value, torch.Tensor)]
+
+
+def _neurons(call: Call) -> int:
+    """The axis of a layer's neurons: a feature map is one, and so is an entry of a vector."""
+    node, axes = call.node, len(call.shape())
+    if axes < 3:
+        return -1
+    while node.op == "call_function":
+        operator = Call(node, (), {}).operator
+        if operator in CHANNELS_FIRST:
+            return 1
+        if operator not in ACTIVATIONS | {"dropout", "add", "add_", "mul"}:
+            break
+        node = node.all_input_nodes[0]
+    return 1 if axes > 3 else -1
+
+
+def _over_places(values: torch.Tensor, axis: int, reduce: Any) -> torch.Tensor:
+    """``(N, neurons)``: feature maps reduced over their places."""
+    moved = values.movedim(axis, -1)
+    places = list(range(1, moved.ndim - 1))
+    found: torch.Tensor = reduce(moved, dim=places) if places else moved
+    return found

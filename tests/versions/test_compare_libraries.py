@@ -223,7 +223,7 @@ def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
         (["--model", "m.onnx", "--library", "jax"], "no files are run by 'jax'"),
         (["--model", "m.onnx", "--library", "pytorch_program"], "no files are run by"),
         (["--model", "m.onnx", "--library", "litert"], "(known: "),
-        (["--model", "m.onnx", "--environment", "mxnet@0.1"], "no environment 'mxnet@0.1'"),
+        (["--model", "m.onnx", "--environment", "openvino@0.1"], "no environment 'openvino@0.1'"),
         (["--model", "m.onnx", "--input-shape", "z=1,2"], "no model has an input 'z'"),
         (["--model", "m.onnx", "--input-shape", "m/x=1,7"], "the input 'x' has the shape ?,4"),
         (["--model", "m.onnx", "--model", "other/m.onnx"], "two models are called m"),

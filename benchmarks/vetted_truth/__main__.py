@@ -2,6 +2,7 @@
 
     python benchmarks/vetted_truth run --pairs 400 --seed 0 --work FOLDER [--only KIND] [--jobs 2]
     python benchmarks/vetted_truth table --seed 0 --work FOLDER     # of what was run already
+    python benchmarks/vetted_truth modules --pairs 200 --seed 0 --work FOLDER   # of PyTorch
     python benchmarks/vetted_truth make --number 7 --work FOLDER    # one pair, to look at
     python benchmarks/vetted_truth cases --cases ../shared/cases --work FOLDER [--case 11]
 
@@ -83,7 +84,7 @@ def run_cases(folder: Path, work: Path, asterism: Path, only: str | None) -> int
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("command", choices=("run", "table", "make", "cases"))
+    parser.add_argument("command", choices=("run", "modules", "table", "make", "cases"))
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--number", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
@@ -106,7 +107,12 @@ def main() -> int:
     if chosen.command == "table":
         lines = [line for _, line in sorted(runs.known().items())]
     else:
-        for line in run_all(runs, chosen.pairs, chosen.only, chosen.jobs):
+        outcomes = run_all(runs, chosen.pairs, chosen.only, chosen.jobs)
+        if chosen.command == "modules":
+            from vetted_truth.modules import run_modules
+
+            outcomes = run_modules(work, chosen.pairs, chosen.seed)
+        for line in outcomes:
             lines.append(line)
             said = "; ".join(line["failures"]) or line["word"]
             print(f"{_named(line)}: {said} ({line['seconds']:.0f} s)", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from vetted_truth.answers import answers
+from vetted_truth.answers import Answer, answers
 from vetted_truth.counting import ROLES, by_role, renamed
 from vetted_truth.recounting import deviations
 
@@ -57,16 +58,42 @@ def judge(
         folder: the pair's.
         repaired: the repaired file, which may be missing.
     """
-    word = certificate["verdict"]["word"]
-    outcome = Outcome(status=0, word=word)
+
+    def sides(inputs: str, *files: Path) -> list[list[Answer]]:
+        with np.load(folder / f"{inputs}.npz") as arrays:
+            feed = dict(arrays)
+        return [answers(path, feed) for path in files]
+
+    original, small = (folder / truth[key] for key in ("original", "compressed"))
+    outcome = judge_answers(truth, certificate, lambda: sides("given", original, small))
+    if outcome.word == "ship with the repair":
+        if not repaired.exists():
+            outcome.failures.append("repair: there is no repaired file")
+        elif repaired.suffix != original.suffix:
+            outcome.notes.append("the repaired file is of another format and is not counted")
+        else:
+            f, g = sides("fresh", original, repaired)
+            judge_repair(truth, f, g, outcome)
+    return outcome
+
+
+def judge_answers(
+    truth: dict[str, Any], certificate: dict[str, Any], sides: Callable[[], list[list[Answer]]]
+) -> Outcome:
+    """Compare a certificate with the truth, but for the repair.
+
+    Args:
+        truth: of the pair.
+        certificate: what was said.
+        sides: gives the answers of both models.
+    """
+    outcome = Outcome(status=0, word=certificate["verdict"]["word"])
     try:
         _verdict(truth, certificate, outcome)
-        _figures(truth, certificate, folder, outcome)
+        _figures(truth, certificate, sides, outcome)
         _blame(truth, certificate, outcome)
     except (KeyError, TypeError) as lacking:
         outcome.failures.append(f"figure: the certificate is of another form: {lacking!r}")
-    if word == "ship with the repair":
-        _repair(truth, folder, repaired, outcome)
     return outcome
 
 
@@ -93,7 +120,10 @@ def _verdict(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcom
 
 
 def _figures(
-    truth: dict[str, Any], certificate: dict[str, Any], folder: Path, outcome: Outcome
+    truth: dict[str, Any],
+    certificate: dict[str, Any],
+    sides: Callable[[], list[list[Answer]]],
+    outcome: Outcome,
 ) -> None:
     told = certificate["measured"]["agreement"]
     chosen = _comparison_of(certificate, list(truth["roles"]))
@@ -103,7 +133,7 @@ def _figures(
     if wrong:
         outcome.failures.append(f"comparison: {wrong}")
     else:
-        counted = _recounted(truth, chosen, folder)
+        counted = _recounted(truth, chosen, sides)
         if counted is None:
             outcome.notes.append(f"figures of {chosen['kind']} are not counted here")
         else:
@@ -143,15 +173,14 @@ def _expect(outcome: Outcome, what: str, told: Any, counted: Any) -> None:
         outcome.failures.append(f"figure: {what}: {told} is said, {counted} is counted")
 
 
-def _recounted(truth: dict[str, Any], chosen: dict[str, Any], folder: Path) -> int | None:
+def _recounted(
+    truth: dict[str, Any], chosen: dict[str, Any], sides: Callable[[], list[list[Answer]]]
+) -> int | None:
     """Deviations by the comparison that the certificate names; None: not known here."""
-    with np.load(folder / "given.npz") as arrays:
-        feed = dict(arrays)
     roles = {name: role for name, role in truth["roles"].items() if role in ROLES}
-    sides = [answers(folder / truth[k], feed) for k in ("original", "compressed")]
-    f, g = (renamed(truth["roles"], side) for side in sides)
-    counted = deviations(chosen, roles, f, g)
-    return None if counted is None else int(counted.sum())
+    f, g = (renamed(truth["roles"], side) for side in sides())
+    found = deviations(chosen, roles, f, g)
+    return None if found is None else int(found.sum())
 
 
 def _blame(truth: dict[str, Any], certificate: dict[str, Any], outcome: Outcome) -> None:
@@ -175,20 +204,13 @@ def _named(node: str, blamed: str) -> bool:
     """
     parts = {re.sub(r"(_\d+)+$", "", part) for part in re.split(r"[/;:]", blamed)}
     is_last = "StatefulPartitionedCall" in parts and node not in ("first", "second")
+    if node.startswith(f"{blamed}."):  # attention is exchanged as a whole
+        return True
     return blamed == node or (node[0] != "/" and (node in parts or is_last))
 
 
-def _repair(truth: dict[str, Any], folder: Path, repaired: Path, outcome: Outcome) -> None:
-    """Count a repaired file's deviations on inputs that nobody but this has seen."""
-    if not repaired.exists():
-        outcome.failures.append("repair: there is no repaired file")
-        return
-    with np.load(folder / "fresh.npz") as arrays:
-        feed = dict(arrays)
-    if repaired.suffix != Path(truth["original"]).suffix:
-        outcome.notes.append("the repaired file is of another format and is not counted")
-        return
-    f, g = answers(folder / truth["original"], feed), answers(repaired, feed)
+def judge_repair(truth: dict[str, Any], f: list[Answer], g: list[Answer], outcome: Outcome) -> None:
+    """Count a repaired model's deviations on inputs that nobody but this has seen."""
     off = int(by_role(truth["roles"], f, g).clearly_differs.sum())
     if off > 0.06 * len(f):
         outcome.failures.append(f"repair: {off} of {len(f)} fresh inputs differ clearly")

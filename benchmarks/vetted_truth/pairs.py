@@ -169,10 +169,7 @@ def _counted(asked: Asked, made: Made, items: Items) -> dict[str, Any]:
     original, feed = made.original, _feed(made, items)
     f, g = (answers(path, feed) for path in made.paths)
     roles = original.roles()
-    judged, n = by_role(roles, f, g), len(items)
-    sums = {"differ": judged.differs, "clearly_differ": judged.clearly_differs}
-    sums |= {"clearly_same": judged.clearly_same, "no_answer": ~judged.finite}
-    counts = {name: int(values.sum()) for name, values in sums.items()}
+    counts = counted(roles, f, g)
     accuracy = None
     if original.labelled:
         accuracy = [_right(original.outputs[0].role, side, items.labels) for side in (f, g)]
@@ -180,7 +177,6 @@ def _counted(asked: Asked, made: Made, items: Items) -> dict[str, Any]:
     if asked.form == "half" and asked.damage in ("none", "half-precision overflow"):
         beyond = int(_beyond_half(original.model, feed).sum())
         lost = _lost_in_half(made.paths[1], feed) if beyond else 0
-    decides = _interval(n - counts["clearly_differ"], n)[1] < _LEAST
     return {
         "kind": asked.kind,
         "input_kind": asked.inputs,
@@ -191,14 +187,28 @@ def _counted(asked: Asked, made: Made, items: Items) -> dict[str, Any]:
         "labelled": original.labelled,
         "preprocessing": original.preprocessing if asked.inputs == "images" else None,
         "comparisons": {name: ROLES[role] for name, role in roles.items() if role in ROLES},
-        "total": n,
         **counts,
         "accuracy": accuracy,
         "beyond_half_precision": beyond,
         "lost_in_half": lost,
+        "must_not_ship": counts["count_decides"] or 4 * lost > _SLOW,
+        "must_not_reject": counts["must_not_reject"] and not beyond,
+    }
+
+
+def counted(roles: dict[str, str], f: list[Answer], g: list[Answer]) -> dict[str, Any]:
+    """The truth about the answers of both models, and the verdicts that it leaves."""
+    judged, n = by_role(roles, f, g), len(f)
+    sums = {"differ": judged.differs, "clearly_differ": judged.clearly_differs}
+    sums |= {"clearly_same": judged.clearly_same, "no_answer": ~judged.finite}
+    counts = {name: int(values.sum()) for name, values in sums.items()}
+    decides = _interval(n - counts["clearly_differ"], n)[1] < _LEAST
+    return {
+        "total": n,
+        **counts,
         "count_decides": decides,
-        "must_not_ship": decides or 4 * lost > _SLOW,
-        "must_not_reject": _interval(counts["clearly_same"], n)[0] >= _LEAST and not beyond,
+        "must_not_ship": decides,
+        "must_not_reject": _interval(counts["clearly_same"], n)[0] >= _LEAST,
     }
 
 

@@ -9,12 +9,12 @@ from places import ROOT
 _FOLDERS = [str(ROOT / "benchmarks"), str(ROOT / "tests" / "localisation")]
 sys.path[:0] = _FOLDERS
 
-from vetted_truth import cases, counting, judging, pairs, recounting, running  # noqa: E402
+from vetted_truth import cases, counting, judging, modules, pairs, recounting, running  # noqa: E402
 
 for _folder in _FOLDERS:
     sys.path.remove(_folder)
 
-__all__ = ["cases", "counting", "judging", "pairs", "recounting", "running", "written_command"]
+__all__ = ["cases", "counting", "judging", "modules", "pairs", "recounting", "running"]
 
 
 def written_command(folder: Path) -> Path:

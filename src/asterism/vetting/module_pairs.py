@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
@@ -91,18 +92,23 @@ class ModuleExchange(Exchange):
 
 
 def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Part]:
-    """The original's modules without children that are of another class or have other weights.
+    """The original's modules that are of another class or have other weights.
+
+    They have no children; or they have weights of their own beside them, as attention has, and then
+    are exchanged with all that is in them.
 
     Args:
         original: in floating point.
         compressed: with modules of the same names.
     """
     others = dict(compressed.named_modules())
-    return [
-        Part(name, type(others[name]).__name__)
-        for name, part in original.named_modules()
-        if name and name in others and not any(part.children()) and _differ(part, others[name])
-    ]
+    found: list[Part] = []
+    for name, part in original.named_modules():
+        whole = not any(part.children()) or any(True for _ in part.parameters(recurse=False))
+        within = any(name.startswith(f"{above.name}.") for above in found)
+        if name in others and name and whole and not within and _differ(part, others[name]):
+            found.append(Part(name, type(others[name]).__name__))
+    return found
 
 
 def exchanged(
@@ -133,6 +139,7 @@ class InFloat(nn.Module):
     """A part of the original in the compressed model's place for it.
 
     It takes and gives what stands around it: quantised tensors, or real numbers of another type.
+    Whatever else is asked of it, such as its weights, is the part's.
 
     Args:
         part: the original's.
@@ -147,14 +154,28 @@ class InFloat(nn.Module):
         scale, zero = getattr(replaced, "scale", None), getattr(replaced, "zero_point", None)
         self._scale = None if scale is None or zero is None else (float(scale), int(zero))
 
-    def forward(self, given: Any) -> Any:
-        """What the original's part gives, in the type of what was given."""
+    def __getattr__(self, name: str) -> Any:
+        """See :class:`torch.nn.Module`."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("part"), name)
+
+    def forward(self, given: Any, *others: Any, **named: Any) -> Any:
+        """What the original's part gives, in the type of what was given first."""
         if given.is_quantized:
             found = self.part(given.dequantize())
             scale, zero = self._scale or (given.q_scale(), given.q_zero_point())
             return torch.quantize_per_tensor(found, float(scale), int(zero), given.dtype)
-        real = given.is_floating_point() and self._dtype is not None
-        return self.part(given.to(self._dtype)).to(given.dtype) if real else self.part(given)
+        args, options = pytree.tree_map(lambda value: _as(self._dtype, value), (others, named))
+        answer = self.part(_as(self._dtype, given), *args, **options)
+        return pytree.tree_map(lambda value: _as(given.dtype, value), answer)
+
+
+def _as(dtype: torch.dtype | None, value: Any) -> Any:
+    """A tensor of real numbers in another type of such; everything else as it is."""
+    both = dtype is not None and dtype.is_floating_point and isinstance(value, torch.Tensor)
+    return value.to(dtype) if both and value.is_floating_point() else value
 
 
 def errors_of_parts(
@@ -210,26 +231,24 @@ def _watched(
     """Calls a function with the name, the inputs and the output of each part that runs."""
 
     def hook(name: str) -> Any:
-        return lambda _, given, found: seen(name, given, found)
+        return lambda _, args, named, found: seen(name, (args, named), found)
 
     with ExitStack() as hooks:
         for part in parts:
-            held = module.get_submodule(part.name).register_forward_hook(hook(part.name))
+            held = module.get_submodule(part.name).register_forward_hook(
+                hook(part.name), with_kwargs=True
+            )
             hooks.callback(held.remove)
         yield
 
 
-def _called(part: nn.Module, given: tuple[Any, ...]) -> Any:
+def _called(part: nn.Module, given: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
     """What a part alone gives for the original's tensors, in the type of its own weights."""
     real = [weights.dtype for weights in part.parameters() if weights.is_floating_point()]
-    cast = (
-        value.to(real[0])
-        if real and hasattr(value, "dtype") and value.is_floating_point()
-        else value
-        for value in given
-    )
+    dtype = real[0] if real else None
+    args, named = pytree.tree_map(lambda value: _as(dtype, value), given)
     with torch.no_grad():
-        return part(*cast)
+        return part(*args, **named)
 
 
 def _real(found: Any) -> Any:

@@ -169,7 +169,7 @@ class _Trials:
                 "nothing is to exchange: no module of the compressed model has the name of one of "
                 "the original's, and another class or other weights"
             )
-        params, self.spent = vetted.params, 0
+        params, self.spent, self._failed = vetted.params, 0, ""
         self._comparison = build_comparison(params.comparison, shape_of(vetted.shapes))
         self._comparison.know(vetted.answers.f, vetted.answers.f)
         self._wanted, given = (model.predict(cases) for model in vetted.pair.models)
@@ -192,15 +192,21 @@ class _Trials:
 
         Args:
             most: parts that are tried: those with the largest errors of their own.
+
+        Raises:
+            UserError: the model fails with any of them in float.
         """
         own = {e.node: e.own.relative_l2 for e in self.errors if e.own is not None}
         noise = [own.get(part.name, 0.0) for part in self.parts]
         order = sorted(range(len(self.parts)), key=lambda index: (-noise[index], index))
         found = []
         for index in order[: max(1, most)]:
-            trial = self._run(frozenset({index}))
+            if (trial := self._run(frozenset({index}))) is None:
+                continue
             explained = 1 - trial.deviation / self.base.deviation
             found.append(_Ranked(index, trial, explained, 1 - trial.error, noise[index]))
+        if not found:
+            raise UserError(f"no module can be put back into float: {self._failed}")
         return sorted(
             found, key=lambda one: (-one.explained, -one.error_explained, -one.own, one.index)
         )
@@ -209,16 +215,23 @@ class _Trials:
         """The smallest of growing sets that takes enough of the deviations away, else the best."""
         tried = [self.base]
         for size in range(1, most + 1):
-            tried.append(self._run(frozenset(order[:size])))
+            if (trial := self._run(frozenset(order[:size]))) is None:
+                continue
+            tried.append(trial)
             gone = 1 - tried[-1].deviation / self.base.deviation
             if gone >= self._vetted.params.repair.gone or size == len(order):
                 break
         return min(tried, key=lambda trial: (trial.deviation, trial.error, len(trial.floats)))
 
-    def _run(self, floats: frozenset[int]) -> Trial:
+    def _run(self, floats: frozenset[int]) -> Trial | None:
+        """None where the model fails with these parts in float, which may read each other."""
         self.spent += 1
-        with opened_beside(self._vetted, self.subject(sorted(floats))) as model:
-            return self._judged(floats, model.predict(self._cases))
+        try:
+            with opened_beside(self._vetted, self.subject(sorted(floats))) as model:
+                return self._judged(floats, model.predict(self._cases))
+        except UserError as error:
+            self._failed = str(error)
+            return None
 
     def _judged(self, floats: frozenset[int], given: NDArray[np.float32]) -> Trial:
         deviates = self._comparison.deviates(self._wanted, given).astype(np.float64)

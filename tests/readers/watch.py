@@ -10,16 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from reader_fuzzing.bait import lay_bait
-from reader_fuzzing.examples import Example
-from reader_fuzzing.surroundings import Surroundings
-from reader_fuzzing.table import ROOT, Reader
+from readers.examples import ROOT, Example
+from readers.surroundings import Surroundings
+from readers.table import Reader
 
 #: Most of a processor's time that one example may take, and of the clock's, which other processes
 #: share: seconds.
@@ -34,6 +31,7 @@ _KEPT_MB = 700
 _LOOK_EVERY_S = 0.05
 
 #: The machine's limits under which examples are read: small, so that they are what is tried.
+_OWN_FOLDERS = ("ASTERISM_STATE_ROOT", "DVC_SITE_CACHE_DIR", "MPLCONFIGDIR")
 LIMITS_MB = {"TEXT": 20, "ARRAY": 300, "IMAGE": 60, "MODEL": 200, "PROCESS": 4000}
 
 #: What a reader may do with a file.
@@ -63,41 +61,28 @@ class Verdict:
     def failed(self) -> bool:
         return self.kind not in GOOD
 
-    @property
-    def signature(self) -> str:
-        return f"{self.kind}: {self.where}"
-
 
 class Server:
     """A child process that reads examples of one family of readers.
 
     Args:
-        family: whose libraries it loads.
-        folder: its own, made anew; examples lie in ``example`` below it, the bait in ``outside``.
-        seeds: whole files of all readers, with which it warms up; None while they are made.
+        family: for the folder's name.
+        folder: where its own is made; examples lie in ``home/example`` below that.
         cpu_s: most processor time of an example.
         memory_mb: most memory of an example.
     """
 
     def __init__(
-        self,
-        family: str,
-        folder: Path,
-        seeds: Path | None,
-        cpu_s: float = CPU_S,
-        memory_mb: int = MEMORY_MB,
+        self, family: str, folder: Path, cpu_s: float = CPU_S, memory_mb: int = MEMORY_MB
     ) -> None:
-        self.family, self.folder, self._seeds = family, folder, seeds
-        self._cpu_s, self._memory_mb = cpu_s, memory_mb
-        shutil.rmtree(folder, ignore_errors=True)
-        self._home = folder / "home"
-        (folder / "outside").mkdir(parents=True)
+        self._folder, self._cpu_s, self._memory_mb = folder / family, cpu_s, memory_mb
+        self._home = self._folder / "home"
         for name in ("tmp", "state"):
             (self._home / name).mkdir(parents=True)
-        lay_bait(folder / "outside")
-        self._surroundings = Surroundings(folder / "outside")
+        self._surroundings = Surroundings(self._folder / "outside")
         self._process: subprocess.Popen[bytes] | None = None
         self._base = 0
+        self._loaded: set[str] = set()
         self.starts = 0
 
     def __enter__(self) -> Server:
@@ -106,37 +91,50 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.end()
         self._surroundings.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self._folder)
 
-    def make_seeds(self, reader: Reader, into: Path) -> None:
-        """Have a reader's whole files written, in folders below ``into``."""
-        verdict = self._ask({"reader": reader.name, "seeds": str(into)}, cpu_s=600)
-        if verdict.kind != "value":
-            raise RuntimeError(f"no seeds for {reader.name}: {verdict.what}\n{self.last_words()}")
+    def whole(self, reader: Reader) -> list[Example]:
+        """A reader's whole examples, written by its family's libraries."""
+        folder = self._home / "whole" / reader.name.replace("/", "_")
+        if not folder.is_dir():
+            verdict = self._ask(reader, "write", folder, cpu_s=600)
+            if verdict.kind != "value":
+                said = f"{verdict.what}\n{self._last_words()}"
+                raise RuntimeError(f"no whole files for {reader.name}: {said}")
+        return [Example.read(place, reader.main) for place in sorted(folder.iterdir())]
 
     def read(self, reader: Reader, example: Example) -> Verdict:
-        """Have an example read."""
-        if self._process is not None and self._resident() > self._base + (_KEPT_MB << 20):
-            self.end()
-        if self._process is None:
-            self._start()  # which reads whole files in the example's place
-        path = example.write(self._home / "example")
-        verdict = self._ask({"reader": reader.name, "path": str(path)}, self._cpu_s)
-        touched = self._surroundings.touched()
-        if touched:
-            what = "; ".join(touched)
-            return Verdict("code run", what, touched[0], verdict.seconds, verdict.peak_mb)
-        if verdict.peak_mb > self._memory_mb:
-            return Verdict(
-                "memory", f"{verdict.peak_mb} MB", verdict.kind, verdict.seconds, verdict.peak_mb
-            )
+        """Have an example read; where a library dies of it, as Asterism really opens it."""
+        verdict = self._read(reader, "read", example)
+        if verdict.kind in ("crash", "hang", "memory") and reader.isolated:
+            verdict = self._read(reader, "isolated", example)
         return verdict
 
-    def _ask(self, request: Mapping[str, Any], cpu_s: float) -> Verdict:
+    def _read(self, reader: Reader, how: str, example: Example) -> Verdict:
+        if self._process is not None and self._resident() > self._base + (_KEPT_MB << 20):
+            self.end()
+        if self._process is None or (how == "read" and reader.name not in self._loaded):
+            whole = self.whole(reader)[0].write(self._home / "example")
+            self._ask(reader, "load", whole, cpu_s=600)
+            self._loaded.add(reader.name)
+            self._base = self._resident()
+        path = example.write(self._home / "example")
+        self._surroundings.touched()
+        verdict = self._ask(reader, how, path, self._cpu_s, patient=how == "isolated")
+        if touched := self._surroundings.touched():
+            return replace(verdict, kind="code run", what="; ".join(touched), where=touched[0])
+        if verdict.peak_mb > self._memory_mb and verdict.kind in GOOD:
+            return replace(verdict, kind="memory", what=f"{verdict.peak_mb} MB")
+        return verdict
+
+    def _ask(
+        self, reader: Reader, task: str, path: Path, cpu_s: float, patient: bool = False
+    ) -> Verdict:
         if self._process is None:
             self._start()
         assert self._process is not None
         started, spent = time.monotonic(), self._cpu()
+        request = {"reader": reader.name, "task": task, "path": str(path)}
         with suppress(BrokenPipeError):
             self._requests.write(json.dumps(request).encode() + b"\n")
             self._requests.flush()
@@ -157,7 +155,7 @@ class Server:
             now = self._cpu()
             if now != used or self._runs():
                 idle_since, used = time.monotonic(), now
-            idle = time.monotonic() - idle_since > IDLE_S
+            idle = not patient and time.monotonic() - idle_since > IDLE_S
             if now - spent > cpu_s or idle or seconds > max(WALL_S, cpu_s):
                 where = self._stack()
                 self.end()
@@ -166,24 +164,22 @@ class Server:
     def _start(self) -> None:
         child_reads, writes = os.pipe()
         reads, child_writes = os.pipe()
-        self._words = self.folder / "words.txt"
+        self._words = self._folder / "words.txt"
         environment = os.environ | {
-            "ASTERISM_STATE_ROOT": str(self._home / "state"),
             **{f"ASTERISM_LIMITS_{name}_MB": str(size) for name, size in LIMITS_MB.items()},
+            **dict.fromkeys(_OWN_FOLDERS, str(self._home / "state")),
             "HOME": str(self._home),
             "TMPDIR": str(self._home / "tmp"),
             "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",
             "KERAS_BACKEND": "tensorflow",
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "CUDA_VISIBLE_DEVICES": "",
-            "DVC_SITE_CACHE_DIR": str(self._home / "state"),
-            "MPLCONFIGDIR": str(self._home / "state"),
             "OMP_NUM_THREADS": "2",
         }
+        command = [sys.executable, "-W", "ignore", "-m", "readers.server"]
         with self._words.open("wb") as words:
             self._process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-m", "reader_fuzzing.server", str(child_reads),
-                 str(child_writes), self.family, str(self._home), str(self._seeds or "")],
+                [*command, str(child_reads), str(child_writes), str(self._home)],
                 pass_fds=(child_reads, child_writes), cwd=self._home, env=environment,
                 stdin=subprocess.DEVNULL, stdout=words, stderr=words, start_new_session=True,
             )  # fmt: skip
@@ -193,9 +189,8 @@ class Server:
         self.starts += 1
         if not self._answers.readline():
             self._process.wait()
-            raise RuntimeError(f"the {self.family} server does not start:\n{self.last_words(40)}")
+            raise RuntimeError(f"the server does not start:\n{self._last_words(40)}")
         self._base = self._resident()
-        self._surroundings.touched()
 
     def end(self) -> None:
         """End the process; the next example starts another."""
@@ -204,10 +199,11 @@ class Server:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
+            self._loaded.clear()
             self._requests.close()
             self._answers.close()
 
-    def last_words(self, lines: int = 15) -> str:
+    def _last_words(self, lines: int = 15) -> str:
         """What the process wrote to its standard streams, its end."""
         return "\n".join(self._words.read_text(errors="replace").splitlines()[-lines:])
 
@@ -215,7 +211,7 @@ class Server:
         assert self._process is not None
         code = self._process.wait()
         name = signal.Signals(-code).name if code < 0 else f"exit {code}"
-        words = self.last_words(60)
+        words = self._last_words(60)
         said = words.partition("Fatal Python error")[0].strip().splitlines()
         where = _innermost(words)
         self.end()

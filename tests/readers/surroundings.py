@@ -1,7 +1,7 @@
 """The folder beside an example's, which no reader may touch: bait, watched by the kernel.
 
 Native libraries open files without telling Python, so inotify tells. Attacks refer to what lies
-there, by relative paths.
+there, by relative paths: ``../../outside/…`` from an example, which lies one deeper.
 """
 
 from __future__ import annotations
@@ -10,6 +10,13 @@ import ctypes
 import os
 import struct
 from pathlib import Path
+
+import cv2
+import h5py
+import numpy as np
+
+#: As an example's files may call the folder of the bait, wherever its main file lies.
+OUTSIDE = "../../outside"
 
 _IN_CLOEXEC_NONBLOCK = os.O_CLOEXEC | os.O_NONBLOCK
 _EVENTS = {
@@ -21,14 +28,27 @@ _HEADER = struct.Struct("iIII")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+def _lay_bait(folder: Path) -> None:
+    """Write one small file of each kind that a reader could be led to."""
+    (folder / "kept").mkdir(parents=True)
+    (folder / "kept" / "work.txt").write_text("work that nobody may delete\n")
+    (folder / "secret.txt").write_text("secret\n")
+    (folder / "secret.bin").write_bytes(np.ones(4096, np.float32).tobytes())
+    (folder / "stranger.py").write_text("raise SystemExit('imported')\n")
+    cv2.imwrite(str(folder / "secret.png"), np.zeros((80, 80, 3), np.uint8))
+    with h5py.File(folder / "secret.h5", "w") as file:
+        file["weights"] = np.ones((64, 64), np.float32)
+
+
 class Surroundings:
-    """A folder whose every use is noted, and that of all folders below it.
+    """A folder with bait, whose every use is noted, and that of all folders below it.
 
     Args:
-        folder: exists, and holds the bait.
+        folder: is made.
     """
 
     def __init__(self, folder: Path) -> None:
+        _lay_bait(folder)
         self._descriptor = _LIBC.inotify_init1(_IN_CLOEXEC_NONBLOCK)
         mask = sum(_EVENTS)
         if self._descriptor < 0:

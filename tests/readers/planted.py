@@ -7,13 +7,11 @@ import os
 import threading
 from pathlib import Path
 
-from reader_fuzzing.of_data import place
-from reader_fuzzing.table import Reader, register
+from asterism.core.messages.errors import UserError
+from readers.examples import Places
 
 
-def _read(path: Path) -> object:
-    from asterism.core.messages.errors import UserError
-
+def read(path: Path) -> object:
     match path.read_text().partition(" ")[0]:
         case "fine":
             return 1
@@ -57,8 +55,5 @@ def _read(path: Path) -> object:
     return None
 
 
-def _seeds(folder: Path) -> None:
-    (place(folder, 0) / "file.txt").write_text("fine")
-
-
-register(Reader("planted", "planted", "file.txt", _read, _seeds))
+def whole_files(place: Places) -> None:
+    (place(0) / "file.txt").write_text("fine")

@@ -1,6 +1,6 @@
 """The child process: reads examples one after another, and says what came of each.
 
-It imports a family's libraries once. Requests and answers are lines of JSON on two pipes. An
+Requests and answers are lines of JSON on two pipes. An
 example that ends the process, or never ends, is the parent's to notice.
 """
 
@@ -11,7 +11,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import sys
 import time
@@ -19,9 +18,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from asterism.core.messages.errors import UserError
+from asterism.models.isolation import isolated_model
 from asterism.models.keras_models import first_reading
-from reader_fuzzing.guard import Guard
-from reader_fuzzing.table import READERS
+from readers.guard import Guard
+from readers.table import PLANTED, READERS
 
 #: A file's name, as messages have it.
 _FILE = re.compile(r"[\w-]\.(json|ya?ml|lock|np[yz]|csv|svg|h5|keras|onnx|tflite|pt2|gz|bin|png)\b")
@@ -31,38 +32,35 @@ LONGEST = 4000
 
 
 def main() -> None:
-    """Serve until the requests end. Arguments: two descriptors, the family, its home."""
+    """Serve until the requests end. Arguments: two descriptors, its home."""
     requests, answers = os.fdopen(int(sys.argv[1])), os.fdopen(int(sys.argv[2]), "w")
-    family, home = sys.argv[3], Path(sys.argv[4])
+    home = Path(sys.argv[3])
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)  # the parent asks where a hanging reader is
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    first_reading.PATIENCE_S = 4.0  # less than what is taken for a hanging reader
+    # Less than what is taken for a hanging reader.
+    first_reading.PATIENCE_S = isolated_model.PATIENCE_S = 4.0
     guard = Guard([home])
-    if sys.argv[5]:
-        _warm_up(family, Path(sys.argv[5]), home)
-    sys.dont_write_bytecode = True  # from here on what is written is a violation
+    sys.dont_write_bytecode = True  # what is written is a violation
     _tell(answers, {"ready": True})
     for line in requests:
         request = json.loads(line)
-        reader = READERS[request["reader"]]
-        if "seeds" in request:
-            folder = Path(request["seeds"])
-            folder.mkdir(parents=True, exist_ok=True)
-            reader.seeds(folder)
-            _tell(answers, {"kind": "value"})
-        else:
-            _tell(answers, _read(reader.read, Path(request["path"]), guard))
+        reader = {**READERS, "planted": PLANTED}[request["reader"]]
+        path = Path(request["path"])
+        match request["task"]:
+            case "write":
+                reader.write_whole(lambda number, path=path: _made(path / str(number)))
+                _tell(answers, {"kind": "value"})
+            case "load":  # a whole file, so that libraries are loaded when it counts
+                reader.function(reader.read)(path)
+                _tell(answers, {"kind": "value"})
+            case how:
+                _tell(answers, _read(reader.function(getattr(reader, how)), path, guard))
 
 
-def _warm_up(family: str, seeds: Path, home: Path) -> None:
-    """Read a whole file with each reader, so that libraries are loaded when it counts."""
-    for reader in READERS.values():
-        if reader.family == family and (seeds / reader.name).is_dir():
-            copy = home / "example"  # some readers change what they read
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(min((seeds / reader.name).iterdir()), copy)
-            reader.read(copy / reader.main)
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _tell(answers: Any, facts: dict[str, Any]) -> None:
@@ -71,8 +69,6 @@ def _tell(answers: Any, facts: dict[str, Any]) -> None:
 
 
 def _read(read: Any, path: Path, guard: Guard) -> dict[str, Any]:
-    from asterism.core.messages.errors import UserError
-
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     before = _memory("VmRSS")
     started = time.perf_counter()
@@ -110,7 +106,7 @@ def _defect(error: BaseException) -> dict[str, Any]:
     """An error that is none of the user's: where it came from, in our code and at all."""
     frames = traceback.extract_tb(error.__traceback__, limit=-400)
     places = [
-        f"{_short(f.filename)}:{f.name}" for f in frames if "/reader_fuzzing/" not in f.filename
+        f"{_short(f.filename)}:{f.name}" for f in frames if "/tests/readers/" not in f.filename
     ]
     ours = [place for place in places if place.startswith("asterism/")]
     where = f"{ours[-1] if ours else '?'} < {places[-1] if places else '?'}"

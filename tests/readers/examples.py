@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Gives the folder of a whole example, by its number.
+Places = Callable[[int], Path]
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ class Example:
     """
 
     main: str
-    files: Mapping[str, Content]
-    origin: str = field(default="", compare=False)
+    files: Mapping[str, Content] = field(repr=False)
+    origin: str = ""
 
     def write(self, folder: Path) -> Path:
         """Make the folder anew; the path for the reader."""
@@ -69,22 +73,9 @@ class Example:
 
     @classmethod
     def read(cls, folder: Path, main: str) -> Example:
-        """An example that lies in a folder; FIFOs and links come back as such."""
-        files: dict[str, Content] = {}
-        for path in sorted(folder.rglob("*")):
-            name = path.relative_to(folder).as_posix()
-            if path.is_symlink():
-                files[name] = Odd("link", str(path.readlink()))
-            elif path.is_fifo():
-                files[name] = Odd("fifo")
-            elif path.is_file():
-                sparse = path.stat().st_blocks * 512 < path.stat().st_size // 2
-                large = path.stat().st_size > 1 << 24
-                size = path.stat().st_size
-                files[name] = Odd("sparse", size=size) if sparse and large else path.read_bytes()
-            elif path.is_dir() and not any(path.iterdir()):
-                files[name] = Odd("folder")
-        return cls(main, files)
+        """The plain files of a folder."""
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        return cls(main, {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths})
 
     def change(self, name: str, content: Content | None, origin: str = "") -> Example:
         """The same with one file replaced; None takes it away."""

@@ -3,7 +3,7 @@
 Python announces what could act on the machine by audit events (``sys.addaudithook``). Between
 ``start`` and ``stop`` each is compared with what readers and their libraries do for reasons of
 their own; anything else is a violation. What native code does is not announced: that no file
-outside the example's folder is touched, the parent watches (``reader_fuzzing.surroundings``).
+outside the example's folder is touched, the parent watches (``readers.surroundings``).
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ MAKERS = {
     "torch/": "writes the forward of graphs that torch_archive.py has rewritten; the same",
     "scipy/": "wrappers of its own functions",
     "h5py/": "wrappers of its own functions",
+    "asterism/differential/": "our own text of a backend, to which a file's texts are data",
     "linecache.py": "source of functions, for their text",
     "textwrap.py": "the same",
     "functools.py": "wrappers of libraries' functions",
@@ -158,8 +159,8 @@ class Guard:
         return "" if caller.startswith("<frozen importlib") else f"marshalled code, by {caller}"
 
     def by_workers(self, args: tuple[Any, ...]) -> str:
-        """Our own way to read a file in another process first."""
-        own = any(caller.endswith("asterism/core/workers/processes.py") for caller in _callers())
+        """Our own ways to read a file, or to run a model, in another process."""
+        own = any("asterism/core/workers/" in caller for caller in _callers())
         return "" if own else _shown(args)
 
     def _by_maker(self, what: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from small_findings import entry
 
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
@@ -18,16 +19,16 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
 )
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.confirming import Death, exit_statuses
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import Shown, run_calls, totals
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, Runners
-from asterism.findings.calls.scripts import DEATHS, script_text, words_of
-from asterism.findings.calls.sightings import sighting_of, sightings_of
+from asterism.findings.calls.scripts import script_text, words_of
+from asterism.findings.calls.candidates import sighting_of, sightings_of
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
+from asterism.findings.checking import GONE, LIVES, OTHER, run_script
 from asterism.findings.sightings import distinct
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
@@ -234,22 +235,22 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("word", "lines", "status"),
+    ("word", "lines", "says"),
     [
-        ("values differ", "actual = [inputs[0], inputs[1] + 4]", 1),
-        ("values differ", "actual = list(inputs)", 0),
-        ("wrong dtype", "actual = [inputs[0], inputs[1].double()]", 1),
-        ("wrong shape", "actual = list(inputs)[:1]", 1),
-        (ERROR, "raise ValueError('no such size here')", 1),
-        (ERROR, "raise ValueError('quite another')", 2),
-        (ERROR, "actual = 1", 0),
-        (SILENT_ACCEPTANCE, "actual = 1", 1),
-        (SILENT_ACCEPTANCE, "raise ValueError('no')", 0),
-        (CRASH, "import os; os.abort()", 1),
-        (CRASH, "actual = 1", 0),
+        ("values differ", "actual = [inputs[0], inputs[1] + 4]", LIVES),
+        ("values differ", "actual = list(inputs)", GONE),
+        ("wrong dtype", "actual = [inputs[0], inputs[1].double()]", LIVES),
+        ("wrong shape", "actual = list(inputs)[:1]", LIVES),
+        (ERROR, "raise ValueError('no such size here')", LIVES),
+        (ERROR, "raise ValueError('quite another')", OTHER),
+        (ERROR, "actual = 1", GONE),
+        (SILENT_ACCEPTANCE, "actual = 1", LIVES),
+        (SILENT_ACCEPTANCE, "raise ValueError('no')", GONE),
+        (CRASH, "import os; os.abort()", LIVES),
+        (CRASH, "actual = 1", GONE),
     ],
 )
-def test_a_script_decides(tmp_path, word, lines, status):
+def test_a_script_decides(tmp_path, word, lines, says):
     given = (Input((2, 3)), Input((2,), "int64"))
     way = replace(PLAIN, lines=lines, expected="expected = f(*inputs)")
     text = "[x, y]" if word != SILENT_ACCEPTANCE else "1 / 0"
@@ -259,8 +260,7 @@ def test_a_script_decides(tmp_path, word, lines, status):
     made = script_text(program, word, "a | b | c", "v 1", indirect, plain, [0.1, 0.0])
     assert len(made.splitlines()) <= 32
     (tmp_path / "repro.py").write_text(made)
-    death = DEATHS.get(word, Death())
-    assert exit_statuses(tmp_path / "repro.py", 1, death=death) == (status,)
+    assert run_script(tmp_path / "repro.py").word(entry(symptom=word)) == says
 
 
 def test_the_innermost_condition_of_openvino_tells_failures_apart():

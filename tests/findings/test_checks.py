@@ -26,16 +26,20 @@ def collection(folder, **statuses):
     return folder
 
 
+def the_word(folder, entries, **more):
+    ((entry, ran),) = check_all(folder, entries, **more)
+    return ran.word(entry)
+
+
 def word_of(folder, text, **given):
     made = candidate(folder, "one", text=text, **given)
     made.entry.write(made.folder)
-    (checked,) = check_all(folder, [made.entry], seconds=20)
-    return checked.word
+    return the_word(folder, [made.entry], seconds=20)
 
 
 def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
     collection(tmp_path, a=1, b=0, c=2)
-    words = [c.word for c in check_all(tmp_path, read_entries(tmp_path))]
+    words = [ran.word(entry) for entry, ran in check_all(tmp_path, read_entries(tmp_path))]
     assert words == [LIVES, GONE, OTHER]
 
 
@@ -62,8 +66,7 @@ def test_an_end_that_says_nothing_of_the_bug_is_told_apart(tmp_path, text, given
 def test_a_script_that_takes_too_long_is_ended(tmp_path):
     collection(tmp_path, a=1)
     (tmp_path / "a" / "repro.py").write_text("import time\ntime.sleep(60)\n")
-    (checked,) = check_all(tmp_path, read_entries(tmp_path), seconds=0.5)
-    assert checked.word == LATE
+    assert the_word(tmp_path, read_entries(tmp_path), seconds=0.5) == LATE
 
 
 def test_what_a_script_printed_is_noted_with_the_machine_and_without_its_folders(tmp_path):
@@ -72,7 +75,7 @@ def test_what_a_script_printed_is_noted_with_the_machine_and_without_its_folders
     text += "print('actual  ', sys.prefix + '/x.py', hex(2**40), __file__)\nsys.exit(1)\n"
     (tmp_path / "a" / "repro.py").write_text(text)
     (checked,) = check_all(tmp_path, read_entries(tmp_path))
-    noted = note_run(tmp_path, checked)
+    noted = note_run(tmp_path, *checked)
     assert noted == read_entry(tmp_path, "a")
     assert noted.ran.output.splitlines()[0] == "expected 1"
     assert noted.ran.output.splitlines()[1].split() == ["actual", "x.py", "0x…", "repro.py"]
@@ -84,7 +87,7 @@ def test_a_crash_is_named_in_what_is_noted(tmp_path):
     made = candidate(tmp_path, "a", text=text, symptom="crash")
     made.entry.write(made.folder)
     (checked,) = check_all(tmp_path, [made.entry])
-    assert "SIGFPE" in note_run(tmp_path, checked).ran.output
+    assert "SIGFPE" in note_run(tmp_path, *checked).ran.output
 
 
 @pytest.mark.parametrize(("statuses", "expected"), [({"a": 1, "b": 0}, 0), ({"a": 1, "b": 2}, 1)])
@@ -122,5 +125,5 @@ def test_some_bugs_of_the_collection_can_be_checked_here():
     folder = ROOT / "findings"
     chosen = sample_of(read_entries(folder), 4, 1)
     assert len(chosen) == 4
-    for checked in check_all(folder, chosen):
-        assert checked.word in (LIVES, GONE), checked.entry.name
+    for entry, ran in check_all(folder, chosen):
+        assert ran.word(entry) in (LIVES, GONE), entry.name

@@ -7,7 +7,7 @@ import pytest
 
 from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.operators import OperatorRun, attributes_of, sighting_of, sightings_of
+from asterism.findings.operators import attributes_of, sighting_of, sightings_of
 from asterism.findings.sightings import distinct
 
 SUBJECTS = {subject.name: subject for subject in operator_subjects()}
@@ -16,8 +16,9 @@ SUBJECTS = {subject.name: subject for subject in operator_subjects()}
 def sightings(names, inputs="normal", culprit="openvino"):
     """Of models that show wrong values, while all others do not."""
     fine = [subject for name, subject in SUBJECTS.items() if name not in names]
-    runs = [OperatorRun(SUBJECTS[name], "now wrong", "file") for name in sorted(names)]
-    return [sighting_of(run, inputs, culprit, "values differ", fine) for run in runs]
+    run = "file", "now wrong", inputs
+    shown = [SUBJECTS[name] for name in sorted(names)]
+    return [sighting_of(one, run, culprit, "values differ", fine) for one in shown]
 
 
 def named(operator, **wanted):

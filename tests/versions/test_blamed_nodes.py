@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.blaming import Blame, _is_alike, _Search
+from asterism.differential.comparing.blaming import Blame, _is_alike
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import change_of
 from asterism.differential.oracle.params import JudgeParams
@@ -31,7 +31,7 @@ def blamed(model, workers, steps=100, inputs=(X,)):
     change = change_in(workers, subject, list(inputs))
     assert change.is_change
     workers.done.clear()
-    return Blame(workers, PARAMS, steps).smallest(subject, list(inputs), change)
+    return Blame(workers, PARAMS, change, subject, list(inputs)).smallest(steps)
 
 
 def search(model, workers=None, inputs=(X,)):
@@ -39,7 +39,7 @@ def search(model, workers=None, inputs=(X,)):
     workers = workers or pool(lambda kinds: ("Softplus",))
     subject = subject_of("m", model, 4, {})
     change = change_in(workers, subject, list(inputs))
-    found = _Search(workers, PARAMS, change, subject.fixed(list(inputs)), list(inputs))
+    found = Blame(workers, PARAMS, change, subject, list(inputs))
     found._values, suspect = found._exposed()
     return found, suspect
 
@@ -121,7 +121,7 @@ def test_where_nothing_says_what_reaches_a_part_the_whole_model_is_to_blame():
     model = chain("Abs", "Softplus")
     change = change_in(workers, subject_of("m", model, 4, {}), [X])
     workers.run = no_values
-    part = Blame(workers, PARAMS, 100).smallest(subject_of("m", model, 4, {}), [X], change)
+    part = Blame(workers, PARAMS, change, subject_of("m", model, 4, {}), [X]).smallest(100)
     assert part.change.kind == "differs"
     assert (len(part.layers), part.tried, part.finished) == (2, 0, True)
     assert part.inputs[0] is X

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing import comparison, explaining, libraries
+from asterism.differential.comparing import explaining, libraries
 from asterism.differential.engine.outcomes import ExecutionOutcome
 
 REDUCED = {"axes": [1], "keepdims": 1}
@@ -148,7 +148,7 @@ def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
     def broken(*given):
         raise ZeroDivisionError("a strange node")
 
-    monkeypatch.setattr(comparison.Blame, "smallest", broken)
+    monkeypatch.setattr(explaining.Blame, "smallest", broken)
     done = compare(*models, "--distribution", "normal")
     assert done.exit_code == 1 and "page: left out (" in done.output
     found = json.loads((project / "compare-libraries/findings.json").read_text())
@@ -223,7 +223,7 @@ def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
         (["--model", "m.onnx", "--library", "jax"], "no files are run by 'jax'"),
         (["--model", "m.onnx", "--library", "pytorch_program"], "no files are run by"),
         (["--model", "m.onnx", "--library", "litert"], "(known: "),
-        (["--model", "m.onnx", "--environment", "mxnet@0.1"], "no environment 'mxnet@0.1'"),
+        (["--model", "m.onnx", "--environment", "openvino@0.1"], "no environment 'openvino@0.1'"),
         (["--model", "m.onnx", "--input-shape", "z=1,2"], "no model has an input 'z'"),
         (["--model", "m.onnx", "--input-shape", "m/x=1,7"], "the input 'x' has the shape ?,4"),
         (["--model", "m.onnx", "--model", "other/m.onnx"], "two models are called m"),

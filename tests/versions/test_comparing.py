@@ -120,16 +120,16 @@ LEVELS = ["file", "file_basic", "file_extended", "file_layout", "file_optimised"
 
 
 def test_another_library_may_have_one_way_only():
-    assert pairs_of({".onnx": ["onnxruntime"]}, {".onnx": ["openvino"]}) == [
+    assert list(pairs_of("onnxruntime", "openvino")) == [
         Pair(f"onnxruntime:{level}", "openvino:file") for level in LEVELS
     ]
-    assert pairs_of({".onnx": ["openvino"]}, {".onnx": ["onnxruntime"]})[-1] == Pair(
+    assert list(pairs_of("openvino", "onnxruntime"))[-1] == Pair(
         "openvino:file", "onnxruntime:file_optimised"
     )
 
 
 def test_every_way_to_run_a_file_is_compared():
-    pairs = pairs_of({".onnx": ["onnxruntime@0.1"]}, {".onnx": ["onnxruntime"]})
+    pairs = pairs_of("onnxruntime@0.1", "onnxruntime")
     assert [pair.option for pair in pairs] == LEVELS
 
 

@@ -134,11 +134,13 @@ def test_a_package_reads_each_format_by_its_own_reader(old_runtime):
     def named(library, which, *formats):
         return readers_of_version(library, which, lambda _: None, formats)
 
-    assert named("openvino", "onnxruntime@0.1", ".onnx") == {".onnx": ["onnxruntime@0.1"]}
+    assert named("openvino", "onnxruntime@0.1", ".onnx") == {".onnx": "onnxruntime@0.1"}
     own = named("onnxruntime", "openvino", ".onnx", ".pt2")
-    assert own == {".onnx": ["openvino"], ".pt2": ["openvino_program"]}
+    assert own == {".onnx": "openvino", ".pt2": "openvino_program"}
     torch = named("pytorch", version("torch").partition("+")[0], ".pt2")
-    assert torch == {".pt2": ["onnx_program", "pytorch_program"]}
+    assert torch == {".pt2": "pytorch_program"}
+    exported = named("onnx_program", version("torch").partition("+")[0], ".pt2")
+    assert exported == {".pt2": "onnx_program"}
     write_definition(old_runtime, "pytorch@0.1")
     assert environment("pytorch_program@0.1") == environment("pytorch@0.1")
 

@@ -183,16 +183,16 @@ def check_findings(
                     say(f"{entry.elsewhere[name]:16} {name:20} {entry.name}")
         write_pages_of(folder)
         return
-    checked = []
-    for result in check_all(folder, chosen, seconds):
-        checked.append(result)
-        say(f"{result.word:16} {result.entry.name}")
+    words = []
+    for entry, ran in check_all(folder, chosen, seconds):
+        words.append(ran.word(entry))
+        say(f"{words[-1]:16} {entry.name}")
         if write:
-            note_run(folder, result)
-    say(counts_of(checked))
+            note_run(folder, entry, ran)
+    say(counts_of(words))
     if write:
         write_pages_of(folder)
-    sys.exit(exit_status(checked))
+    sys.exit(exit_status(words))
 
 
 @app.command(rich_help_panel=LIBRARIES)
@@ -269,8 +269,8 @@ def call_functions(
     from asterism.core.workers.worker import Limits
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.calls.campaign import CALLS, run_calls
+    from asterism.findings.calls.candidates import FINDINGS
     from asterism.findings.calls.running import Runners
-    from asterism.findings.calls.sightings import FINDINGS
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
     from asterism.findings.gathering import facts_of

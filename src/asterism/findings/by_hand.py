@@ -18,8 +18,7 @@ from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
 from asterism.differential.report.bug_reports import CONFIRMATIONS
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.checking import LIVES, Checked, note_run, run_script
-from asterism.findings.collecting import name_of
+from asterism.findings.checking import LIVES, note_run, run_script
 from asterism.findings.entry import Entry
 from asterism.findings.sightings import Seen, Sighting, entry_of
 
@@ -46,19 +45,18 @@ def add_by_hand(
         raise UserError(f"there is no script {script}")
     if sighting.symptom not in SYMPTOMS:
         raise UserError(f"{sighting.symptom!r} is none of {', '.join(SYMPTOMS)}")
-    facts = sighting.library, sighting.symptom, sighting.function, sighting.signature
     installed = installed_versions()
     versions = {package: installed[package] for package in packages}
     seen = Seen(SOURCE, (sighting.backend,), (), versions)
-    entry = entry_of(sighting, seen, script, name_of(*facts), (1,) * CONFIRMATIONS)
+    entry = entry_of(sighting, seen, script)
     if title:
         entry = replace(entry, told=replace(entry.diagnosis, title=title))
-    runs = [Checked(entry, run_script(script)) for _ in range(CONFIRMATIONS)]
-    if any(run.word != LIVES for run in runs):
-        words = ", ".join(run.word for run in runs)
+    runs = [run_script(script) for _ in range(CONFIRMATIONS)]
+    if any(run.word(entry) != LIVES for run in runs):
+        words = ", ".join(run.word(entry) for run in runs)
         raise UserError(f"{script} is not confirmed: its runs say {words}, not {LIVES}")
     with replacing(collection / entry.name) as folder:
         folder.mkdir(parents=True)
         shutil.copyfile(script, folder / REPRO)
         entry.write(folder)
-    return note_run(collection, runs[-1])
+    return note_run(collection, entry, runs[-1])

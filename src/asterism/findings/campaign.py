@@ -8,13 +8,13 @@ backends are asked for.
 from __future__ import annotations
 
 import hashlib
+import json
 import resource
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ from asterism.memo.graphs.store import write_models, write_weights
 log = get_logger(__name__)
 
 FACTS, UNIQUE, TRIAGED = "facts.json", "unique.json", "triaged"
-#: Locks of the models that processes are at, and of the pieces that they make.
+#: Locks of the pieces that processes are at.
 TAKEN = "taken"
 #: Of a piece: differences that are no wrong results, and what configurations just outside show.
 APART = "apart.json"
@@ -65,7 +65,8 @@ def run_pieces(
 ) -> Iterator[Path]:
     """Run the models that no piece has run in all of these backends yet.
 
-    Processes may share the folder: each takes models that no other one is at.
+    Pieces are parts of the list of models, so that processes that share the folder have the same
+    ones: each takes those that no other one is at.
     It gives the folder of each piece that is through.
 
     Args:
@@ -76,30 +77,26 @@ def run_pieces(
         elsewhere: facts of pieces that a collection knows, perhaps of another machine.
         collected: unique findings of a collection, which are passed over.
     """
-    wanted = settings.execute.backends
-    while True:
+    names, wanted = list(models), settings.execute.backends
+    for first in range(0, len(names), size):
+        left = _left(names[first : first + size], wanted, folder, elsewhere)
+        target = folder / _name_of(left, wanted)
         with ExitStack() as taken:
-            left = _left(models, wanted, folder, elsewhere)
-            names = list(islice((n for n in left if _took(folder, [n, *wanted], taken)), size))
-            left = _left(models, wanted, folder, elsewhere)  # without what was finished meanwhile
-            if not names:
-                return
-            part = {name: left[name] for name in names if name in left}
-            if not part:
+            if not left or not _took(target, taken):
                 continue
             earlier = [found for path in finished(folder) for found in read_unique(path)]
             known = [*collected, *earlier]
-            target = _new_piece(folder, elsewhere, taken)
+            part = {name: models[name] for name in left}
             run_piece(part, settings, target, known, outside_signatures(folder))
         yield target
 
 
 def _left(
-    models: Mapping[str, Graph],
+    names: Sequence[str],
     wanted: Collection[str],
     folder: Path,
     elsewhere: Sequence[Mapping[str, Any]],
-) -> dict[str, Graph]:
+) -> list[str]:
     """The models that no finished piece has run in all of the backends that are wanted."""
     done = {
         name
@@ -107,35 +104,29 @@ def _left(
         if set(wanted) <= set(facts.get("backends", ()))
         for name in facts.get("names", ())
     }
-    return {name: graph for name, graph in models.items() if name not in done}
+    return [name for name in names if name not in done]
 
 
-def _new_piece(folder: Path, elsewhere: Sequence[Mapping[str, Any]], taken: ExitStack) -> Path:
-    """The folder of the next piece, which no other process makes meanwhile."""
-    number = len(pieces_of(folder, elsewhere))
-    while True:
-        target = folder / f"piece-{number:04d}"
-        if _took(folder, [target.name], taken) and not target.exists():
-            return target
-        number += 1
+def _name_of(names: Sequence[str], backends: Sequence[str]) -> str:
+    """The folder of a piece, by its models and backends."""
+    return f"piece-{hashlib.sha256(json.dumps([names, backends]).encode()).hexdigest()[:12]}"
 
 
-def _took(folder: Path, what: Sequence[str], taken: ExitStack) -> bool:
-    """Whether no other process has taken this; it is this process's until the stack is closed."""
-    lock = folder / TAKEN / hashlib.sha256("\n".join(what).encode()).hexdigest()[:16]
+def _took(target: Path, taken: ExitStack) -> bool:
+    """Whether a piece is this process's until the stack is closed: no other one has or makes it."""
+    lock = target.parent / TAKEN / target.name
     try:
         taken.enter_context(held_now(lock))
     except BlockingIOError:
         return False
     taken.callback(lock.unlink, missing_ok=True)  # while the lock is still held
-    return True
+    return not target.exists()
 
 
 def pieces_of(folder: Path, elsewhere: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Facts of all pieces: those that a collection knows, and those of the folder after them.
 
-    Its models and backends tell which piece it is, since separate folders number their pieces
-    alike.
+    Its models and backends tell which piece it is; earlier ones were numbered in each folder.
     """
     here = [{"piece": path.name, **read_json(path / FACTS)} for path in finished(folder)]
     by_work = {_work_of(facts): dict(facts) for facts in (*elsewhere, *here)}

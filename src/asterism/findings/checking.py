@@ -58,34 +58,20 @@ class Ran:
     status: int | None
     output: str
 
-
-@dataclass(frozen=True)
-class Checked:
-    """How the script of a finding ended.
-
-    Args:
-        entry: the finding.
-        ran: its run.
-    """
-
-    entry: Entry
-    ran: Ran
-
-    @property
-    def word(self) -> str:
-        """Whether the bug lives.
+    def word(self, entry: Entry) -> str:
+        """Whether the bug of a finding lives, by the end of its script.
 
         A script ends with status 1 while it does, after it has printed what the library gives; one
         that is to crash ends by a signal.
         """
-        if self.ran.status is None:
+        if self.status is None:
             return LATE
-        if self.ran.status == 0:
+        if self.status == 0:
             return GONE
-        crashes = self.entry.symptom == CRASH
-        ends = self.ran.status < 0 if crashes else self.ran.status == 1
-        shows = self.entry.diagnosis.shows or (() if crashes else (_ACTUAL,))
-        return LIVES if ends and all(word in self.ran.output for word in shows) else OTHER
+        crashes = entry.symptom == CRASH
+        ends = self.status < 0 if crashes else self.status == 1
+        shows = entry.diagnosis.shows or (() if crashes else (_ACTUAL,))
+        return LIVES if ends and all(word in self.output for word in shows) else OTHER
 
 
 def run_script(
@@ -129,45 +115,37 @@ def _without_folders(text: str, *places: Path) -> str:
     return re.sub(r"\b0x[0-9a-f]{6,}", "0x…", text)
 
 
-def check_status(
-    script: Path, interpreter: Interpreter = OWN_INTERPRETER, seconds: float = SECONDS
-) -> int | None:
-    """How a fresh process ends that runs a campaign's check; None where it takes too long.
-
-    Args:
-        script: the check.
-        interpreter: the Python that runs it.
-        seconds: time limit.
-    """
-    with own_temporary_folder() as folder:
-        return run_script(script, interpreter, seconds, script_environment(script, folder)).status
+def lives(entry: Entry, script: Path, times: int = 1) -> bool:
+    """Whether the script of a finding shows it in each of some fresh processes."""
+    return all(run_script(script).word(entry) == LIVES for _ in range(times))
 
 
 def check_all(
     collection: Path, entries: Sequence[Entry], seconds: float = SECONDS
-) -> Iterator[Checked]:
+) -> Iterator[tuple[Entry, Ran]]:
     """Run the scripts of these findings, one after another."""
     for entry in entries:
-        yield Checked(entry, run_script(collection / entry.name / REPRO, seconds=seconds))
+        yield entry, run_script(collection / entry.name / REPRO, seconds=seconds)
 
 
-def note_run(collection: Path, checked: Checked) -> Entry:
+def note_run(collection: Path, entry: Entry, ran: Ran) -> Entry:
     """Note what a living bug's script printed, with the versions and the machine.
 
     Args:
         collection: the folder.
-        checked: a run in the installed environment.
+        entry: the finding.
+        ran: a run in the installed environment.
     """
-    today = read_entry(collection, checked.entry.name)
-    if checked.word != LIVES:
+    today = read_entry(collection, entry.name)
+    if ran.word(entry) != LIVES:
         return today
-    lines = _told(checked.ran.output)
-    if checked.ran.status is not None and checked.ran.status < 0:
-        lines.append(f"(the process ends by {signal.Signals(-checked.ran.status).name})")
+    lines = _told(ran.output)
+    if ran.status is not None and ran.status < 0:
+        lines.append(f"(the process ends by {signal.Signals(-ran.status).name})")
     installed = installed_versions()
     versions = {name: installed.get(name, version) for name, version in today.versions.items()}
-    ran = LastRun("\n".join(lines), platform.python_version(), system(), processor())
-    noted = replace(today, ran=ran, versions=versions)
+    last = LastRun("\n".join(lines), platform.python_version(), system(), processor())
+    noted = replace(today, ran=last, versions=versions)
     if noted != today:
         noted.write(collection / noted.name)
     return noted
@@ -202,7 +180,7 @@ def elsewhere(
     for name in environments:
         if package_of(product_of(name)) == package_of(entry.library):
             ran = run_script(script, environment(name).interpreter(), seconds)
-            found[name] = ELSEWHERE.get(Checked(entry, ran).word, CANNOT_TELL)
+            found[name] = ELSEWHERE.get(ran.word(entry), CANNOT_TELL)
     return found
 
 
@@ -243,13 +221,12 @@ def sample_of(entries: Sequence[Entry], size: int, seed: int) -> list[Entry]:
     return [entries[int(i)] for i in sorted(order[:size])]
 
 
-def counts_of(checked: Sequence[Checked]) -> str:
+def counts_of(words: Sequence[str]) -> str:
     """How many checks ended how, as a line."""
-    words = [c.word for c in checked]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-    return f"{len(checked)} checked: {counts or 'none'}"
+    return f"{len(words)} checked: {counts or 'none'}"
 
 
-def exit_status(checked: Sequence[Checked]) -> int:
+def exit_status(words: Sequence[str]) -> int:
     """0 where every script says whether its bug lives, 1 where one cannot tell."""
-    return int(any(c.word in (OTHER, LATE) for c in checked))
+    return int(any(word in (OTHER, LATE) for word in words))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,8 +24,8 @@ from asterism.differential.report.what_ran_before import HISTORY
 from asterism.differential.triage.groups import layer_at_fault
 from asterism.differential.triage.triage import UniqueFinding
 from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import LIVES, Checked, run_script
-from asterism.findings.entry import Entry, names_place
+from asterism.findings.checking import lives
+from asterism.findings.entry import Entry, name_of, names_place
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.spec import universe
@@ -104,7 +102,7 @@ def candidates_of(
 
 
 def collect(
-    candidates: Iterable[Candidate],
+    candidates: Iterable[Candidate | None],
     known: Sequence[Candidate],
     collection: Path,
     judge: Judge,
@@ -113,7 +111,8 @@ def collect(
     """Add what has no folder yet; what has the cause of another one is noted there.
 
     Args:
-        candidates: confirmed findings, the most telling ones first.
+        candidates: confirmed findings, the most telling ones first; None for one that no script
+            shows, which is counted.
         known: those of the collection.
         collection: its folder.
         judge: whether two findings in one place have one cause.
@@ -121,6 +120,9 @@ def collect(
     """
     kept = list(known)
     for candidate in candidates:
+        if candidate is None:
+            outcome.unconfirmed += 1
+            continue
         place = [k for k in kept if same_place(k, candidate)]
         same = next((k for k in place if judge(k, candidate)), None)
         if same is not None:
@@ -130,7 +132,7 @@ def collect(
             kept[at].entry.write(collection / same.entry.name)
         elif (candidate.folder / REPRO).stat().st_size > _LARGEST:
             outcome.large += 1
-        elif not _shows(candidate):
+        elif not lives(candidate.entry, candidate.folder / REPRO):
             outcome.unconfirmed += 1
         else:
             _copy(candidate, collection)
@@ -166,13 +168,6 @@ def unique_of(candidates: Iterable[Candidate]) -> list[UniqueFinding]:
             own = layer if signature == one.entry.signature else None
             found.append(UniqueFinding(signature, one.finding, one.graph, own, set(), size))
     return found
-
-
-def name_of(library: str, symptom: str, layer: str, signature: str) -> str:
-    """Library, layer, symptom and a hash, as the name of a folder."""
-    digest = hashlib.sha256(signature.encode()).hexdigest()[:6]
-    words = re.sub(r"[^a-z0-9]+", "-", f"{library} {layer} {symptom}".lower()).strip("-")
-    return f"{words}-{digest}"
 
 
 def versions_of_library(library: str) -> dict[str, str]:
@@ -247,12 +242,6 @@ def _with_other(entry: Entry, other: Entry) -> Entry:
     """An entry that notes another finding of its cause."""
     signatures = {*entry.also, other.signature} - {entry.signature}
     return replace(entry, also=tuple(sorted(signatures)), models=entry.models + other.models)
-
-
-def _shows(candidate: Candidate) -> bool:
-    """Whether the script that is kept says by itself that the bug lives."""
-    ran = run_script(candidate.folder / REPRO)
-    return Checked(candidate.entry, ran).word == LIVES
 
 
 def _copy(candidate: Candidate, collection: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field, fields
@@ -150,6 +151,13 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def name_of(library: str, symptom: str, layer: str, signature: str) -> str:
+    """Library, layer, symptom and a hash, as the name of a folder."""
+    digest = hashlib.sha256(signature.encode()).hexdigest()[:6]
+    words = re.sub(r"[^a-z0-9]+", "-", f"{library} {layer} {symptom}".lower()).strip("-")
+    return f"{words}-{digest}"
 
 
 def names_place(signature: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from asterism.differential.report.known_issues import KnownIssue, read_known_iss
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.findings.calls.campaign import CALLS, totals
-from asterism.findings.calls.candidates import write_call_candidates
+from asterism.findings.calls.candidates import CallScripts, all_sightings
 from asterism.findings.calls.running import Runners
 from asterism.findings.campaign import (
     TRIAGED,
@@ -40,9 +41,9 @@ from asterism.findings.checking import (
 )
 from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
-from asterism.findings.operators import sightings_of, write_candidates
+from asterism.findings.operators import OperatorScripts, sightings_of
 from asterism.findings.pages import write_pages
-from asterism.findings.sightings import distinct
+from asterism.findings.sightings import written_candidates
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
@@ -79,20 +80,21 @@ def gather(
     outcome, compared = Collected(), 0
     facts = facts_of(collection)
     issues = read_known_issues(settings.triage.known_issues)
+    known = collected(collection, read_entries(collection))
+    signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
+    noted = set(filter(names_place, signatures))
+    folder = folder_of_pieces(pieces)
     with own_temporary_folder() as scratch:
-        candidates: list[Candidate] = []
-        known = collected(collection, read_entries(collection))
-        signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
-        noted = set(filter(names_place, signatures))
+        candidates: list[Candidate | None] = []
         for given in comparisons:
             found, models = _of_operators(given, settings, scratch, noted)
             candidates += found
             compared += models
-        folder = folder_of_pieces(pieces)
         for piece in progress(finished(folder), label="reading", unit="piece"):
             candidates += candidates_of(piece / TRIAGED, outcome, issues)
-        fresh = [c for c in candidates if c.entry.signature not in noted]
+        fresh = [c for c in candidates if c is not None and c.entry.signature not in noted]
         fresh.sort(key=_telling)
+        outcome.unconfirmed += candidates.count(None)
         weights = scratch / "weights.npz"
         write_weights(weights, {})
         with open_worker_pool(_in_backends_of([*known, *fresh], settings), weights) as pool:
@@ -102,20 +104,16 @@ def gather(
                 hurried = settings.triage.hang_seconds
                 return Reproduction(pool, settings.judge, settings.seed, hurried)
 
-            judge = partial(have_one_cause, show)
             shown = progress(fresh, label="collecting", unit="finding")
-            collect(shown, known, collection, judge, outcome)
-            for framework in frameworks:
-                made = _of_calls(framework, settings, scratch, noted, outcome, only)
-                for candidate in made:
-                    known = collected(collection, read_entries(collection))
-                    collect([candidate], known, collection, judge, outcome)
+            calls = (_of_calls(name, settings, scratch, noted, only) for name in frameworks)
+            judge = partial(have_one_cause, show)
+            collect(chain(shown, *calls), known, collection, judge, outcome)
     added = [read_entry(collection, name) for name in outcome.new]
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
-    for checked in check_all(collection, added):
-        note_run(collection, checked)
+    for entry, ran in check_all(collection, added):
+        note_run(collection, entry, ran)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))
@@ -174,26 +172,51 @@ def _of_calls(
     framework: str,
     settings: TriageSettings,
     scratch: Path,
-    noted: Set[str],
-    outcome: Collected,
+    noted: Collection[str],
     only: Sequence[str],
-) -> Iterator[Candidate]:
-    """New confirmed findings of a framework's calls, as each is confirmed."""
-    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
-    with Runners(framework, limits, settings.judge) as runners:
-        parts, folder = _documented(settings), saved_folders.place(CALLS)
-        made = write_call_candidates(folder, framework, runners, noted, parts, scratch, only)
-        for found in made:
-            if found is None:
-                outcome.unconfirmed += 1
-            else:
-                yield found
+) -> Iterator[Candidate | None]:
+    """New findings of a framework's calls, as each is confirmed or is not."""
+    with Runners(framework, _limits(settings), settings.judge) as runners:
+        sightings = all_sightings(saved_folders.place(CALLS), framework)
+        wanted = _wanted(noted, settings, only)
+        yield from written_candidates(sightings, CallScripts(runners), scratch, wanted)
 
 
-def _documented(settings: TriageSettings) -> list[str]:
-    """Parts of signatures of what libraries document not to do, whatever the inputs."""
+def _of_operators(
+    given: str, settings: TriageSettings, scratch: Path, noted: Collection[str]
+) -> tuple[list[Candidate | None], int]:
+    """New findings of a comparison on single operators; how many models it had."""
+    name, old, new = ([*given.rsplit(":", 2), "", ""])[:3]
+    comparison = Path(name)
+    if not new or not comparison.is_dir():
+        raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
+    pairs = list(pairs_of(old, new))
+    backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
+    with WorkerPool([*backends, *OF_ONNX.all], _limits(settings)) as pool:
+        pool.start()
+        write = OperatorScripts(pool, {p.option: p for p in pairs}, settings.judge, settings.seed)
+        sightings = sightings_of(comparison, old, new)
+        found = written_candidates(sightings, write, scratch, _wanted(noted, settings))
+        return list(found), int(read_json(comparison / "changes.json")["models"])
+
+
+def _limits(settings: TriageSettings) -> Limits:
+    return Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
+
+
+def _wanted(
+    noted: Collection[str], settings: TriageSettings, only: Sequence[str] = ()
+) -> Callable[[str, Sequence[str]], bool]:
+    """Whether a cause is new, no limit that a library documents, and one that is asked for."""
     known = read_known_issues(settings.triage.known_issues)
-    return [part for part, issue in known.items() if issue.limit and not issue.inputs]
+    limits = [part for part, issue in known.items() if issue.limit and not issue.inputs]
+
+    def wanted(signature: str, others: Sequence[str]) -> bool:
+        asked = not only or any(part in signature for part in only)
+        documented = any(part in signature for part in limits)
+        return asked and not documented and not {signature, *others} & set(noted)
+
+    return wanted
 
 
 def _telling(candidate: Candidate) -> tuple[bool, bool, int]:
@@ -221,28 +244,3 @@ def facts_of(collection: Path) -> dict[str, Any]:
         "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
         "operators": {"models": 0},
     }
-
-
-def _of_operators(
-    given: str, settings: TriageSettings, scratch: Path, noted: Collection[str]
-) -> tuple[list[Candidate], int]:
-    """New confirmed findings of a comparison on single operators; how many models it had."""
-    name, old, new = ([*given.rsplit(":", 2), "", ""])[:3]
-    comparison = Path(name)
-    if not new or not comparison.is_dir():
-        raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
-    documented = _documented(settings)
-    chosen = [
-        sighting
-        for sighting, _ in distinct(sightings_of(comparison, old, new))
-        if sighting.signature not in noted
-        and not any(part in sighting.signature for part in documented)
-    ]
-    pairs = pairs_of({".onnx": [old]}, {".onnx": [new]})
-    backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
-    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
-    with WorkerPool([*backends, *OF_ONNX.all], limits) as pool:
-        pool.start()
-        rest = pairs, settings.judge, settings.seed, scratch
-        found = list(write_candidates(chosen, pool, *rest))
-    return found, int(read_json(comparison / "changes.json")["models"])

@@ -6,7 +6,7 @@ operator that show it, the attributes that decide are those which, changed alone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.computed_references import onnx_reference
-from asterism.differential.report.confirming import death_of
 from asterism.differential.report.decisions import comparing, failing
 from asterism.differential.report.file_scripts import write_file_script
 from asterism.differential.report.numbers import Array, simple_inputs
@@ -31,38 +30,15 @@ from asterism.differential.report.program_text import Runner, onnx_program
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.causes import Candidate
 from asterism.findings.collecting import versions_of_library
 from asterism.findings.entry import place_of
-from asterism.findings.sightings import (
-    ORDINARY,
-    Seen,
-    Sighting,
-    confirmed,
-    deciding,
-    folder_of,
-)
+from asterism.findings.sightings import ORDINARY, Seen, Sighting, deciding
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
 
 
-@dataclass(frozen=True)
-class OperatorRun:
-    """A model of one operator, and how it was run.
-
-    Args:
-        subject: the model.
-        kind: of the change.
-        option: the way to run it.
-    """
-
-    subject: Subject
-    kind: str
-    option: str
-
-
-def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[OperatorRun]]:
+def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[Subject]]:
     """What a comparison of two libraries on single operators has seen, unsupported left out.
 
     Args:
@@ -87,37 +63,41 @@ def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[Operator
         off = change["new"] or change["old"]
         symptom = off[0] if off is not None else change["said"].partition(":")[0]
         subject = subjects[change["model"]]
-        run = OperatorRun(subject, change["kind"], change["option"])
+        run = change["option"], change["kind"], change["inputs"]
         fine = (other for name, other in subjects.items() if name not in wrong)
         culprit = new if is_new else old
-        found.append(sighting_of(run, change["inputs"], culprit, symptom, fine))
+        found.append(sighting_of(subject, run, culprit, symptom, fine))
     return found
 
 
 def sighting_of(
-    run: OperatorRun, inputs: str, culprit: str, symptom: str, fine: Iterable[Subject]
-) -> Sighting[OperatorRun]:
+    subject: Subject,
+    run: tuple[str, str, str],
+    culprit: str,
+    symptom: str,
+    fine: Iterable[Subject],
+) -> Sighting[Subject]:
     """A sighting with the attributes that decide.
 
     A model with two causes has no attribute that decides alone: one that has such an attribute
     stands for it.
 
     Args:
-        run: the model, and how it was run.
-        inputs: kind of inputs.
+        subject: the model.
+        run: the way to run it, the kind of the change, and the kind of inputs.
         culprit: library to blame.
         symptom: what is wrong.
         fine: models that do not show it.
     """
-    operator, shapes = _kind_of(run.subject)
-    facts = attributes_of(run.subject)
+    (option, kind, inputs), (operator, shapes) = run, _kind_of(subject)
+    facts = attributes_of(subject)
     alike = (attributes_of(other) for other in fine if _kind_of(other) == (operator, shapes))
     needed = deciding(facts, alike)
     family, names = place_of(operator, needed, symptom)
     place = culprit, family, "wrong" if symptom in DIFFERENCES else "fails"
     rank = int(not needed), len(needed), len(facts)
-    given = run, run.option, culprit, symptom, operator, needed, inputs, place, rank
-    return Sighting(*given, frozenset(names))
+    given = subject, option, culprit, symptom, operator, needed, inputs, place, rank
+    return Sighting(*given, frozenset(names), kind)
 
 
 def attributes_of(subject: Subject) -> dict[str, str]:
@@ -133,83 +113,61 @@ def _kind_of(subject: Subject) -> tuple[str, list[tuple[int, ...]]]:
     return str(subject.model.graph.node[0].op_type), [spec.shape for spec in subject.inputs]
 
 
-def write_candidates(
-    chosen: Sequence[Sighting[OperatorRun]],
-    pool: WorkerPool,
-    pairs: Sequence[Pair],
-    params: JudgeParams,
-    seed: int,
-    folder: Path,
-) -> Iterator[Candidate]:
-    """Write a script for each; gives those that three fresh processes show.
+@dataclass(frozen=True)
+class OperatorScripts:
+    """Writes the scripts of operators' models.
 
     Args:
-        chosen: a sighting for each cause.
         pool: started workers of both libraries and of the references.
-        pairs: ways to run a file in both.
+        pairs: ways to run a file in both, by their option.
         params: tolerances.
         seed: of the inputs that the comparison drew.
-        folder: for the results.
     """
-    by_option = {pair.option: pair for pair in pairs}
-    for sighting in chosen:
-        pair = by_option[sighting.backend]
-        made = _simplest(sighting, pool, pair, params, seed)
-        if made is None:
-            continue
-        part, inputs = made
-        place = folder_of(sighting, folder)
-        _write_script(place, part, inputs, sighting.signature, params)
-        change = part.change
-        other = pair.old if change.culprit == pair.new else pair.new
-        versions = versions_of_library(product_of(sighting.library))
-        seen = Seen("operator", (change.culprit,), (other, OF_ONNX.right), versions)
-        candidate = confirmed(sighting, seen, place, death_of(change.at_fault))
-        if candidate is not None:
-            yield candidate
 
+    pool: WorkerPool
+    pairs: Mapping[str, Pair]
+    params: JudgeParams
+    seed: int
 
-def _simplest(
-    sighting: Sighting[OperatorRun], pool: WorkerPool, pair: Pair, params: JudgeParams, seed: int
-) -> tuple[Part, Sequence[Array] | None] | None:
-    """The model on the simplest inputs that show it; on those that were drawn where none does."""
-    subject, backends = sighting.subject.subject, (pair.old, pair.new)
-    drawn = subject.draw(seed, sighting.inputs)
-    shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
-    for arrays in (*simple_inputs(sighting.inputs, shapes), None):
-        given = drawn if arrays is None else [array.values for array in arrays]
-        result = run_subject(pool, subject, {sighting.inputs: given}, backends)
-        change = change_of(subject, result, pair, sighting.inputs, params)
-        alike = change.kind == sighting.subject.kind
-        if alike and change.at_fault.symptom == sighting.symptom:
-            return Part(subject, given, change, result, 1, 1, finished=True), arrays
-    return None
+    def __call__(self, sighting: Sighting[Subject], folder: Path) -> Seen | None:
+        """The script on the simplest inputs that show it, or on those that were drawn."""
+        subject, pair = sighting.subject, self.pairs[sighting.backend]
+        shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
+        for arrays in (*simple_inputs(sighting.inputs, shapes), None):
+            drawn = subject.draw(self.seed, sighting.inputs)
+            given = drawn if arrays is None else [array.values for array in arrays]
+            inputs = {sighting.inputs: given}
+            result = run_subject(self.pool, subject, inputs, (pair.old, pair.new))
+            change = change_of(subject, result, pair, sighting.inputs, self.params)
+            seen = change.kind, change.at_fault.symptom
+            if seen == (sighting.details, sighting.symptom):
+                part = Part(subject, given, change, result, 1, 1, finished=True)
+                self._write(folder, part, arrays, sighting.signature)
+                other = pair.old if change.culprit == pair.new else pair.new
+                versions = versions_of_library(product_of(sighting.library))
+                return Seen("operator", (change.culprit,), (other, OF_ONNX.right), versions)
+        return None
 
-
-def _write_script(
-    place: Path,
-    part: Part,
-    inputs: Sequence[Array] | None,
-    signature: str,
-    params: JudgeParams,
-) -> None:
-    """The model as ONNX's text with the simple inputs; or its file, with the arrays beside it."""
-    change, content = part.change, part.subject.content
-    right, finding = right_of(part, params), part.change.at_fault
-    text = onnx_text(content) if inputs is not None else None
-    if text is None or inputs is None:
-        facts = signature, change.culprit, content, part.inputs, right, finding
-        write_file_script(place / REPRO, *facts)
-        return
-    (place / "model.onnx").write_bytes(content)
-    runner = Runner.of([change.culprit])
-    program = onnx_program(runner, text, "", inputs)
-    if right is None:
-        lines = failing(finding, program, "it runs")
-    else:
-        lines = comparing(program, right, onnx_reference(text, inputs, right))
-    script = program.script(signature, runner.versions, lines)
-    (place / REPRO).write_text(script, encoding="utf-8")
+    def _write(
+        self, place: Path, part: Part, inputs: Sequence[Array] | None, signature: str
+    ) -> None:
+        """The model as ONNX's text with the simple inputs; or its file, the arrays beside it."""
+        change, content = part.change, part.subject.content
+        right, finding = right_of(part, self.params), part.change.at_fault
+        text = onnx_text(content) if inputs is not None else None
+        if text is None or inputs is None:
+            facts = signature, change.culprit, content, part.inputs, right, finding
+            write_file_script(place / REPRO, *facts)
+            return
+        (place / "model.onnx").write_bytes(content)
+        runner = Runner.of([change.culprit])
+        program = onnx_program(runner, text, "", inputs)
+        if right is None:
+            lines = failing(finding, program, "it runs")
+        else:
+            lines = comparing(program, right, onnx_reference(text, inputs, right))
+        script = program.script(signature, runner.versions, lines)
+        (place / REPRO).write_text(script, encoding="utf-8")
 
 
 def _plain(value: Any) -> Any:

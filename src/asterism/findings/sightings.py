@@ -6,17 +6,16 @@ the facts which, changed alone, make it vanish.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from asterism.differential.report.bug_reports import CONFIRMATIONS
-from asterism.differential.report.confirming import Death, exit_statuses
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.causes import Candidate
-from asterism.findings.collecting import name_of
-from asterism.findings.entry import Entry
+from asterism.findings.checking import lives
+from asterism.findings.entry import Entry, name_of
 
 S = TypeVar("S")
 
@@ -64,6 +63,11 @@ class Sighting(Generic[S]):
         """A stable name: symptom, library, and function with what decides."""
         named = ", ".join(f"{name}={value}" for name, value in sorted(self.needed.items()))
         return f"{self.symptom} | {self.library} | {self.function}({named})"
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return name_of(self.library, self.symptom, self.function, self.signature)
 
 
 def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -120,7 +124,6 @@ class Seen:
         backends: that show it.
         right: that do not.
         versions: of packages.
-        also: signatures of others of its cause.
         finding: more facts.
     """
 
@@ -128,47 +131,53 @@ class Seen:
     backends: tuple[str, ...]
     right: tuple[str, ...]
     versions: Mapping[str, str]
-    also: Sequence[str] = ()
     finding: Mapping[str, Any] = field(default_factory=dict)
 
 
-def folder_of(sighting: Sighting[S], scratch: Path) -> Path:
-    """A folder for the script of a sighting, which is made."""
-    facts = sighting.library, sighting.symptom, sighting.function, sighting.signature
-    folder = scratch / name_of(*facts)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+#: Writes the script of a sighting into an empty folder; None where it shows nothing.
+Writer = Callable[[Sighting[S], Path], Seen | None]
 
 
-def confirmed(sighting: Sighting[S], seen: Seen, folder: Path, death: Death) -> Candidate | None:
-    """The candidate of a sighting; None where three fresh processes do not show it.
+def written_candidates(
+    sightings: Iterable[Sighting[S]],
+    write: Writer[S],
+    scratch: Path,
+    is_new: Callable[[str, Sequence[str]], bool],
+) -> Iterator[Candidate | None]:
+    """A script for each cause; None for one that three fresh processes do not show.
 
     Args:
-        sighting: what was seen.
-        seen: what its script shows.
-        folder: that holds the script.
-        death: how a process ends that shows it, where the script cannot say so.
+        sightings: all that was seen.
+        write: writes a script.
+        scratch: for the folders.
+        is_new: whether a collection wants a cause, by its signature and those of others of it.
     """
-    statuses = exit_statuses(folder / REPRO, CONFIRMATIONS, death=death)
-    if any(status != 1 for status in statuses):
-        return None
-    return Candidate(entry_of(sighting, seen, folder / REPRO, folder.name, statuses), folder)
+    for sighting, others in distinct(sightings):
+        if not is_new(sighting.signature, others):
+            continue
+        folder = scratch / sighting.name
+        folder.mkdir(parents=True, exist_ok=True)
+        seen = write(sighting, folder)
+        if seen is None:
+            yield None
+            continue
+        entry = entry_of(sighting, seen, folder / REPRO, others)
+        yield Candidate(entry, folder) if lives(entry, folder / REPRO, CONFIRMATIONS) else None
 
 
 def entry_of(
-    sighting: Sighting[S], seen: Seen, script: Path, name: str, statuses: tuple[int, ...]
+    sighting: Sighting[S], seen: Seen, script: Path, also: Sequence[str] = ()
 ) -> Entry:
-    """The facts of a sighting in the collection.
+    """The facts of a sighting in the collection, once three fresh processes have shown it.
 
     Args:
         sighting: what was seen.
         seen: what its script shows.
         script: the script.
-        name: of its folder.
-        statuses: how the script's processes ended.
+        also: signatures of others of its cause.
     """
     return Entry(
-        name=name,
+        name=sighting.name,
         source=seen.source,
         signature=sighting.signature,
         library=sighting.library,
@@ -180,9 +189,9 @@ def entry_of(
         backends=seen.backends,
         right=seen.right,
         versions=dict(seen.versions),
-        statuses=statuses,
-        models=1 + len(seen.also),
+        statuses=(1,) * CONFIRMATIONS,
+        models=1 + len(also),
         lines=script.read_text(encoding="utf-8").count("\n"),
-        also=tuple(seen.also),
+        also=tuple(also),
         finding=dict(seen.finding),
     )

@@ -68,28 +68,8 @@ class Blame:
     Args:
         pool: started workers of both versions.
         params: the oracle's tolerances.
-        steps: parts that may be tried for one change.
-    """
-
-    def __init__(self, pool: WorkerPool, params: JudgeParams, steps: int) -> None:
-        self._pool = pool
-        self.params = params
-        self._steps = steps
-
-    def smallest(self, subject: ModelFile, inputs: Arrays, change: Change) -> Part:
-        """The smallest part found; the whole model where no part shows the change."""
-        search = _Search(self._pool, self.params, change, subject.fixed(inputs), inputs)
-        return search.run(self._steps)
-
-
-class _Search:
-    """Runs parts of one model.
-
-    Args:
-        pool: started workers of both versions.
-        params: the oracle's tolerances.
         change: what a part must show.
-        subject: the model, of fixed shapes.
+        subject: the model.
         inputs: of the model.
     """
 
@@ -102,13 +82,14 @@ class _Search:
         inputs: Arrays,
     ) -> None:
         self._pool, self._params, self._change = pool, params, change
-        self._whole = _Candidate(frozenset(range(len(subject.nodes))), subject, inputs)
-        self._nodes, self._kinds = subject.nodes, subject.kinds()
+        whole = subject.fixed(inputs)
+        self._whole = _Candidate(frozenset(range(len(whole.nodes))), whole, inputs)
+        self._nodes, self._kinds = whole.nodes, whole.kinds()
         self._values: dict[str, NDArray[Any]] = {}
         self._found: tuple[Change, Result] | None = None
 
-    def run(self, steps: int) -> Part:
-        """The smallest part that is found in so many steps."""
+    def smallest(self, steps: int) -> Part:
+        """The smallest part that is found in so many steps; the whole model where none shows it."""
         reducer = Reducer(self._shows, lambda candidate: str(sorted(candidate.chosen)), steps)
         smallest = self._whole
         exposed = self._exposed()

@@ -18,7 +18,6 @@ from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import suffix_of
-from asterism.differential.comparing.blaming import Blame
 from asterism.differential.comparing.explaining import Asked, Explained, explain
 from asterism.differential.comparing.judging import Unresolved, lacks_reference, run_subject
 from asterism.differential.engine.params import ExecuteParams
@@ -215,10 +214,10 @@ class Comparison(ABC, Generic[T]):
         require_some(self.subjects, self.rejected)
         with replacing(request.target) as folder:
             folder.mkdir()
-            blame = Blame(pool, params.judge, request.steps)
             named = {subject.name: subject for subject, _ in self.subjects}
             asked = list(islice(self.asked(), request.explained))
-            self.explained += explain(asked, named, inputs_of, blame, folder, self.rejected)
+            workers = pool, params.judge, request.steps
+            self.explained += explain(asked, named, inputs_of, *workers, folder, self.rejected)
             self.write_page(folder / "index.html", params.judge)
             write_json(folder / self.facts, self.to_json())
 

@@ -11,6 +11,7 @@ from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.comparing.blaming import Blame, Part
 from asterism.differential.comparing.judging import FileJudge
 from asterism.differential.comparing.upgrade import Change
+from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.decisions import Right
@@ -78,7 +79,9 @@ def explain(
     asked: Sequence[Asked],
     subjects: Mapping[str, ModelFile],
     inputs: Callable[[ModelFile], Mapping[str, Arrays]],
-    blame: Blame,
+    pool: WorkerPool,
+    params: JudgeParams,
+    steps: int,
     folder: Path,
     rejected: NotCompared,
 ) -> list[Explained]:
@@ -88,7 +91,9 @@ def explain(
         asked: the changes, the worst first.
         subjects: the models by name.
         inputs: what each runs on, by the name of the inputs.
-        blame: finds the parts.
+        pool: started workers of the libraries and of the references.
+        params: the oracle's tolerances.
+        steps: parts that may be tried for one change.
         folder: for the scripts.
         rejected: where is noted what could not be looked for.
     """
@@ -97,9 +102,10 @@ def explain(
         change = one.change
         with going_on(f"the nodes of {change.subject} to blame, {change.culprit}", rejected):
             subject = subjects[change.subject]
-            part = blame.smallest(subject, inputs(subject)[change.distribution], change)
+            given = inputs(subject)[change.distribution]
+            part = Blame(pool, params, change, subject, given).smallest(steps)
             words = f"{number:02d} {one.words} {change.subject}"
-            script = write_part(part, folder, words, one.title(part), blame.params)
+            script = write_part(part, folder, words, one.title(part), params)
             statuses = tuple(
                 (name, exit_statuses(script, 1, interpreter_of(library))[0])
                 for name, library in one.libraries.items()

@@ -10,6 +10,7 @@ from asterism.core.parameters.registry import closest
 from asterism.differential.adapters.backends import file_float64, plugin_of, reads_given, suffix_of
 from asterism.differential.adapters.environments import environment, versions_of
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
+from asterism.differential.adapters.versions import package_of
 from asterism.differential.comparing import making
 
 #: Told what making an environment costs.
@@ -25,10 +26,11 @@ def readers_of(formats: Container[str]) -> list[str]:
 
 def readers_of_version(
     library: str, version: str, say: Say, formats: Container[str]
-) -> dict[str, list[str]]:
-    """What of a library runs files, in a version; environments are made where they are missing.
+) -> dict[str, str]:
+    """The readers of a library's files, in a version; environments are made where they are missing.
 
-    One package may have several readers: OpenVINO has one of ONNX and one of exported programs.
+    A package may read each format by a library of its own: OpenVINO has one of ONNX files and one
+    of exported programs.
 
     Args:
         library: by name.
@@ -37,19 +39,20 @@ def readers_of_version(
         formats: suffixes of the files that it is to run.
 
     Returns:
-        The names of the readers by the suffix of their files.
+        The reader of each format that it reads, by the suffix.
 
     Raises:
         UserError: the library reads no such files, or its environment is not to be had.
     """
     if "@" in version or version in LIBRARIES:
         library, _, version = version.partition("@")
-    package = LIBRARIES[library].packages[0] if library in LIBRARIES else ""
-    kin = [n for n in readers_of(formats) if LIBRARIES[n].packages[0] == package]
-    found: dict[str, list[str]] = {}
-    for reader in kin or [library]:
-        name = version_of(reader, version, say, formats)
-        found.setdefault(suffix_of(f"{name}:"), []).append(name)
+    known = readers_of(formats)
+    kin = [n for n in known if LIBRARIES[n].packages[0] == package_of(library)]
+    kin.sort(key=lambda name: (name != library, len(LIBRARIES[name].packages)))
+    found: dict[str, str] = {}
+    for reader in kin or [library]:  # the named one, or the one that needs nothing else
+        if (suffix := suffix_of(reader)) not in found:
+            found[suffix] = version_of(reader, version, say, formats)
     return found
 
 

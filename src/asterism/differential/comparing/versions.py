@@ -10,7 +10,7 @@ from typing import Any
 from asterism.config import changed_params
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backends import OF_ONNX, library_of, product_of
+from asterism.differential.adapters.backends import OF_ONNX, library_of
 from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.comparison import (
     Comparison,
@@ -93,7 +93,7 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Upg
         readers_of_version(request.library, version, say, formats)
         for version in (request.old, request.new)
     ]
-    one, other = (next(iter(names.values()))[0] for names in readers)
+    one, other = (next(iter(names.values())) for names in readers)
     if one == other:
         raise UserError(f"{request.old} and {request.new} are both the {one} that is here")
     found = Upgrade(
@@ -102,7 +102,8 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Upg
         versions=(package_versions(one), package_versions(other)),
         rejected=rejected,
     )
-    pairs = pairs_of(*readers)
+    old, new = readers
+    pairs = [p for kind in old if kind in new for p in pairs_of(old[kind], new[kind])]
     references = [r for subject in subjects for r in subject.references.all]
     references += OF_ONNX.all if of_onnx else ()
     references += [f"onnxruntime:{CONVERTER}"] if request.generated else []
@@ -114,24 +115,13 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Upg
     return found
 
 
-def pairs_of(old: Mapping[str, list[str]], new: Mapping[str, list[str]]) -> list[Pair]:
-    """Every way to run a file, in both versions.
-
-    Another library may have only one way of its own.
+def pairs_of(old: str, new: str) -> Iterator[Pair]:
+    """Every way to run a file, in both versions; another library may have only one of its own.
 
     Args:
-        old: the readers of the one version by the suffix of their files.
-        new: those of the other.
+        old: the reader of the version that is left.
+        new: that of the other.
     """
-    pairs: list[Pair] = []
-    for suffix in old.keys() & new.keys():
-        for reader in old[suffix]:
-            same = (n for n in new[suffix] if product_of(n) == product_of(reader))
-            pairs += _ways(reader, next(same, new[suffix][0]))
-    return pairs
-
-
-def _ways(old: str, new: str) -> Iterator[Pair]:
     ways = {old: ways_of(old), new: ways_of(new)}
     more, fewer = sorted(ways.values(), key=len, reverse=True)
     for option in more:

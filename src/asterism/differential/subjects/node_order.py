@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 
@@ -14,30 +16,14 @@ def put_in_order(graph: Any) -> None:
     """
     nodes = list(graph.node)
     made = {name: at for at, node in enumerate(nodes) for name in node.output if name}
-    after = [sorted({made[n] for n in reads_of(node) if n in made}) for node in nodes]
-    if all(earlier < at for at, many in enumerate(after) for earlier in many):
+    after = {at: [made[n] for n in reads_of(node) if n in made] for at, node in enumerate(nodes)}
+    if all(earlier < at for at, many in after.items() for earlier in many):
         return
-    order = list(_ordered(after))
-    if len(order) == len(nodes):
+    with suppress(CycleError):
+        order = list(TopologicalSorter(after).static_order())
         copies = [type(nodes[at]).FromString(nodes[at].SerializeToString()) for at in order]
         del graph.node[:]
         graph.node.extend(copies)
-
-
-def _ordered(after: list[list[int]]) -> Iterator[int]:
-    """Numbers, each after those that it follows; those in a circle are left out."""
-    left = [len(many) for many in after]
-    followers: list[list[int]] = [[] for _ in after]
-    for at, many in enumerate(after):
-        for earlier in many:
-            followers[earlier].append(at)
-    ready = [at for at, count in enumerate(left) if not count]
-    for at in ready:  # grows while it is gone through
-        yield at
-        for follower in followers[at]:
-            left[follower] -= 1
-            if not left[follower]:
-                ready.append(follower)
 
 
 def reads_of(node: Any) -> Iterator[str]:

@@ -1,97 +1,143 @@
-"""Calls that go wrong as candidates of the collection: scripts, and confirmation."""
+"""Calls that show findings: what decides, the place of the cause, and the script of each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence, Set
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.report.confirming import Death
+from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
-from asterism.findings.calls.campaign import read_shown
+from asterism.findings.calls.campaign import Shown, read_shown
 from asterism.findings.calls.judging import judge, standards_of
 from asterism.findings.calls.program import FILLS, Program
-from asterism.findings.calls.running import Ran, Runners
-from asterism.findings.calls.scripts import DEATHS, script_text
-from asterism.findings.calls.sightings import sightings_of
+from asterism.findings.calls.running import Runners
+from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, Way
-from asterism.findings.causes import Candidate
 from asterism.findings.collecting import versions_of_library
-from asterism.findings.sightings import Seen, Sighting, confirmed, distinct, folder_of
+from asterism.findings.sightings import Seen, Sighting, deciding
+
+#: What a way can show that is a finding.
+FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
+#: Functions that are made of each other: what one loses, the others lose.
+_KIN = (
+    ("torch.var", "torch.std", "torch.var_mean", "torch.std_mean", "torch.mean", "torch.nanmean"),
+    ("tf.math.reduce_variance", "tf.math.reduce_std", "tf.nn.moments", "tf.reduce_mean"),
+    ("torch.sort", "torch.argsort"),
+    ("torch.stack", "torch.hstack", "torch.vstack", "torch.dstack", "torch.column_stack"),
+    ("torch.fft.fft", "torch.fft.ifft", "torch.fft.rfft", "torch.fft.irfft", "torch.fft.hfft"),
+    ("f.interpolate", "tf.image.resize"),
+)
+#: Operators that share their code, in messages.
+_REDUCTIONS = re.compile(r"Reduce(Sum|Mean|Max|Min|Prod|L1|L2|LogicalAnd|LogicalOr)")
 
 
-def write_call_candidates(
-    folder: Path,
-    framework: str,
-    runners: Runners,
-    noted: Set[str],
-    limits: Collection[str],
-    scratch: Path,
-    only: Collection[str] = (),
-) -> Iterator[Candidate | None]:
-    """A script for each cause; None for one that three fresh processes do not show.
-
-    Args:
-        folder: of the ways' files.
-        framework: whose calls.
-        runners: workers of the framework.
-        noted: signatures that the collection knows.
-        limits: parts of signatures of what a library documents not to do.
-        scratch: for the results.
-        only: parts of signatures, one of which a finding must have; none for all.
-    """
+def all_sightings(folder: Path, framework: str) -> list[Sighting[Call]]:
+    """What the ways of a framework have shown, as the ways' files in a folder say."""
     calls = calls_of(framework)
     ways = [name for name in WAYS if WAYS[name].framework == framework]
-    found = [s for name in ways for s in sightings_of(calls, name, read_shown(folder, name))]
-    for sighting, others in distinct(found):
-        if noted & {sighting.signature, *others}:
+    return [s for name in ways for s in sightings_of(calls, name, read_shown(folder, name))]
+
+
+def sightings_of(
+    calls: Mapping[str, Call], way: str, shown: Iterable[Shown]
+) -> list[Sighting[Call]]:
+    """What a way has shown, with what decides, in the order of the calls."""
+    by_name = {s.call: s for s in shown if s.call in calls}
+    rows: dict[tuple[str, int], list[str]] = {}
+    for name in by_name:
+        key = calls[name].family, len(calls[name].inputs)
+        rows.setdefault(key, []).append(name)
+    found = []
+    for name, one in by_name.items():
+        if one.word not in FINDINGS:
             continue
-        if any(part in sighting.signature for part in limits):
-            continue
-        if only and not any(part in sighting.signature for part in only):
-            continue
-        yield _candidate(sighting, others, runners, scratch)
+        call = calls[name]
+        alike = [other for other in rows[call.family, len(call.inputs)] if other != name]
+        right = [calls[other].facts for other in alike if by_name[other].word == RIGHT]
+        found.append(sighting_of(call, way, one, deciding(call.facts, right)))
+    return found
 
 
-def _candidate(
-    sighting: Sighting[Call], others: Sequence[str], runners: Runners, scratch: Path
-) -> Candidate | None:
-    made = _simplest(sighting, runners)
-    if made is None:
-        return None
-    program, plains, indirect = made
-    call, word, way = sighting.subject, sighting.symptom, program.way
-    versions = _versions(call, way)
-    said = ", ".join(f"{package} {version}" for package, version in versions.items())
-    dtypes = way.finest, *call.narrow
-    standards = standards_of(*plains, dtypes, runners.params) if word in DIFFERENCES else ()
-    allowed = [0.0 if s is None else max(map(np.max, s.allowed())) for s in standards]
-    text = script_text(program, word, sighting.signature, said, indirect, plains[0], allowed)
-    place = folder_of(sighting, scratch)
-    (place / REPRO).write_text(text, encoding="utf-8")
-    facts = {"call": call.name, "said": sighting.details, "place": list(sighting.place)}
-    right = (f"{call.framework}:eager",)
-    seen = Seen("call", (sighting.backend,), right, versions, others, facts)
-    return confirmed(sighting, seen, place, DEATHS.get(word, Death()))
+def sighting_of(call: Call, way: str, shown: Shown, needed: Mapping[str, str]) -> Sighting[Call]:
+    """A call that shows a finding by a way.
+
+    Of one function and library a wrong result is one cause, whatever way shows it, unless options
+    decide that have nothing in common. Failures that say the same are one cause in all functions.
+
+    Args:
+        call: what was called.
+        way: by its name.
+        shown: what it showed.
+        needed: facts that decide, and their values.
+    """
+    library, word = WAYS[way].library, shown.word
+    options = frozenset(name for name in needed if " of " not in name)
+    if word == ERROR:
+        place = library, shown.exception, shown.frame, _words(shown.details)
+    elif word in (CRASH, HANG):
+        place = library, word, shown.exception, family_of(call.family)
+    elif "outputs in place of" in shown.details:
+        place = library, "number of outputs", "", ""
+    else:
+        kind = SILENT_ACCEPTANCE if word == SILENT_ACCEPTANCE else "wrong"
+        place = library, kind, family_of(call.family), ""
+    rank = int(word not in DIFFERENCES), len(options), len(needed), len(call.expression)
+    inputs = "empty" if call.is_empty else "normal"
+    told = frozenset() if word in (ERROR, CRASH, HANG) else options
+    given = call, way, library, word, call.family, needed, inputs, tuple(filter(None, place)), rank
+    return Sighting(*given, told, shown.details)
 
 
-def _simplest(
-    sighting: Sighting[Call], runners: Runners
-) -> tuple[Program, tuple[Ran, Ran, Ran], Ran] | None:
-    """The call with the simplest inputs that show the symptom."""
-    call, way = sighting.subject, WAYS[sighting.backend]
-    for fill in FILLS:
-        program = Program(call, way, fill)
-        plains, indirect = runners.plain(program), runners.indirect(program)
-        word, _ = judge(way, *plains, indirect, runners.params, call.narrow)
-        if word == sighting.symptom:
-            return program, plains, indirect
-    return None
+def family_of(name: str) -> str:
+    """The family of a function: those of one, two and three axes are one."""
+    family = re.sub(r"[123]d", "", name.lower()).partition(" ")[0]
+    return next((kin[0] for kin in _KIN if family in kin), family)
+
+
+def _words(message: str) -> str:
+    """The words of a message without numbers and names of nodes."""
+    text = re.sub(r"['\"`].*?['\"`]|%\S+|\S*\d\S*", "", _REDUCTIONS.sub("Reduce", message))
+    return " ".join(re.findall(r"[A-Za-z_]{3,}", text)[:14])
+
+
+@dataclass(frozen=True)
+class CallScripts:
+    """Writes the scripts of calls.
+
+    Args:
+        runners: workers of the calls' framework.
+    """
+
+    runners: Runners
+
+    def __call__(self, sighting: Sighting[Call], folder: Path) -> Seen | None:
+        """The script of the call with the simplest inputs that show the symptom."""
+        call, way, word = sighting.subject, WAYS[sighting.backend], sighting.symptom
+        params = self.runners.params
+        for fill in FILLS:
+            program = Program(call, way, fill)
+            plains, indirect = self.runners.plain(program), self.runners.indirect(program)
+            if judge(way, *plains, indirect, params, call.narrow)[0] == word:
+                break
+        else:
+            return None
+        versions = _versions(call, way)
+        said = ", ".join(f"{package} {version}" for package, version in versions.items())
+        dtypes = way.finest, *call.narrow
+        standards = standards_of(*plains, dtypes, params) if word in DIFFERENCES else ()
+        allowed = [0.0 if s is None else max(map(np.max, s.allowed())) for s in standards]
+        text = script_text(program, word, sighting.signature, said, indirect, plains[0], allowed)
+        (folder / REPRO).write_text(text, encoding="utf-8")
+        facts = {"call": call.name, "said": sighting.details, "place": list(sighting.place)}
+        return Seen("call", (sighting.backend,), (f"{call.framework}:eager",), versions, facts)
 
 
 def _versions(call: Call, way: Way) -> dict[str, str]:

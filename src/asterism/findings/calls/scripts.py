@@ -11,13 +11,9 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
     failed_condition,
 )
-from asterism.differential.report.confirming import Death
 from asterism.differential.report.python_text import in_docstring
 from asterism.findings.calls.program import Program
 from asterism.findings.calls.running import Ran
-
-#: How a process ends that shows a symptom, where its script cannot say so.
-DEATHS = {CRASH: Death("signal"), HANG: Death("hang", 120)}
 
 _COMPARED = """
 def same(one, other, allowed):

@@ -9,8 +9,8 @@ WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1)))
 # The git remote that experiments travel through.
 ORIGIN ?= origin
 STAMP := $(VENV)/.installed
-# Of fuzz-readers: how many files of all readers together, and which.
-EXAMPLES ?= 20000
+# Of fuzz-readers: how many damaged files each reader gets, and which.
+EXAMPLES ?= 350
 SEED ?= 0
 # Of reproduce: smoke, small or full; MODELS is the folder of the published models, if any.
 SCALE ?= smoke
@@ -72,9 +72,9 @@ test-all: $(STAMP) ## the slow tests too
 tests: $(STAMP) # beside lint, whose types are checked on one core
 	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(CHOSEN)
 
-fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED, READER=name, REPLAY=folder
-	@PYTHONPATH=tests python -m reader_fuzzing --examples $(EXAMPLES) --seed $(SEED) \
-	  $(if $(READER),--reader "$(READER)") $(if $(REPLAY),--replay "$(REPLAY)")
+fuzz-readers: $(STAMP) ## read EXAMPLES (350) damaged files with each reader; SEED, READER=name
+	READER_EXAMPLES=$(EXAMPLES) READER_FAILURES=logs/readers python -m pytest tests/readers/test_readers.py -m '' \
+	  -k "damaged $(if $(READER),and ($(READER)))" --hypothesis-seed=$(SEED) --hypothesis-show-statistics
 
 findings: $(STAMP) ## run every script of findings/ again and say which bugs live; SAMPLE=5: only so many
 	@asterism check-findings $(if $(SAMPLE),--sample $(SAMPLE))

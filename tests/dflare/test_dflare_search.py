@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from subjects import OPERATORS, Linear, models, seeds, under_test
 
 from asterism.dflare import outcome
-from asterism.dflare.domains import ChosenDomain
+from asterism.dflare.domains import Domain
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import Budget
 from asterism.dflare.pair import Pair
@@ -83,7 +83,7 @@ def test_skipping_what_was_tried_in_vain_changes_no_result(monkeypatch, rule, tr
     asked, rows = [], []
     for told in (True, False):
         if not told:
-            monkeypatch.setattr(ImageDomain, "variants", ChosenDomain.variants)
+            monkeypatch.setattr(ImageDomain, "variants", Domain.variants)
         task = search(
             seeds(12),
             budget=Budget(150, triggers=triggers),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.converters.tflite import _without_default_signature
+from asterism.differential.adapters.library import CONVERTERS, Converter
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -64,10 +64,14 @@ def test_no_default_signature_is_made_while_a_model_is_written(monkeypatch):
     class Model(Layer):
         pass
 
-    monkeypatch.setattr(keras, "Model", Model)
-    with pytest.raises(OSError), _without_default_signature():
+    def fails(*_):
         assert Layer()._default_save_signature is None
         raise OSError
+
+    monkeypatch.setattr(keras, "Model", Model)
+    monkeypatch.setattr(Converter, "convert", fails)
+    with pytest.raises(OSError):
+        CONVERTERS["tflite"]().convert(None, None)
     assert Layer.made == 0
     assert Model()._default_save_signature == "signature"
 

@@ -13,11 +13,11 @@ from asterism.differential.engine.messages import is_unsupported, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import d_mad, first_difference, spreads_by_rounding
+from asterism.differential.oracle.compare import d_mad, spreads_of
 from asterism.differential.oracle.finding import Finding, signature, skeleton
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.references import vote
+from asterism.differential.oracle.standard import Standard
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
 from memo.small_graphs import branching
@@ -74,26 +74,23 @@ def test_the_odd_one_out_is_named():
 def test_the_spread_is_how_far_rounding_moves_a_finite_element_at_most():
     reference = [np.array([[1.0, -2.0], [np.inf, 0.0]]), np.zeros((0, 3)), np.full(2, np.nan)]
     moved = [np.array([[1.5, -2.75], [np.inf, np.nan]]), np.zeros((0, 3)), np.ones(2)]
-    float32 = EPSILON["float32"]
+    float32 = Tolerance(64, 8, EPSILON["float32"], 2)
     for one, other in ((reference, moved), (moved, reference)):
-        assert spreads_by_rounding(one, {"float32": [other]}, float32) == [0.75, 0.0, 0.0]
+        assert spreads_of(one, {"float32": [other]}, float32) == [0.75, 0.0, 0.0]
     for none in ({}, {"float32": []}, {"float32": [[m[:1] for m in moved]]}):
-        assert spreads_by_rounding(reference, none, float32) == [0.0] * 3, (
-            "where nothing was moved alike"
-        )
+        assert spreads_of(reference, none, float32) == [0.0] * 3, "where nothing was moved alike"
 
 
 def test_a_jump_that_only_coarse_rounding_crosses_counts_for_the_coarse_dtype():
     reference, smooth, jump = [np.array([-0.5])], [np.array([-0.5001])], [np.array([0.0])]
     moved = {"float32": [smooth], "float16": [reference], "bfloat16": [reference, jump]}
     coarser = EPSILON["bfloat16"] / EPSILON["float32"]
-    assert spreads_by_rounding(reference, moved, EPSILON["bfloat16"]) == [pytest.approx(1e-4)]
+    within = {dtype: Tolerance(64, 8, EPSILON[dtype], 2) for dtype in moved}
+    assert spreads_of(reference, moved, within["bfloat16"]) == [pytest.approx(1e-4)]
     moved["float32"] = [reference]
-    assert spreads_by_rounding(reference, moved, EPSILON["bfloat16"]) == [
-        pytest.approx(0.5 / coarser)
-    ]
+    assert spreads_of(reference, moved, within["bfloat16"]) == [pytest.approx(0.5 / coarser)]
     for dtype in ("float32", "float16"):
-        assert spreads_by_rounding(reference, moved, EPSILON[dtype]) == [0.0]
+        assert spreads_of(reference, moved, within[dtype]) == [0.0]
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
@@ -140,7 +137,7 @@ def test_what_a_reference_rounds_to_float32_in_between_is_no_disagreement():
 def test_a_vote_against_a_slow_twin(answers):
     names = list(REFERENCES[: len(answers)])
     outputs = {n: [RIGHT + a] for n, a in zip(names, answers, strict=True)}
-    said = vote(outputs, [0.0], Tolerance(64, 8, 2.0**-23, 2))
+    said = tuple(Standard(outputs, (), Tolerance(64, 8, 2.0**-23, 2)).by_majority().references)
     counts = {a: answers.count(a) for a in answers}
     if max(counts.values()) < 2:
         assert said == tuple(names)
@@ -351,10 +348,10 @@ def test_rounding_passes_and_a_hundredth_does_not(scale, depth):
     exact = rng.normal(size=(4, 5)) * scale
     tolerance = Tolerance(64, 8, 2.0**-23, depth)
     rounded = exact.astype(np.float32)
-    assert first_difference([rounded], [exact], ["float32"], [0.0], tolerance) is None
+    assert Standard({"right": [exact]}, ["float32"], tolerance).off([rounded]) is None
     wrong = rounded.copy()
     wrong[0, 0] += np.float32(0.01 * np.abs(exact).max())
-    assert first_difference([wrong], [exact], ["float32"], [0.0], tolerance) is not None
+    assert Standard({"right": [exact]}, ["float32"], tolerance).off([wrong]) is not None
 
 
 @pytest.mark.parametrize(("epsilon", "coarser"), [(2.0**-52, 1), (2.0**-23, 1), (2.0**-10, 8192)])
@@ -379,7 +376,7 @@ def test_judged_is_what_is_no_larger_than_a_quarter_of_the_dtypes_largest(dtype,
         output = np.array([value, 1.0], dtype)
         for exact, kind in ((quarter, symptom), (np.nextafter(quarter, sign * np.inf), None)):
             reference = np.array([exact, 1.0])
-            found = first_difference([output], [reference], [dtype], [0.0], tolerance)
+            found = Standard({"right": [reference]}, [dtype], tolerance).off([output])
             assert (found and found.kind) == kind
 
 
@@ -387,7 +384,7 @@ def test_what_is_too_large_for_the_dtype_is_not_judged():
     huge = np.array([1e39, 1.0])
     overflowed = np.array([np.inf, 1.0], np.float32)
     tolerance = Tolerance(64, 8, 2.0**-23, 2)
-    assert first_difference([overflowed], [huge], ["float32"], [0.0], tolerance) is None
+    assert Standard({"right": [huge]}, ["float32"], tolerance).off([overflowed]) is None
 
 
 def test_signatures_are_stable():

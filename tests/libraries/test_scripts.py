@@ -30,12 +30,12 @@ from asterism.differential.engine.inputs import random_training, sample_inputs
 from asterism.differential.engine.tasks import LayerDescription, Task
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.compare import bounds, first_difference
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     SILENT_ACCEPTANCE,
     Finding,
 )
+from asterism.differential.oracle.standard import Standard
 from asterism.differential.report import confirming
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
 from asterism.differential.report.confirming import death_of, exit_status, exit_statuses
@@ -247,9 +247,10 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
     tolerance = Tolerance(64, 8, 2.0**-23, 2)
     reference = reference.astype(np.float32).astype(np.float64)
     output = other.astype(np.float32)
-    found = first_difference([output], [reference], ["float32"], [spread], tolerance)
-    allowed = bounds(0, reference, spread, tolerance, None)
-    right = Right([reference], [output], [allowed], ["float32"])
+    moved = {"float32": [[reference + spread]]}
+    standard = Standard({"right": [reference]}, ["float32"], tolerance, [reference], moved)
+    found = standard.off([output])
+    right = Right([reference], [output], standard.allowed(), ["float32"])
     lines = comparing(Program((), (), (), {}), right)
     with pytest.raises(SystemExit) as ended:
         exec("\n".join(lines), {"np": np, "sys": sys, "outputs": [output]})

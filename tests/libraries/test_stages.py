@@ -104,5 +104,5 @@ def test_from_models_to_a_confirmed_script(project, monkeypatch):
     assert unique["layer"] == f"{TARGET}()" and unique["confirmed"] == [1, 1, 1]
     folder = artifacts / "triage_findings" / unique["folder"]
     files = {file.name for file in folder.iterdir()}
-    assert files == {"check.py", "model.json", "model.keras", "report.md", "repro.py"}
+    assert files == {"model.json", "model.keras", "report.md", "repro.py"}
     assert graph_from_json(read_json(folder / "model.json")) == graph_from_json(unique["graph"])

@@ -1,153 +1,107 @@
-"""Keras and LiteRT files with other texts in place of theirs."""
+"""Models' files with other texts in place of theirs, in every format."""
 
-import io
+from __future__ import annotations
+
 import json
-import zipfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import h5py
 import numpy as np
-from crafted_arrays import archive
+import onnx
 
-from hostile_text import MARK, TEXTS
-from reader_fuzzing.mutators.litert_files import edited, texts_of
+from readers.formats import litert_edited, litert_texts, members, places_of, zipped
 
-#: Hostile texts that TensorFlow takes as names of layers.
-NAMES = (MARK, f"{MARK}.x>1-y", f"lambda.{MARK}")
-#: Hostile texts that are plain ones of a line.
-PLAIN = tuple(text for text in TEXTS if text.isprintable())
+Change = Callable[[str], str]
 
 
-def network():
-    """A classifier of images 8×8×1 with a layer of each kind that the consumers look at."""
-    import keras
+def texts_in(content: bytes) -> list[str]:
+    """All different texts of a file: of LiteRT the numbers of the places where one can stand."""
+    if content[4:8] == b"TFL3":
+        found: list[Any] = []
+        litert_edited(content, lambda model: found.extend(litert_texts(model)))
+        return [str(number) for number in range(len(found))]
+    seen: dict[str, None] = {}
 
-    layers = keras.layers
-    keras.utils.set_random_seed(0)
-    return keras.Sequential(
-        [
-            keras.Input((8, 8, 1), name="pixels"),
-            layers.Conv2D(4, 3, activation="relu", name="conv"),
-            layers.Flatten(name="flat"),
-            layers.Dense(12, activation="relu", name="hidden"),
-            layers.Dense(3, activation="softmax", name="scores"),
-        ],
-        name="network",
-    )
+    def see(text: str) -> str:
+        seen[text] = None
+        return text
+
+    _changed(content, see)
+    return [*filter(None, seen)]
 
 
-def recurrent():
-    """A recurrent network of sequences 8×4."""
-    import keras
+def with_texts(content: bytes, new: Mapping[str, str]) -> bytes:
+    """A file with other texts, by what :func:`texts_in` returns.
 
-    layers = keras.layers
-    keras.utils.set_random_seed(0)
-    return keras.Sequential(
-        [
-            keras.Input((8, 4), name="pixels"),
-            layers.LSTM(5, name="conv"),
-            layers.Dense(3, activation="softmax", name="scores"),
-        ],
-        name="network",
-    )
+    Names are references too, so a text changes wherever it stands.
+    """
+    if content[4:8] == b"TFL3":
 
+        def edit(model: Any) -> None:
+            places = litert_texts(model)
+            for number, text in new.items():
+                setattr(*places[int(number)], text.encode())
 
-def run_on_zeros(path):
-    """Open a model file as a stage does, and run it once."""
-    from asterism.models.runtimes.runtime import open_runtime
-
-    opened = open_runtime(path)
-    specs = opened.signature.inputs
-    opened.run({s.name: np.zeros([size or 1 for size in s.shape], s.dtype) for s in specs})
+        return litert_edited(content, edit)
+    return _changed(content, lambda text: new.get(text, text))
 
 
-# ---- LiteRT -------------------------------------------------------------------------------------
+def _changed(content: bytes, change: Change) -> bytes:
+    if content[:2] == b"PK":
+        return zipped([(name, _changed(inner, change)) for name, inner in members(content)])
+    if content[:1] == b"{":
+        return json.dumps(_of_document(json.loads(content), change)).encode()
+    return (_of_hdf5 if content[1:4] == b"HDF" else _of_onnx)(content, change)
 
 
-def litert_places(content):
-    """How many places of a LiteRT file have a text, or could."""
-    places = []
-    edited(content, lambda model: places.extend(texts_of(model)))
-    return len(places)
-
-
-def with_litert_texts(content, texts):
-    """A LiteRT file with these texts, by the numbers of their places."""
-
-    def edit(model):
-        places = texts_of(model)
-        for place, text in texts.items():
-            part, name = places[place]
-            setattr(part, name, text.encode())
-
-    return edited(content, edit)
-
-
-# ---- Keras: names are references too, so a text changes wherever it stands -----------------------
-
-
-def _json(value, change):
+def _of_document(value: Any, change: Change) -> Any:
     """A JSON value after a change of each of its texts, keys as well."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_json(one, change) for one in value]
+        return [_of_document(one, change) for one in value]
     if isinstance(value, dict):
-        return {change(key): _json(one, change) for key, one in value.items()}
+        return {change(key): _of_document(one, change) for key, one in value.items()}
     return value
 
 
-def _attribute(value, change):
-    if isinstance(value, str):
-        if value.startswith("{"):
-            return json.dumps(_json(json.loads(value), change))
-        return _path(value, change)
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return np.array([_path(one, change) for one in value.tolist()], object)
-    return value
+def _of_hdf5(content: bytes, change: Change) -> bytes:
+    import io
 
-
-def _path(name, change):
-    return "/".join(change(part) for part in name.split("/"))
-
-
-def _hdf5(content, change):
     target = io.BytesIO()
     with h5py.File(io.BytesIO(content)) as old, h5py.File(target, "w") as new:
         parts = [("", old)]
         old.visititems(lambda name, part: parts.append((name, part)))
         for name, part in parts:
-            there = _path(name, change)
+            there = _of_path(change, name)
             if isinstance(part, h5py.Dataset):
                 copied = new.create_dataset(there, data=part[()])
             else:
                 copied = new.require_group(there) if name else new
             for key, value in part.attrs.items():
-                copied.attrs[change(key)] = _attribute(value, change)
+                copied.attrs[change(key)] = _of_attribute(value, change)
     return target.getvalue()
 
 
-def keras_changed(source, target, change):
-    """Write a Keras file after a change of each of its texts."""
-    if source.suffix == ".h5":
-        target.write_bytes(_hdf5(source.read_bytes(), change))
-        return
-    with zipfile.ZipFile(source) as file:
-        members = {name: file.read(name) for name in file.namelist()}
-    for name, content in members.items():
-        if name.endswith(".h5"):
-            members[name] = _hdf5(content, change)
-        else:
-            members[name] = json.dumps(_json(json.loads(content), change)).encode()
-    archive(target, members.items())
+def _of_attribute(value: Any, change: Change) -> Any:
+    if isinstance(value, str) and value.startswith("{"):
+        return json.dumps(_of_document(json.loads(value), change))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([*map(partial(_of_path, change), value.tolist())], object)
+    return _of_path(change, value) if isinstance(value, str) else value
 
 
-def keras_texts(source, scratch):
-    """All different texts of a Keras file, in their order."""
-    found = {}
+def _of_path(change: Change, name: str) -> str:
+    return "/".join(change(part) for part in name.split("/"))
 
-    def see(text):
-        found[text] = None
-        return text
 
-    keras_changed(source, scratch, see)
-    return [*filter(None, found)]
+def _of_onnx(content: bytes, change: Change) -> bytes:
+    model = onnx.ModelProto.FromString(content)
+    for place in places_of(model):
+        if isinstance(place.value, str):
+            place.put(change(place.value))
+        elif isinstance(place.value, bytes) and place.value.isascii():  # an attribute
+            place.put(change(place.value.decode()).encode())
+    return bytes(model.SerializeToString())

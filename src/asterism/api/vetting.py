@@ -20,7 +20,7 @@ from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.records import record_from
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
-from asterism.dflare.comparisons import ChosenComparison
+from asterism.dflare.comparisons import Comparison
 from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
@@ -78,7 +78,7 @@ class Vetting:
     triggers: NDArray[Any]
     references: NDArray[Any]
     _runtimes: tuple[Any, ...]
-    _comparison: ChosenComparison
+    _comparison: Comparison
     _seed: int
     _sha256: Mapping[str, str]
     _workspace: tempfile.TemporaryDirectory[str] = field(repr=False)

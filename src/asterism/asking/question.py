@@ -27,7 +27,7 @@ from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.reading import Arrays, GivenInputs
-from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, build_comparison
+from asterism.dflare.comparisons import COMPARISONS, Comparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import NO_PADDING
@@ -379,7 +379,7 @@ def compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
 
 def compared(
     params: VetParams, outputs: Sequence[Output]
-) -> tuple[ChosenComparison, NDArray[np.float32]]:
+) -> tuple[Comparison, NDArray[np.float32]]:
     """The comparison, and the rows of those of the original's outputs that it compares."""
     named = {output.name: output for output in outputs}
     names = compared_names(params, outputs)

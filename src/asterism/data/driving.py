@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.limits import read_within, require_few_values, require_room
 from asterism.core.files.user_files import File, inside
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
@@ -144,6 +144,8 @@ def _read_cells(path: Path) -> list[list[str]]:
     """The table's lines, the columns' names first, without the spaces around cells."""
     with reading(f"the table {path}"):
         text = read_within(path, "limits.text_mb").decode("utf-8-sig")
+        rows, cells = text.count("\n"), text.count("\n") + text.count(",")
+        require_few_values(0, 2 * rows, 2 * cells, str(path))  # once more without spaces
         lines = [line for line in csv.reader(io.StringIO(text, ""), skipinitialspace=True) if line]
     return [[cell.strip() for cell in line] for line in lines] or [[]]
 

@@ -19,6 +19,7 @@ from typing import Any
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
+from asterism.core.settings.regular_files import open_regular
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.cache_files import object_path
 from asterism.dvc_hydra.cache_objects import Objects, members_of
@@ -109,10 +110,15 @@ def clean(folder: Path, objects: Objects) -> None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
+    if path.is_dir() or not os.path.lexists(path):
+        return None
+    if not path.is_file():
+        _remove(path, "it is no plain file")
+        return None
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(cache_rules.LARGEST_ENTRY + 1)
-    except (FileNotFoundError, IsADirectoryError):
+    except FileNotFoundError:
         return None
     reason = cache_rules.fault_in_text(content)
     if reason is None:

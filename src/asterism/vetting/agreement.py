@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.records import record_from
-from asterism.dflare.comparisons import ChosenComparison, Figure, finite, lost, unanswered
+from asterism.dflare.comparisons import Comparison, Figure, finite, lost, unanswered
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
 
@@ -83,7 +83,7 @@ class Agreement:
 def measure_agreement(
     f: Rows,
     g: Rows,
-    comparison: ChosenComparison,
+    comparison: Comparison,
     labels: NDArray[np.int64] | None,
     confidence: float,
 ) -> Agreement:
@@ -135,9 +135,7 @@ def _accuracies(
     )
 
 
-def _apart(
-    comparison: ChosenComparison, f: Rows, g: Rows
-) -> tuple[dict[str, float], dict[str, float]]:
+def _apart(comparison: Comparison, f: Rows, g: Rows) -> tuple[dict[str, float], dict[str, float]]:
     """Quantiles of divergence and lost margin; empty where a row holds no scores of classes."""
     if not isinstance(comparison, TopLabel) or f.shape[1] < 2:
         return {}, {}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.dflare.bounded import Bound, within_bound
-from asterism.dflare.domains import ChosenDomain, build_domain
+from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import Question
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.vetting.opening import Vetted
@@ -121,7 +121,7 @@ def _flips(
     strength: str,
     bound: Bound | None,
     rows: NDArray[np.int64],
-    domain: ChosenDomain,
+    domain: Domain,
     seed: int,
 ) -> Flips:
     confidence = vetted.params.confidence
@@ -146,7 +146,7 @@ def _asked(
     strength: str,
     bound: Bound | None,
     rows: NDArray[np.int64],
-    domain: ChosenDomain,
+    domain: Domain,
     seed: int,
 ) -> Iterator[tuple[str, slice, Question]]:
     """Changed inputs that both models are asked about, some at a time: a mutator's name, and which.
@@ -169,7 +169,7 @@ def _asked(
 
 
 def _changed(
-    domain: ChosenDomain,
+    domain: Domain,
     number: int,
     items: Items,
     rows: NDArray[np.int64],

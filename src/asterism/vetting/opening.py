@@ -19,9 +19,9 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.randomness.random_streams import stream
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import Arrays, GivenInputs, read_inputs
-from asterism.dflare.comparisons import ChosenComparison, build_comparison, unanswered
+from asterism.dflare.comparisons import Comparison, build_comparison, unanswered
 from asterism.dflare.comparisons.labels import TopLabel
-from asterism.dflare.domains import ChosenDomain, build_domain
+from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import Answers, Pair
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
@@ -92,7 +92,7 @@ class Vetted:
     inputs: GivenInputs
     original: OpenModel
     pair: Pair
-    comparison: ChosenComparison
+    comparison: Comparison
     notes: dict[str, tuple[str, ...]]
     shapes: dict[str, tuple[int, ...]]
     answers: Answers
@@ -109,7 +109,7 @@ class Vetted:
         answered[list(self.answers.failures)] = False
         return np.flatnonzero(answered & ~self.deviates)
 
-    def domain(self, operators: Operators) -> ChosenDomain:
+    def domain(self, operators: Operators) -> Domain:
         """The kind of inputs with these mutators, ready for the given inputs."""
         domain = build_domain(self.params.domain, operators)
         domain.prepare(self.inputs.items)
@@ -203,7 +203,7 @@ def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     return (sum(map(math.prod, shapes.values())),)
 
 
-def require_labels(inputs: GivenInputs, comparison: ChosenComparison, classes: int) -> None:
+def require_labels(inputs: GivenInputs, comparison: Comparison, classes: int) -> None:
     """Reject labels that the models cannot answer.
 
     Raises:

@@ -83,22 +83,6 @@ def _in_parts(
     return np.concatenate([compare(f[s : s + size], g[s : s + size]) for s in starts])
 
 
-class Comparison(Protocol):
-    """Compares the outputs ``(N, K)`` of the original f and of the compressed model g."""
-
-    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """Which inputs the two models treat differently, bool ``(N,)``."""
-        ...
-
-    def distance(self, f: Outputs, g: Outputs) -> Floats:
-        """How far apart the outputs are, float32 ``(N,)``, at least 0; the search enlarges it."""
-        ...
-
-    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """How undecided the models are between k answers, float32 ``(N,)``, higher is less so."""
-        ...
-
-
 @runtime_checkable
 class Certain(Protocol):
     """A comparison of outputs that give answers, such as labels, with a probability."""
@@ -125,8 +109,10 @@ class Certain(Protocol):
         ...
 
 
-class ChosenComparison(ABC):
-    """A comparison that is chosen by name and made from its own options.
+class Comparison(ABC):
+    """Compares the outputs ``(N, K)`` of the original f and of the compressed model g.
+
+    It is chosen by name and made from its own options.
 
     Args:
         options: the comparison's own.
@@ -147,28 +133,34 @@ class ChosenComparison(ABC):
         self.shape = shape
 
     def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Comparison.deviates`; an answer that only g lost is a deviation."""
+        """Which inputs the two models treat differently, bool ``(N,)``.
+
+        An answer that only g lost is a deviation.
+        """
         return _in_parts(lambda f, g: self.differs(*finite(f, g)) | lost(f, g), f, g)
 
     def distance(self, f: Outputs, g: Outputs) -> Floats:
-        """See :meth:`Comparison.distance`; an answer that only g lost is :data:`LOST` away."""
+        """How far apart the outputs are, float32 ``(N,)``, at least 0; the search enlarges it.
+
+        An answer that only g lost is :data:`LOST` away.
+        """
         return _in_parts(lambda f, g: np.where(lost(f, g), LOST, self.apart(*finite(f, g))), f, g)
 
     def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """See :meth:`Comparison.uncertainty`."""
+        """How undecided the models are between k answers, float32 ``(N,)``, higher is less so."""
         return self.undecided(*finite(f, g), k)
 
     @abstractmethod
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """:meth:`Comparison.deviates` of finite outputs."""
+        """:meth:`deviates` of finite outputs."""
 
     @abstractmethod
     def apart(self, f: Outputs, g: Outputs) -> Floats:
-        """:meth:`Comparison.distance` of finite outputs."""
+        """:meth:`distance` of finite outputs."""
 
     @abstractmethod
     def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """:meth:`Comparison.uncertainty` of finite outputs."""
+        """:meth:`uncertainty` of finite outputs."""
 
     def know(self, f: Outputs, g: Outputs) -> None:  # noqa: B027 (most need to know nothing)
         """Take in both models' outputs ``(M, K)`` on all given inputs, where they matter."""
@@ -190,9 +182,7 @@ class ChosenComparison(ABC):
         return outputs.reshape(len(outputs), *self.shape)
 
 
-COMPARISONS: Registry[type[ChosenComparison]] = Registry(
-    "comparison", "asterism.dflare.comparisons"
-)
+COMPARISONS: Registry[type[Comparison]] = Registry("comparison", "asterism.dflare.comparisons")
 
 
 def comparison_options(chosen: ComparisonParams) -> ParameterSection:
@@ -204,7 +194,7 @@ def comparison_options(chosen: ComparisonParams) -> ParameterSection:
     return options_of(COMPARISONS, chosen.kind, chosen.options)
 
 
-def build_comparison(chosen: ComparisonParams, shape: tuple[int, ...]) -> ChosenComparison:
+def build_comparison(chosen: ComparisonParams, shape: tuple[int, ...]) -> Comparison:
     """The comparison that parameters choose.
 
     Args:

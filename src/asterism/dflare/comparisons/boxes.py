@@ -13,7 +13,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
-    ChosenComparison,
+    Comparison,
     Figure,
     Floats,
     Outputs,
@@ -71,7 +71,7 @@ class BoxesOptions(ParameterSection):
 
 
 @COMPARISONS.register("boxes")
-class BoxComparison(ChosenComparison):
+class BoxComparison(Comparison):
     """Detectors: they deviate where one finds something that the other does not.
 
     Detections of both models are matched one to one, those of the largest overlap first, where
@@ -96,7 +96,7 @@ class BoxComparison(ChosenComparison):
             )
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         found = [
             len(one) != len(other) or len(_matches(one, other, self.options.overlap)) < len(one)
             for one, other in self._pairs(f, g)
@@ -127,7 +127,7 @@ class BoxComparison(ChosenComparison):
         return closest
 
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
-        """See :meth:`.ChosenComparison.figures`."""
+        """See :meth:`.Comparison.figures`."""
         found = [sum(map(len, detections)) for detections in zip(*self._pairs(f, g), strict=True)]
         return (
             Figure("detections of the original", float(found[0])),

@@ -9,7 +9,7 @@ from pydantic import Field
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
-    ChosenComparison,
+    Comparison,
     Figure,
     Floats,
     Outputs,
@@ -30,7 +30,7 @@ class DistributionOptions(ParameterSection):
 
 
 @COMPARISONS.register("token_distribution")
-class TokenDistribution(ChosenComparison):
+class TokenDistribution(Comparison):
     """Language models: they deviate where their next tokens are distributed otherwise.
 
     Args:
@@ -45,7 +45,7 @@ class TokenDistribution(ChosenComparison):
         super().__init__(options, (int(np.prod(shape[:-1])), shape[-1]) if shape else (1, 1))
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         above: NDArray[np.bool_] = self.divergences(f, g).mean(axis=1) > self.options.tolerance
         return above
 

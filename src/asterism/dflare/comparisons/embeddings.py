@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, Floats, Outputs, finite
+from asterism.dflare.comparisons import COMPARISONS, Comparison, Floats, Outputs, finite
 
 _SMALL = 1e-30
 
@@ -25,7 +25,7 @@ class EmbeddingOptions(ParameterSection):
 
 
 @COMPARISONS.register("embedding")
-class Embedding(ChosenComparison):
+class Embedding(Comparison):
     """Vectors: the models deviate where the cosine distance is above a tolerance.
 
     Args:
@@ -50,7 +50,7 @@ class Embedding(ChosenComparison):
         self._known = _unit(f), _unit(g)
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`; each model looks among its own embeddings."""
+        """See :meth:`.Comparison.differs`; each model looks among its own embeddings."""
         far: NDArray[np.bool_] = self._cosine(f, g) > self.options.tolerance
         if self.options.nearest and self._known is not None:
             far |= _nearest(f, self._known[0]) != _nearest(g, self._known[1])

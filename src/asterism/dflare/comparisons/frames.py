@@ -9,7 +9,7 @@ from pydantic import Field
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
-    ChosenComparison,
+    Comparison,
     Floats,
     Outputs,
     frames_of,
@@ -28,7 +28,7 @@ class FrameScoresOptions(ParameterSection):
 
 
 @COMPARISONS.register("frame_scores")
-class FrameScores(ChosenComparison):
+class FrameScores(Comparison):
     """Frames of scores: the models deviate where more than a share of the frames differ.
 
     Args:
@@ -42,7 +42,7 @@ class FrameScores(ChosenComparison):
         super().__init__(options, frames_of("frame_scores", shape))
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         different = (self._answers(f) != self._answers(g)).any(axis=2)
         share: NDArray[np.bool_] = different.sum(axis=1) > self.options.share * self.shape[0]
         return share

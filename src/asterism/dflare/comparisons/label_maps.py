@@ -10,7 +10,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, Figure, Floats, Outputs
+from asterism.dflare.comparisons import COMPARISONS, Comparison, Figure, Floats, Outputs
 
 Labels = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ class LabelMapOptions(ParameterSection):
 
 
 @COMPARISONS.register("label_map")
-class LabelMap(ChosenComparison):
+class LabelMap(Comparison):
     """Maps of labels: the models deviate where more than a share of the places differ.
 
     Args:
@@ -53,7 +53,7 @@ class LabelMap(ChosenComparison):
         self._places = math.prod(shape) // (1 if axis is None else shape[axis])
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         above: NDArray[np.bool_] = self._shares(f, g) > self.options.share
         return above
 

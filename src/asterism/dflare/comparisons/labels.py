@@ -13,7 +13,7 @@ from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
-    ChosenComparison,
+    Comparison,
     Floats,
     Outputs,
     finite,
@@ -43,7 +43,7 @@ def probabilities(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
 
 
 @COMPARISONS.register("top_label")
-class TopLabel(ChosenComparison):
+class TopLabel(Comparison):
     """Classifiers: they deviate where their most probable labels differ.
 
     Args:
@@ -55,7 +55,7 @@ class TopLabel(ChosenComparison):
         super().__init__(options, shape)
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         different: NDArray[np.bool_] = f.argmax(axis=1) != g.argmax(axis=1)
         return different
 
@@ -74,12 +74,12 @@ class TopLabel(ChosenComparison):
         return labels
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64]:
-        """See :meth:`.ChosenComparison.classes`."""
+        """See :meth:`.Comparison.classes`."""
         labels: NDArray[np.int64] = outputs.argmax(axis=1)
         return labels
 
     def chances(self, f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
-        """Of logits the softmax; see :meth:`.ChosenComparison.chances`."""
+        """Of logits the softmax; see :meth:`.Comparison.chances`."""
         return probabilities(*finite(f, g))
 
     def sureness(
@@ -102,7 +102,7 @@ class MultiLabelOptions(ParameterSection):
 
 
 @COMPARISONS.register("multi_label")
-class MultiLabel(ChosenComparison):
+class MultiLabel(Comparison):
     """Several labels, each with a probability of its own: any of them there and not there.
 
     Args:
@@ -122,7 +122,7 @@ class MultiLabel(ChosenComparison):
         self._thresholds = np.array(options.thresholds, np.float32)
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         different: NDArray[np.bool_] = (self.answers(f) != self.answers(g)).any(axis=1)
         return different
 
@@ -148,7 +148,7 @@ class MultiLabel(ChosenComparison):
         return (outputs >= self._thresholds).astype(np.int64)
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
-        """Of one label alone, whether it is there; see :meth:`.ChosenComparison.classes`."""
+        """Of one label alone, whether it is there; see :meth:`.Comparison.classes`."""
         return self.answers(outputs)[:, 0] if outputs.shape[1] == 1 else None
 
     def sureness(

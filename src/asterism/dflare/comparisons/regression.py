@@ -69,13 +69,13 @@ class Regression(NumberComparison):
         )
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         far = self.parts(f, g) > self.options.tolerance
         above: NDArray[np.bool_] = far.sum(axis=1) > self.options.share * far.shape[1]
         return above
 
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
-        """See :meth:`.ChosenComparison.figures`."""
+        """See :meth:`.Comparison.figures`."""
         parts = self.parts(f, g)
         return (
             Figure("mean absolute difference", float(np.abs(f.astype(float) - g).mean())),

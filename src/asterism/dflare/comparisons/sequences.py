@@ -14,7 +14,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
-    ChosenComparison,
+    Comparison,
     Floats,
     Outputs,
     frames_of,
@@ -50,7 +50,7 @@ class SequenceOptions(ParameterSection):
 
 
 @COMPARISONS.register("sequence")
-class SequenceComparison(ChosenComparison):
+class SequenceComparison(Comparison):
     """Transcripts: they deviate where the error rate of one by the other is above a tolerance.
 
     The error rate is the edit distance over the length of the original's transcript, in words or
@@ -84,7 +84,7 @@ class SequenceComparison(ChosenComparison):
             )
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         rates = self.error_rates(f, g)
         above: NDArray[np.bool_] = rates > self.options.tolerance
         return above

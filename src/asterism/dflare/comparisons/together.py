@@ -15,7 +15,7 @@ from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
-    ChosenComparison,
+    Comparison,
     Figure,
     Floats,
     Outputs,
@@ -40,7 +40,7 @@ class TogetherOptions(ParameterSection):
 
 
 @COMPARISONS.register("together")
-class Together(ChosenComparison):
+class Together(Comparison):
     """Several outputs: the models deviate where any of them does.
 
     Args:
@@ -69,7 +69,7 @@ class Together(ChosenComparison):
         ]
 
     def know(self, f: Outputs, g: Outputs) -> None:
-        """See :meth:`.ChosenComparison.know`."""
+        """See :meth:`.Comparison.know`."""
         for part, place in self._pairs():
             part.know(f[:, place], g[:, place])
 
@@ -78,7 +78,7 @@ class Together(ChosenComparison):
         return [part.deviates(f[:, place], g[:, place]) for part, place in self._pairs()]
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         any_of: NDArray[np.bool_] = np.any(self.each(f, g), axis=0)
         return any_of
 
@@ -109,7 +109,7 @@ class Together(ChosenComparison):
             found += [replace(figure, name=f"{named.output}: {figure.name}") for figure in own]
         return tuple(found)
 
-    def _pairs(self) -> list[tuple[ChosenComparison, slice]]:
+    def _pairs(self) -> list[tuple[Comparison, slice]]:
         return list(zip(self.parts, self._places, strict=True))
 
     @staticmethod

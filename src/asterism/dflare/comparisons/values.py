@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, ChosenComparison, Floats, Outputs
+from asterism.dflare.comparisons import COMPARISONS, Comparison, Floats, Outputs
 
 
 class ToleranceOptions(ParameterSection):
@@ -21,7 +21,7 @@ class ToleranceOptions(ParameterSection):
     )
 
 
-class NumberComparison(ChosenComparison):
+class NumberComparison(Comparison):
     """Numbers: each difference is measured in a unit of its own."""
 
     several = True
@@ -52,7 +52,7 @@ class Tolerance(NumberComparison):
     Options = ToleranceOptions
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.ChosenComparison.differs`."""
+        """See :meth:`.Comparison.differs`."""
         above: NDArray[np.bool_] = self.parts(f, g).max(axis=1) > 1
         return above
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,93 +29,6 @@ Distances = dict[str, NDArray[np.float64]]
 UNCHANGED = 0
 
 
-class Domain(Protocol):
-    """A kind of inputs."""
-
-    #: The mutation operators' names, in the order of their numbers.
-    operators: tuple[str, ...]
-    #: Which operators have so few mutants of an item that the same come again, bool ``(O,)``.
-    few_mutants: NDArray[np.bool_]
-
-    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """A mutant of each item.
-
-        Args:
-            items: ``(n, ...)``, left as they are.
-            operators: the operator's number for each, int64 ``(n,)``.
-            streams: random numbers for each; a mutant depends on no other item's.
-        """
-        ...
-
-    def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
-        """What tells the mutants of an item apart that :meth:`mutate` would make.
-
-        Args:
-            shape: the shape of an item.
-            operators: the operator's number for each, int64 ``(n,)``.
-            streams: random numbers for each.
-
-        Returns:
-            int64 ``(n,)``: equal numbers are equal mutants of an item, :data:`UNCHANGED` is the
-            item itself; below 0 that is not told.
-        """
-        ...
-
-    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
-        """Children of pairs of items: each part comes from one of the two."""
-        ...
-
-    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
-        """The items with this share of their parts, drawn at random, replaced at random."""
-        ...
-
-    def distances(self, items: Items, references: Items) -> Distances:
-        """Distances of each item to its reference, by name, each float64 ``(n,)``."""
-        ...
-
-    def changes(self, item: Items, reference: Items) -> Rows:
-        """The places where one item differs from its reference, smallest changes first."""
-        ...
-
-    def revert(self, item: Items, reference: Items, places: Rows) -> Items:
-        """The item with these places, numbers of :meth:`changes`, as in its reference."""
-        ...
-
-    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
-        """The items with a share of their difference to their references.
-
-        Args:
-            items: ``(n, ...)``.
-            references: ``(n, ...)``.
-            share: what is left of each item's difference, from [0, 1], float64 ``(n,)``.
-
-        Returns:
-            ``(n, ...)``; where this kind of inputs knows no smaller difference, the items as they
-            are.
-        """
-        ...
-
-    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """The items moved towards their references until they lie within a bound.
-
-        Args:
-            items: ``(n, ...)``.
-            references: ``(n, ...)``.
-            measure: name of a distance.
-            limit: the farthest that is allowed, see :meth:`within`.
-
-        Returns:
-            ``(n, ...)``; where this kind of inputs has no such movement, the items as they are.
-        """
-        ...
-
-    def within(
-        self, items: Items, references: Items, measure: str, limit: float
-    ) -> NDArray[np.bool_]:
-        """Which items lie within a bound around their references, bool ``(n,)``."""
-        ...
-
-
 @dataclass(frozen=True)
 class Measure:
     """A distance between items.
@@ -129,17 +42,21 @@ class Measure:
     larger_is_closer: bool = False
 
 
-class ChosenDomain(ABC):
-    """A domain that is chosen by name and made from its own options.
+class Domain(ABC):
+    """A kind of inputs, which is chosen by name and made from its own options.
 
     Args:
         operators: for each operator's name the options that differ from its defaults.
         options: the domain's own.
     """
 
+    #: The mutation operators' names, in the order of their numbers.
+    operators: tuple[str, ...]
+    #: Which operators have so few mutants of an item that the same come again, bool ``(O,)``.
+    few_mutants: NDArray[np.bool_]
     #: The options that this domain takes.
     Options: ClassVar[type[ParameterSection]] = NoOptions
-    #: The distances that :meth:`Domain.distances` gives.
+    #: The distances that :meth:`distances` gives.
     measures: ClassVar[Mapping[str, Measure]]
 
     @abstractmethod
@@ -158,44 +75,80 @@ class ChosenDomain(ABC):
 
     @abstractmethod
     def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """See :meth:`Domain.mutate`."""
+        """A mutant of each item.
+
+        Args:
+            items: ``(n, ...)``, left as they are.
+            operators: the operator's number for each, int64 ``(n,)``.
+            streams: random numbers for each; a mutant depends on no other item's.
+        """
 
     def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
-        """See :meth:`Domain.variants`; here it is told of none."""
+        """What tells the mutants of an item apart that :meth:`mutate` would make.
+
+        Args:
+            shape: the shape of an item.
+            operators: the operator's number for each, int64 ``(n,)``.
+            streams: random numbers for each.
+
+        Returns:
+            int64 ``(n,)``: equal numbers are equal mutants of an item, :data:`UNCHANGED` is the
+            item itself; below 0 that is not told.
+        """
         return np.full(len(operators), -1)
 
     @abstractmethod
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
-        """See :meth:`Domain.crossover`."""
+        """Children of pairs of items: each part comes from one of the two."""
 
     @abstractmethod
     def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
-        """See :meth:`Domain.disturb`."""
+        """The items with this share of their parts, drawn at random, replaced at random."""
 
     @abstractmethod
     def distances(self, items: Items, references: Items) -> Distances:
-        """See :meth:`Domain.distances`."""
+        """Distances of each item to its reference, by name, each float64 ``(n,)``."""
 
     @abstractmethod
     def changes(self, item: Items, reference: Items) -> Rows:
-        """See :meth:`Domain.changes`."""
+        """The places where one item differs from its reference, smallest changes first."""
 
     @abstractmethod
     def revert(self, item: Items, reference: Items, places: Rows) -> Items:
-        """See :meth:`Domain.revert`."""
+        """The item with these places, numbers of :meth:`changes`, as in its reference."""
 
     def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
-        """See :meth:`Domain.fade`."""
+        """The items with a share of their difference to their references.
+
+        Args:
+            items: ``(n, ...)``.
+            references: ``(n, ...)``.
+            share: what is left of each item's difference, from [0, 1], float64 ``(n,)``.
+
+        Returns:
+            ``(n, ...)``; where this kind of inputs knows no smaller difference, the items as they
+            are.
+        """
         return items
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """See :meth:`Domain.project`."""
+        """The items moved towards their references until they lie within a bound.
+
+        Args:
+            items: ``(n, ...)``.
+            references: ``(n, ...)``.
+            measure: name of a distance.
+            limit: the farthest that is allowed, see :meth:`within`.
+
+        Returns:
+            ``(n, ...)``; where this kind of inputs has no such movement, the items as they are.
+        """
         return items
 
     def within(
         self, items: Items, references: Items, measure: str, limit: float
     ) -> NDArray[np.bool_]:
-        """See :meth:`Domain.within`."""
+        """Which items lie within a bound around their references, bool ``(n,)``."""
         found = self.distances(items, references)[measure]
         inside: NDArray[np.bool_] = (
             found >= limit if self.measures[measure].larger_is_closer else found <= limit
@@ -203,7 +156,7 @@ class ChosenDomain(ABC):
         return inside
 
 
-DOMAINS: Registry[type[ChosenDomain]] = Registry("kind of inputs", "asterism.dflare.domains")
+DOMAINS: Registry[type[Domain]] = Registry("kind of inputs", "asterism.dflare.domains")
 
 
 def domain_options(chosen: DomainParams) -> ParameterSection:
@@ -215,7 +168,7 @@ def domain_options(chosen: DomainParams) -> ParameterSection:
     return options_of(DOMAINS, chosen.kind, chosen.options)
 
 
-def build_domain(chosen: DomainParams, operators: Mapping[str, Mapping[str, Any]]) -> ChosenDomain:
+def build_domain(chosen: DomainParams, operators: Mapping[str, Mapping[str, Any]]) -> Domain:
     """The domain that parameters choose.
 
     Args:

@@ -13,8 +13,8 @@ from asterism.core.parameters.construction import NoOptions
 from asterism.dflare.domains import (
     DOMAINS,
     UNCHANGED,
-    ChosenDomain,
     Distances,
+    Domain,
     Items,
     Measure,
     Rows,
@@ -33,7 +33,7 @@ _DRAWN_BITS = 24
 
 
 @DOMAINS.register("images")
-class ImageDomain(ChosenDomain):
+class ImageDomain(Domain):
     """Images, uint8 ``(N, H, W, C)``, and the image mutators.
 
     Args:
@@ -61,7 +61,7 @@ class ImageDomain(ChosenDomain):
                 raise UserError(f"trigger.operators.{name}.{reason}")
 
     def prepare(self, items: Items) -> None:
-        """See :meth:`ChosenDomain.prepare`."""
+        """See :meth:`Domain.prepare`."""
         require_form(items, "images", "uint8 (N, H, W, C)", rank=4, dtypes="u")
         height, width, channels = items.shape[1:]
         self.require_shape((height, width, channels))

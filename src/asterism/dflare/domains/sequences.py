@@ -15,8 +15,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.dflare.domains import (
     DOMAINS,
-    ChosenDomain,
     Distances,
+    Domain,
     Items,
     Measure,
     Rows,
@@ -31,7 +31,7 @@ from asterism.text.edit_distance import Edit, edit_distances, edit_script, edite
 _SCRIPTS = 512
 
 
-class SequenceDomain(ChosenDomain):
+class SequenceDomain(Domain):
     """Integers ``(N, T)``, each row filled up with padding.
 
     Args:
@@ -150,7 +150,7 @@ class TokenDomain(SequenceDomain):
         return alphabet
 
     def prepare(self, items: Items) -> None:
-        """See :meth:`ChosenDomain.prepare`."""
+        """See :meth:`Domain.prepare`."""
         require_form(items, "tokens", "int32 or int64 (N, T)", rank=2, dtypes="i")
         known = (items >= 0) & (items < self.options.vocabulary)
         if not (known | (items == self.options.padding)).all():
@@ -183,7 +183,7 @@ class ByteDomain(SequenceDomain):
         return Alphabet(256, options.padding)
 
     def prepare(self, items: Items) -> None:
-        """See :meth:`ChosenDomain.prepare`."""
+        """See :meth:`Domain.prepare`."""
         require_form(items, "bytes", "integers (N, T)", rank=2, dtypes="iu")
         if self.options.padding > np.iinfo(items.dtype).max:
             raise UserError(f"padding is {self.options.padding}, which {items.dtype} cannot hold")

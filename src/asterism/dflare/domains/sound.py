@@ -13,8 +13,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.domains import (
     DOMAINS,
-    ChosenDomain,
     Distances,
+    Domain,
     Items,
     Measure,
     Rows,
@@ -40,7 +40,7 @@ class SoundOptions(ParameterSection):
 
 
 @DOMAINS.register("sound")
-class SoundDomain(ChosenDomain):
+class SoundDomain(Domain):
     """Waveforms, float32 ``(N, S)`` in [-1, 1], and the sound mutators.
 
     Args:
@@ -60,7 +60,7 @@ class SoundDomain(ChosenDomain):
         self._segment = options.rate // _SEGMENTS
 
     def prepare(self, items: Items) -> None:
-        """See :meth:`ChosenDomain.prepare`."""
+        """See :meth:`Domain.prepare`."""
         require_form(items, "sound", "float32 (N, S)", rank=2, dtypes="f")
         if items.dtype != np.float32 or not (np.abs(items) <= 1).all():
             raise UserError(

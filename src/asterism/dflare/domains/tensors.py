@@ -13,8 +13,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.domains import (
     DOMAINS,
-    ChosenDomain,
     Distances,
+    Domain,
     Items,
     Measure,
     Rows,
@@ -40,7 +40,7 @@ class TensorOptions(ParameterSection):
 
 
 @DOMAINS.register("tensors")
-class TensorDomain(ChosenDomain):
+class TensorDomain(Domain):
     """Floating-point tensors ``(N, ..., F)``, each feature within its range.
 
     Args:
@@ -60,7 +60,7 @@ class TensorDomain(ChosenDomain):
         self._ranges: FeatureRange | None = None
 
     def prepare(self, items: Items) -> None:
-        """See :meth:`ChosenDomain.prepare`."""
+        """See :meth:`Domain.prepare`."""
         require_form(items, "tensors", "floating (N, ..., F)", rank=None, dtypes="f")
         if not len(items) or not np.isfinite(items).all():
             raise UserError("inputs of kind tensors should be at least one, all values finite")

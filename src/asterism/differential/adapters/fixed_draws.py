@@ -11,7 +11,7 @@ Parts that are not public are named in ``docs/decisions/private-parts.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -152,20 +152,14 @@ def fixed_draws() -> Iterator[None]:
     Raises:
         NotImplementedError: one has drawn by a function that is not replaced.
     """
+    from unittest.mock import patch
+
     import keras
 
     drawing: list[tuple[int, int]] = []
-    replaced = fixed(DRAWN[keras.backend.backend()], drawing)
-    before = [vars(owner).get(name) for owner, name, _ in replaced]
-    for owner, name, value in replaced:
-        setattr(owner, name, value)
-    try:
+    with ExitStack() as stack:
+        for owner, name, value in fixed(DRAWN[keras.backend.backend()], drawing):
+            stack.enter_context(patch.object(owner, name, value, create=True))
         yield
         if drawing:
             raise NotImplementedError("a layer that draws by another function is not supported")
-    finally:
-        for (owner, name, _), value in zip(replaced, before, strict=True):
-            if value is None:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, value)

@@ -1,4 +1,4 @@
-"""Comparing outputs: tolerances that follow the dtype, the depth and the model's conditioning."""
+"""How an output differs from a float64 reference, and how far rounding may move it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import precision_of
+from asterism.differential.adapters.reference import STEP
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.difference import difference
-from asterism.differential.oracle.special_values import Probes
 from asterism.memo.universe.tensors import EPSILON
 
+Arrays = Sequence[NDArray[Any]]
+
 #: Outputs of perturbed float64 runs, by the dtype whose rounding moves their inputs and weights.
-Moved = Mapping[str, Sequence[Sequence[NDArray[Any]]]]
+Moved = Mapping[str, Sequence[Arrays]]
 
 #: Kinds of difference, the worst first.
 DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
@@ -38,31 +39,62 @@ class Difference:
     excess: float
 
 
-def spreads_by_rounding(
-    reference: Sequence[NDArray[Any]], moved: Moved, epsilon: float
-) -> list[float]:
-    """How far rounding moves each output of the float64 run at most, scaled to float32's rounding.
+def distance(kind: str, excess: float) -> tuple[int, float]:
+    """How far off an output is: by the kind of difference first, then by its size."""
+    return -DIFFERENCES.index(kind), excess
+
+
+def difference(
+    actual: NDArray[Any], expected: NDArray[Any], tolerance: NDArray[Any], dtype: str
+) -> tuple[str, float] | None:
+    """The worst kind of difference of an output from a float64 reference; None where they agree.
+
+    With it comes how far off the output is, see :class:`Difference`.
+    """
+    if actual.shape != expected.shape:
+        return "wrong shape", 0.0
+    if str(actual.dtype) != dtype:
+        return "wrong dtype", 0.0
+    with np.errstate(all="ignore"):
+        # What is finite in float64 may be too large for the dtype: no library is to blame.
+        # Nor is one where nothing decides what is right, so that any deviation is tolerated.
+        largest = np.finfo(actual.dtype).max if actual.dtype.kind == "f" else np.inf
+        judged = ~(np.isfinite(expected) & (np.abs(expected) > largest / 4)) & (tolerance < np.inf)
+        wrong = np.isnan(actual) != np.isnan(expected)
+        wrong |= np.isinf(actual) != np.isinf(expected)
+        wrong |= np.isinf(expected) & ((actual > 0) != (expected > 0))
+        compared = judged & np.isfinite(actual) & np.isfinite(expected)
+        deviation = np.where(compared, np.abs(actual.astype("float64") - expected), 0.0)
+        excess = float(np.max(deviation / tolerance, initial=0.0))
+    if (wrong & judged).any():
+        return "NaN/Inf mask differs", float((wrong & judged).sum())
+    return ("values differ", excess) if excess > 1 else None
+
+
+def spreads_of(base: Arrays, moved: Moved, tolerance: Tolerance) -> list[float]:
+    """How far rounding moves each output of a float64 run at most, scaled to float32's rounding.
 
     :meth:`Tolerance.of` multiplies by how much coarser the dtype of the outputs is. That is right
     for smooth functions. Where a function jumps nearby, the coarse rounding moves an output
-    further, and the perturbed runs of the coarse dtype say how far.
-    Elements too large for float32 are left out.
+    further, and the perturbed runs of the coarse dtype say how far. A step of quantisation counts
+    once, where rounding counts as often as ``conditioning`` says. Elements too large for float32
+    are left out.
 
     Args:
-        reference: the float64 run.
+        base: the run.
         moved: perturbed runs, by the dtype whose rounding they stand for; those of other shapes,
             which depend on values, say nothing.
-        epsilon: of the coarsest dtype that the outputs are computed in.
+        tolerance: whose dtype's rounding counts beside float32's.
     """
-    found = [0.0] * len(reference)
-    for dtype, runs in moved.items():
-        if dtype != "float32" and EPSILON[dtype] != epsilon:
-            continue
-        coarser = EPSILON[dtype] / EPSILON["float32"]
-        for run in runs:
-            if [m.shape for m in run] == [r.shape for r in reference]:
-                apart = zip(found, map(_farthest, reference, run), strict=True)
-                found = [max(before, far / coarser) for before, far in apart]
+    coarser = tolerance.epsilon / EPSILON["float32"]
+    scales = {dtype: coarser for dtype, e in EPSILON.items() if e == tolerance.epsilon}
+    scales |= {"float32": 1.0, STEP: tolerance.conditioning * max(coarser, 1.0)}
+    found = [0.0] * len(base)
+    for dtype, scale in scales.items():
+        for run in moved.get(dtype, ()):
+            if [m.shape for m in run] == [b.shape for b in base]:
+                apart = zip(found, map(_farthest, base, run), strict=True)
+                found = [max(before, far / scale) for before, far in apart]
     return found
 
 
@@ -113,60 +145,6 @@ def tolerance_for(backend: str, tolerance: Tolerance) -> Tolerance:
     ulps = min(tolerance.ulps, _COARSE_ULPS)
     conditioning = min(tolerance.conditioning, _COARSE_CONDITIONING)
     return Tolerance(ulps, conditioning, EPSILON[precision], tolerance.depth)
-
-
-def first_difference(
-    outputs: Sequence[NDArray[Any]],
-    reference: Sequence[NDArray[Any]],
-    dtypes: Sequence[str],
-    spreads: Sequence[float],
-    tolerance: Tolerance,
-    probes: Probes | None = None,
-) -> Difference | None:
-    """The worst kind of difference over all outputs, or None where all agree.
-
-    Args:
-        outputs: what a backend gave.
-        reference: the float64 run.
-        dtypes: dtype that each output must have.
-        spreads: of each output, from :func:`spreads_by_rounding`.
-        tolerance: what may differ.
-        probes: what tells which elements are judged where inputs are special; None: all are.
-    """
-    if len(outputs) != len(reference):
-        return Difference("wrong shape", min(len(outputs), len(reference)), 0.0)
-    found = []
-    for at, (out, ref, dtype, spread) in enumerate(
-        zip(outputs, reference, dtypes, spreads, strict=True)
-    ):
-        kind = difference(out, ref, bounds(at, ref, spread, tolerance, probes, out), dtype)
-        found += [] if kind is None else [Difference(kind[0], at, kind[1])]
-    return min(found, key=lambda d: (DIFFERENCES.index(d.kind), d.output), default=None)
-
-
-def bounds(
-    at: int,
-    reference: NDArray[Any],
-    spread: float,
-    tolerance: Tolerance,
-    probes: Probes | None,
-    output: NDArray[Any] | None = None,
-) -> NDArray[np.float64]:
-    """What each element of a reference may be off; infinity where nothing decides.
-
-    Args:
-        at: number of the output.
-        reference: the float64 run.
-        spread: from :func:`spreads_by_rounding`.
-        tolerance: what may differ.
-        probes: of special inputs; None where there are none.
-        output: what is judged; None for what holds whatever came.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        allowed = tolerance.of(reference, spread)
-    if probes is None:
-        return allowed
-    return np.where(probes.is_open(at, reference, allowed, output), np.inf, allowed)
 
 
 def d_mad(first: NDArray[Any], second: NDArray[Any], target: NDArray[Any]) -> float:

@@ -31,7 +31,7 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import outside_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import DIFFERENCES, d_mad, moved_of
+from asterism.differential.oracle.compare import d_mad, distance, moved_of
 from asterism.differential.oracle.finding import (
     APART,
     INVALID_MODEL,
@@ -44,7 +44,6 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.judge import failure, judge_backend
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.references import vote
 from asterism.differential.oracle.special_values import Probes
 from asterism.differential.oracle.standard import Standard
 from asterism.memo.graphs.graph import Graph
@@ -171,16 +170,14 @@ def standard_of(
         return None
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     of_weights = {*special_kinds(graph), *result.special}
-    whole = Standard(
+    return Standard(
         given,
         [graph.tensors[i].dtype for i in nodes],
         Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth),
         result.outputs.get(PERTURBED_FROM, {}).get(distribution),
         moved_of(result.outputs, PERTURBED, distribution),
         Probes.of(result.outputs, PROBES, distribution, of_weights),
-    )
-    right = vote(given, whole.spreads(whole.tolerance), whole.tolerance, whole.probes)
-    return replace(whole, references={r: given[r] for r in right})
+    ).by_majority()
 
 
 def _value_findings(
@@ -209,7 +206,7 @@ def _value_findings(
             if not agreeing:
                 unresolved += len(backends)
                 continue
-            worst = max(backends, key=lambda b: _distance(wrong[b]))
+            worst = max(backends, key=lambda b: distance(wrong[b].symptom, wrong[b].excess))
             named.append(
                 replace(
                     wrong[worst],
@@ -226,11 +223,6 @@ def _value_findings(
             joined = now if known is None else _joined(known, now)
             findings[now.library, now.symptom, severity] = joined
     return [findings[k] for k in sorted(findings)], unresolved, agreed, apart
-
-
-def _distance(finding: Finding) -> tuple[int, float]:
-    """How far off: by the kind of difference first, then by its size."""
-    return -DIFFERENCES.index(finding.symptom), finding.excess
 
 
 def _odd_references(result: Result, distribution: str, standard: Standard) -> list[Finding]:

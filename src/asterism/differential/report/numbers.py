@@ -7,10 +7,8 @@ longer shows the finding is written out.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.store import write_weights
+from asterism.memo.graphs.store import weights_file
 from asterism.memo.graphs.weights import NamedArray, Stored, Variable, layer_weights
 
 
@@ -150,18 +148,16 @@ def simplest(
         known: numbers that show it.
         layers: what Keras says of each layer.
     """
+    kind = finding.distributions[0] if finding.distributions else "normal"
 
     def shows(numbers: Numbers) -> bool:
-        with tempfile.TemporaryDirectory() as folder:
-            named, stored = numbers.stored(graph, layers)
-            weights = Path(folder) / "weights.npz"
-            write_weights(weights, stored)
-            given = [array.values for array in numbers.inputs]
-            found = show.look(named, finding, given=given, weights=weights).finding
+        named, stored = numbers.stored(graph, layers)
+        inputs = {kind: [array.values for array in numbers.inputs]}
+        with weights_file(stored) as weights:
+            found = show.look(named, finding, inputs=inputs, weights=weights).finding
         return found is not None and found.library == finding.library
 
     def with_simple_inputs(numbers: Numbers) -> Numbers:
-        kind = finding.distributions[0] if finding.distributions else "normal"
         shapes = [(a.values.shape, str(a.values.dtype)) for a in numbers.inputs]
         tried = (replace(numbers, inputs=inputs) for inputs in simple_inputs(kind, shapes))
         return next(filter(shows, tried), numbers)

@@ -7,9 +7,7 @@ what is expected and what comes, and exits 1 while the bug lives.
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -56,8 +54,8 @@ from asterism.differential.triage.ablation import with_dtype
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.store import write_weights
-from asterism.memo.graphs.weights import NamedArray, Stored
+from asterism.memo.graphs.store import weights_file
+from asterism.memo.graphs.weights import Stored
 from asterism.memo.universe.tensors import Config
 
 #: The script.
@@ -223,7 +221,7 @@ class _Case:
             return None
         graph, stored = values.stored(self._graph, self._layers)
         given = {d: [a.values for a in values.inputs] for d in finding.distributions[:1]}
-        with _weights_of(stored) as weights:
+        with weights_file(stored) as weights:
             task = Task(finding.model, graph, given, weights=weights)
             content = self._pool.converted(task, converter)
         text = onnx_text(content) if isinstance(content, bytes) else None
@@ -282,22 +280,13 @@ class _Case:
         backend = next((b for b in finding.backends[:1] if b not in CONVERTERS), "")
         given = {self._kind: [array.values for array in numbers.inputs]}
         wanted = tuple(dict.fromkeys(filter(None, (*FLOAT64, backend))))
-        with _weights_of(stored) as weights:
+        with weights_file(stored) as weights:
             task = Task(finding.model, graph, given, backends=wanted, weights=weights)
             result = self._pool.run(task)
         standard = standard_of(graph, result, self._kind, self._judging)
         assert standard is not None
         actual = result.outputs.get(backend, {}).get(self._kind, [])
         return Right(standard.expected, actual, standard.allowed(backend))
-
-
-@contextmanager
-def _weights_of(stored: dict[str, list[NamedArray]]) -> Iterator[Path]:
-    """A file of arrays with a name of its own: a worker reads a file once, and keeps it."""
-    with tempfile.TemporaryDirectory() as folder:
-        weights = Path(folder) / "weights.npz"
-        write_weights(weights, stored)
-        yield weights
 
 
 def _blamed_reader_of(finding: Finding) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from asterism.differential.adapters.backends import converter_of
@@ -70,43 +71,32 @@ class Replayer:
         answers: Answers | None = None,
         ceiling: Ceiling = NO_CEILING,
     ) -> None:
-        self._show, self._graphs, self._most = show, graphs, most
-        self._answers = Answers() if answers is None else answers
-        self._ceiling = ceiling
+        self.show, self.graphs, self.most = show, graphs, most
+        self.answers = Answers() if answers is None else answers
+        self.ceiling = ceiling
 
     def replay(self, found: UniqueFinding) -> Replay:
         """Run a finding's model in fresh workers until it shows, then shrink what that takes."""
-        pool = self._show.worker_pool
-        asked = ["replay", replace(found.finding, before=()).to_json(), list(pool.usable())]
-        questions = Questions(self._answers, asked, lambda: pool.deaths, self._ceiling)
-        given = self._show, found, self._graphs, self._most
-        return _Attempt(*given, questions, self._ceiling).replay()
+        return _Attempt(self, found).replay()
 
 
 class _Attempt:
     """The replays of one finding, as long as there are some left."""
 
-    def __init__(
-        self,
-        show: Reproduction,
-        found: UniqueFinding,
-        graphs: Sequence[Graph],
-        most: int,
-        questions: Questions,
-        ceiling: Ceiling,
-    ) -> None:
-        self._show, self._found, self._left = show, found, most
-        self._whole = graphs[found.finding.model]
-        self._most = most
-        self._questions, self._ceiling = questions, ceiling
+    def __init__(self, replayer: Replayer, found: UniqueFinding) -> None:
+        self._show, self._found, self._graphs = replayer.show, found, replayer.graphs
+        self._most = self._left = replayer.most
+        self._whole = self._graphs[found.finding.model]
+        pool, self._ceiling = self._show.worker_pool, replayer.ceiling
+        asked = ["replay", replace(found.finding, before=()).to_json(), list(pool.usable())]
+        deaths = partial(getattr, pool, "deaths")
+        self._questions = Questions(replayer.answers, asked, deaths, self._ceiling)
         self._untried = 0
         self._out_of_time = False
-        backend = found.finding.backends[0]
-        source = None if backend in CONVERTERS else converter_of(backend)
-        self._workers = {worker_for(b) for b in (backend, source) if b is not None}
-        self._ran = list(self._before(graphs))
+        self._workers = _workers_of(found.finding.backends[0])
+        self._ran = list(self._before())
 
-    def _before(self, graphs: Sequence[Graph]) -> Iterator[Task]:
+    def _before(self) -> Iterator[Task]:
         """What the worker had run, and what it ran of the model itself before the finding."""
         finding, seed = self._found.finding, self._show.seed
         worker = worker_for(finding.backends[0])
@@ -116,7 +106,7 @@ class _Attempt:
             first = there[: there.index(finding.backends[0])]
             groups.append((finding.model, finding.distributions, first))
         for model, distributions, backends in groups:
-            task = task_of(model, graphs[model], distributions, backends, seed)
+            task = task_of(model, self._graphs[model], distributions, backends, seed)
             if task.backends:
                 yield task
 
@@ -224,7 +214,7 @@ def _facts(task: Task) -> list[Any]:
 
 def _workers_of(backend: str) -> set[str]:
     """Names of the workers that take part in running a backend."""
-    source = converter_of(backend)
+    source = None if backend in CONVERTERS else converter_of(backend)
     return {worker_for(b) for b in (backend, source) if b is not None}
 
 

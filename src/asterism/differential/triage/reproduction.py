@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import FLOAT64, converter_of, library_of
 from asterism.differential.adapters.library import CONVERTERS
@@ -63,10 +60,7 @@ class Reproduction:
         *,
         everywhere: bool = False,
         batch: int | None = None,
-        opset: int | None = None,
-        given: Sequence[NDArray[Any]] | None = None,
-        weights: Path | None = None,
-        disabled: tuple[str, ...] = (),
+        **changes: Any,
     ) -> Reproduced:
         """Run another model and look for the finding.
 
@@ -76,28 +70,20 @@ class Reproduction:
             everywhere: run it in all backends, and wait for a hang as long as the worker pool
                 itself does; otherwise only where the finding shows, with agreeing.
             batch: items in its inputs; None for as many as there are.
-            opset: version of the format that converters write; None for their own.
-            given: a batch for each input in place of those that are sampled.
-            weights: file of the arrays that nodes may name; None for the worker pool's own.
-            disabled: names of graph passes that the libraries leave out.
+            changes: what else is changed of the task.
         """
         needed = finding.distributions if finding.by_values else finding.distributions[:1]
         needed = tuple(d for d in needed if compared_nodes(graph, (d,)))
         if not needed:  # such a model has nothing of what is compared
             return Reproduced(None, dict.fromkeys(finding.backends, "does not apply"))
         task = self.task(finding.model, graph, needed)
-        if given is not None:
-            task = replace(task, inputs={needed[0]: list(given)})
         hurried = finding.symptom == "hang" and not everywhere
-        task = replace(
-            task,
-            inputs={d: [a[:batch] for a in arrays] for d, arrays in task.inputs.items()},
-            backends=None if everywhere else self._backends(finding),
-            seconds=self.hang_seconds if hurried else None,
-            opset=opset,
-            weights=weights,
-            disabled=disabled,
-        )
+        facts = {
+            "inputs": {d: [a[:batch] for a in arrays] for d, arrays in task.inputs.items()},
+            "backends": None if everywhere else self._backends(finding),
+            "seconds": self.hang_seconds if hurried else None,
+        }
+        task = replace(task, **(facts | changes))
         result = self.worker_pool.run(task)
         judged = judge(graph, result, self.judging, self.seed).findings
         alike = [f for f in judged if _is_alike(f, finding)]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import reprlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +70,15 @@ def write_weights(path: Path, layers: Arrays) -> None:
         for number, (variable, array) in enumerate(many)
     }
     write_arrays(path, **(arrays or {"none/0/none": np.zeros(0, np.float32)}))
+
+
+@contextmanager
+def weights_file(layers: Arrays) -> Iterator[Path]:
+    """A file of arrays with a name of its own, for one run: a worker reads a file once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "weights.npz"
+        write_weights(path, layers)
+        yield path
 
 
 def read_weights(path: Path) -> Stored:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 from asterism.differential.adapters.code import Code
 from asterism.differential.adapters.library import CONVERTERS, Converter
@@ -55,11 +56,8 @@ tf2onnx.convert.from_function(function, signature, opset={opset or OPSET}, outpu
         Here none may fail at first; where one does, everything is done again with the copies.
         """
         # tf2onnx makes no copies where the variable is set, to whatever value.
-        os.environ[_NO_COPIES] = "FALSE"
         try:
-            super().convert(model_under_test, target)
+            with patch.dict(os.environ, {_NO_COPIES: "FALSE"}):
+                super().convert(model_under_test, target)
         except Exception:
-            os.environ.pop(_NO_COPIES)
             super().convert(model_under_test, target)
-        finally:
-            os.environ.pop(_NO_COPIES, None)

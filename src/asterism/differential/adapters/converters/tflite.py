@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 from asterism.differential.adapters.code import Code
 from asterism.differential.adapters.library import CONVERTERS, Converter
@@ -48,28 +48,14 @@ with open(path, "wb") as file:
         )
 
     def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
-        """See :class:`Converter`."""
-        with _without_default_signature():
+        """See :class:`Converter`; meanwhile Keras' models have no default signature.
+
+        That takes a trace to make. While a SavedModel is written, TensorFlow walks over all that
+        the model holds, in search of tables. It makes the signatures of this model and of the one
+        inside, and drops them. A Keras that calls it otherwise goes on to make them.
+        """
+        import keras
+
+        kind = next((k for k in keras.Model.__mro__ if _SIGNATURE in vars(k)), None)
+        with patch.object(kind, _SIGNATURE, None) if kind is not None else nullcontext():
             super().convert(model_under_test, target)
-
-
-@contextmanager
-def _without_default_signature() -> Iterator[None]:
-    """Inside the block, Keras' models have no default signature, which takes a trace to make.
-
-    While a SavedModel is written, TensorFlow walks over all that the model holds, in search of
-    tables. It makes the default signatures of this model and of the one inside, and drops them.
-    A Keras that calls it otherwise goes on to make them.
-    """
-    import keras
-
-    kind = next((k for k in keras.Model.__mro__ if _SIGNATURE in vars(k)), None)
-    if kind is None:
-        yield
-        return
-    kept = vars(kind)[_SIGNATURE]
-    setattr(kind, _SIGNATURE, None)
-    try:
-        yield
-    finally:
-        setattr(kind, _SIGNATURE, kept)

@@ -1,0 +1,193 @@
+"""Models in every format: opened, run, and taken as the seeds of the libraries lane."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError, naming
+from asterism.models.classifiers.classifier import open_classifier, probe_images
+from asterism.models.classifiers.isolated import IsolatedClassifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras
+from asterism.models.recurrent import open_rnn
+from readers import onnx_models
+from readers.examples import Places
+
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+
+
+def run_classifier(path: Path) -> object:
+    model = open_classifier(path, UNIT)
+    return model.predict(probe_images(model.input_shape)).shape
+
+
+def run_isolated(path: Path) -> object:
+    """As the stages run a foreign file."""
+    with IsolatedClassifier(path, UNIT) as model:
+        return model.predict(probe_images(model.input_shape)).shape
+
+
+def run_rnn(path: Path, isolated: bool = False) -> object:
+    model = open_rnn(path, None, isolated=isolated)
+    with naming(path):  # images that do not fit are told by their shapes
+        return model.run(np.zeros((2, 8, 4, 1), np.uint8))[0].shape, model.layer
+
+
+run_rnn_isolated = partial(run_rnn, isolated=True)
+
+
+def onnx_files(place: Places) -> None:
+    for number, make in enumerate((onnx_models.plain, onnx_models.looped, onnx_models.quantised)):
+        onnx.save(make(), place(number) / "model.onnx")
+
+
+def rnn_onnx_files(place: Places) -> None:
+    for number, kind in enumerate(("LSTM", "GRU", "RNN")):
+        onnx.save(onnx_models.recurrent(kind), place(number) / "rnn.onnx")
+
+
+def served_signature(path: Path) -> object:
+    from asterism.models.signatures.reading import served_signature
+
+    return served_signature(str(path))
+
+
+def run_libraries(path: Path) -> object:
+    """A file in libraries that write source for it, as workers of compare-libraries run it."""
+    from asterism.differential.adapters.library import LIBRARIES
+    from asterism.differential.adapters.model_under_test import ModelUnderTest
+    from asterism.differential.subjects.onnx_file import read_subject
+
+    subject = read_subject(path, 4, {})
+    inputs, done = subject.draw(0, "normal"), []
+    for name in ("onnx2torch", "onnx2pytorch"):
+        library = LIBRARIES[name]()
+        library.start()
+        option = library.all_options()[0]
+        under_test = ModelUnderTest(path.parent, None, None, batch=2)
+        library.path(under_test, option).write_bytes(subject.content)
+        try:
+            done.append(len(library.run(library.compile(under_test, option), inputs)))
+        except SyntaxError:  # of source that the library wrote: a name has reached it
+            raise
+        except Exception:  # what a library says of a model is for the judge
+            continue
+    return done
+
+
+def end_of_worker(path: Path) -> object:
+    raise UserError(f"{path} is run by workers alone, whose end is an answer")
+
+
+def litert_tables(path: Path) -> object:
+    """The signature, and what is changed of a graph before it is converted to ONNX."""
+    from asterism.localisation.lite_graphs import convertible
+    from asterism.models.foreign.litert import read_litert
+    from asterism.models.signatures.tflite import tflite_signature
+
+    return tflite_signature(path), len(convertible(read_litert(path), str(path)))
+
+
+def _classifiers(suffix: str) -> Callable[[Places], None]:
+    def write_files(place: Places) -> None:
+        from models.model_files import keras_model, write
+
+        write(keras_model(), place(0) / f"model{suffix}")
+        write(keras_model(softmax=False, seed=1), place(1) / f"model{suffix}")
+
+    return write_files
+
+
+tflite_files, pt2_files = _classifiers(".tflite"), _classifiers(".pt2")
+classifier_keras_files = _classifiers(".keras")
+
+
+def _cleared(read: Callable[[Path], Any]) -> Callable[[Path], object]:
+    """A reader that leaves nothing in Keras' memory."""
+
+    def cleared(path: Path) -> object:
+        import keras
+
+        try:
+            return read(path)
+        finally:
+            keras.utils.clear_session(free_memory=False)
+
+    return cleared
+
+
+read_keras = _cleared(lambda path: [layer.name for layer in load_keras(path).layers])
+
+
+def _recurrent() -> Any:
+    from keras import Input, Sequential, layers
+
+    return Sequential(
+        [
+            Input((8, 4)),
+            layers.Bidirectional(layers.LSTM(3, return_sequences=True)),
+            layers.TimeDistributed(layers.Dense(4, activation="relu")),
+            layers.GRU(3),
+            layers.Dense(3, activation="softmax"),
+        ]
+    )
+
+
+def _keras_files(place: Places, suffix: str) -> None:
+    from models.keras_2_files import convolutional
+    from models.model_files import keras_model, write
+
+    for number, model in enumerate((keras_model(), _recurrent(), convolutional())):
+        write(model, place(number) / f"model{suffix}")
+
+
+keras_files, h5_files = (partial(_keras_files, suffix=suffix) for suffix in (".keras", ".h5"))
+
+
+def keras_2_files(place: Places) -> None:
+    from models.keras_2_files import convolutional, write_keras_2
+
+    write_keras_2(convolutional(), place(0) / "model.json")
+    (place(0) / "whole.h5").unlink()
+
+
+def read_architecture(path: Path) -> object:
+    """An architecture without weights, as a seed of the libraries lane."""
+    from asterism.memo.graphs.keras_read import graph_of_json
+
+    with naming(path):
+        graph = graph_of_json(read_json(path), 16, 0)
+    return graph.outputs, graph.to_json()
+
+
+def architecture_files(place: Places) -> None:
+    from models.keras_2_files import convolutional, keras_2_config
+    from models.model_files import keras_model
+
+    for number, model in enumerate((keras_model(), convolutional())):
+        (place(number) / "model.json").write_text(model.to_json())
+    (place(2) / "model.json").write_text(json.dumps(keras_2_config(convolutional())))
+
+
+@_cleared
+def read_user_model(path: Path) -> object:
+    """A user's network as a seed of the libraries lane."""
+    from asterism.differential.reducing.reduction import _opened
+    from asterism.differential.reducing.user_models import UserModel
+
+    _, graph, arrays = _opened(UserModel(path, {}), 16, 0)
+    return graph.outputs, sorted(arrays)
+
+
+def rnn_keras_files(place: Places) -> None:
+    from models.model_files import write
+
+    write(_recurrent(), place(0) / "rnn.keras")

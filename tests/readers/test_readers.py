@@ -1,0 +1,103 @@
+"""Every reader gives a value or one line of rejection, whatever its file holds.
+
+The crafted files, of which the fast tests read some, and whole files that Hypothesis damages: many
+more of these by ``make fuzz-readers``. Hypothesis keeps what it finds, and tries it first the next
+time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+
+from readers.attacks import attacks_on
+from readers.damage import damaged
+from readers.table import HEAVY, READERS, Reader
+from readers.watch import Server
+
+#: Damaged files of each reader.
+EXAMPLES = int(os.environ.get("READER_EXAMPLES", "8"))
+#: Readers that get all crafted files in the fast tests; others each eighth.
+THOROUGH = ("npz", "params.yaml")
+#: MB that a crafted file, of a few MB itself, may take before it is rejected.
+ROOM_MB = 300
+
+Serving = tuple[Reader, Server]
+CASES = [
+    pytest.param(name, marks=[pytest.mark.slow] if reader.family in HEAVY else [])
+    for name, reader in READERS.items()
+]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    started: dict[str, Server] = {}
+    yield started
+    for server in started.values():
+        server.__exit__()
+
+
+@pytest.fixture
+def serving(
+    request: pytest.FixtureRequest,
+    servers: dict[str, Server],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Serving:
+    """A reader and the server of its family."""
+    reader = READERS[request.param]
+    if reader.family not in servers:
+        servers[reader.family] = Server(reader.family, tmp_path_factory.mktemp("readers"))
+    return reader, servers[reader.family]
+
+
+def require_answers(reader: Reader, server: Server, step: int) -> None:
+    """Each of the crafted files, or of every few, gets the answer that is due."""
+    wrong = []
+    for name, make, due in attacks_on(reader, server.whole(reader))[::step]:
+        verdict = server.read(reader, make())
+        takes_room = due == "rejected" and verdict.peak_mb > ROOM_MB
+        if verdict.failed or takes_room or due not in ("", verdict.kind):
+            wrong.append(f"{name}: {verdict}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("serving", CASES, indirect=True)
+def test_a_crafted_file_gives_a_value_or_one_line(serving: Serving) -> None:
+    require_answers(*serving, step=1 if serving[0].name in THOROUGH else 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("serving", READERS, indirect=True)
+def test_all_crafted_files(serving: Serving) -> None:
+    require_answers(*serving, step=1)
+
+
+@pytest.mark.parametrize("serving", CASES, indirect=True)
+def test_a_damaged_file_gives_a_value_or_one_line(serving: Serving, tmp_path: Path) -> None:
+    reader, server = serving
+    kept = Path(os.environ.get("READER_FAILURES", tmp_path)) / reader.name.replace("/", "_")
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=[*HealthCheck])
+    @given(damaged(server.whole(reader)))
+    def read(example):
+        verdict = server.read(reader, example)
+        event(verdict.kind)
+        if verdict.failed:  # the last that Hypothesis tries is the smallest
+            example.write(kept)
+        assert not verdict.failed, f"{kept}: {verdict}"
+
+    read()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("serving", READERS, indirect=True)
+def test_whole_files_are_read(serving: Serving) -> None:
+    """What is damaged is sound: else nothing but the first check would be tried."""
+    reader, server = serving
+    for whole in server.whole(reader):
+        verdict = server.read(reader, whole)
+        assert verdict.kind == "value", verdict

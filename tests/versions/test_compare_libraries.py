@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing import explaining, libraries
+from asterism.differential.comparing import comparison, libraries
 from asterism.differential.engine.outcomes import ExecutionOutcome
 
 REDUCED = {"axes": [1], "keepdims": 1}
@@ -93,8 +93,8 @@ def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
     monkeypatch.setattr(libraries, "_libraries", lambda *given: ["onnxruntime"])
     monkeypatch.setattr(libraries, "title_of", lambda library: f"{library} 1")
-    monkeypatch.setattr(explaining, "interpreter_of", lambda library: library)
-    monkeypatch.setattr(explaining, "exit_statuses", lambda script, n, python: [1])
+    monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(comparison, "exit_statuses", lambda script, n, python: [1])
     made = pool(lambda kinds: ("Softplus",))
     made.start = lambda: {"openvino:file": "no such library"}
     monkeypatch.setattr(libraries, "WorkerPool", lambda backends, limits: nullcontext(made))
@@ -148,7 +148,7 @@ def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
     def broken(*given):
         raise ZeroDivisionError("a strange node")
 
-    monkeypatch.setattr(explaining.Blame, "smallest", broken)
+    monkeypatch.setattr(comparison.Blame, "smallest", broken)
     done = compare(*models, "--distribution", "normal")
     assert done.exit_code == 1 and "page: left out (" in done.output
     found = json.loads((project / "compare-libraries/findings.json").read_text())

@@ -16,7 +16,7 @@ from small_files import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
-from asterism.differential.comparing import explaining, making, versions
+from asterism.differential.comparing import comparison, making, versions
 from asterism.differential.comparing.explaining import Explained
 from asterism.differential.comparing.naming import readers_of_version, version_of
 from asterism.differential.comparing.upgrade import Pair
@@ -62,9 +62,9 @@ def faulty(old_runtime, monkeypatch):
 
     monkeypatch.setattr(versions, "WorkerPool", made)
     monkeypatch.setattr(
-        explaining, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
+        comparison, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
     )
-    monkeypatch.setattr(explaining, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
     monkeypatch.setattr(versions, "pairs_of", lambda old, new: [PAIR])
     return workers
 

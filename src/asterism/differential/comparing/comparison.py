@@ -18,12 +18,15 @@ from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import suffix_of
-from asterism.differential.comparing.explaining import Asked, Explained, explain
-from asterism.differential.comparing.judging import Unresolved, lacks_reference, run_subject
+from asterism.differential.adapters.environments import interpreter_of
+from asterism.differential.comparing.blaming import Blame
+from asterism.differential.comparing.explaining import Asked, Explained, write_part
+from asterism.differential.comparing.judging import lacks_reference, run_subject
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.differential.subjects.reading import given_inputs
@@ -150,21 +153,6 @@ class Comparison(ABC, Generic[T]):
     def to_json(self) -> dict[str, Any]:
         """All that was found, as a JSON value."""
 
-    @property
-    def unresolved(self) -> Sequence[Unresolved]:
-        """All that nothing decides."""
-        return ()
-
-    @property
-    def beyond(self) -> Mapping[str, str]:
-        """Models whose values their own type cannot hold, by name, and where."""
-        return {}
-
-    @property
-    def invalid(self) -> Mapping[str, str]:
-        """Models that are not to be run on these inputs, and the inputs' shapes."""
-        return {}
-
     def worst(self) -> Iterator[tuple[ModelFile, dict[str, str]]]:
         """Each model, with the worst that each way to run it does."""
         order = list(self.kinds)
@@ -198,13 +186,9 @@ class Comparison(ABC, Generic[T]):
         Raises:
             UserError: nothing could be compared.
         """
-
-        def inputs_of(subject: ModelFile) -> dict[str, Arrays]:
-            return request.inputs_of(subject, params.seed)
-
         for subject in progress(subjects, label="compare", unit="model"):
             with going_on(subject.name, self.rejected):
-                inputs = inputs_of(subject)
+                inputs = request.inputs_of(subject, params.seed)
                 readers = [b for b in backends if suffix_of(b) == subject.suffix]
                 result = run_subject(pool, subject, inputs, readers)
                 judged = self.judged(pool, subject, inputs, result, params.judge)
@@ -214,12 +198,27 @@ class Comparison(ABC, Generic[T]):
         require_some(self.subjects, self.rejected)
         with replacing(request.target) as folder:
             folder.mkdir()
-            named = {subject.name: subject for subject, _ in self.subjects}
-            asked = list(islice(self.asked(), request.explained))
-            workers = pool, params.judge, request.steps
-            self.explained += explain(asked, named, inputs_of, *workers, folder, self.rejected)
+            self._explain(request, params, pool, folder)
             self.write_page(folder / "index.html", params.judge)
             write_json(folder / self.facts, self.to_json())
+
+    def _explain(self, request: Request, params: Params, pool: WorkerPool, folder: Path) -> None:
+        """Find the smallest part of each of the worst changes, and run its script."""
+        named = {subject.name: subject for subject, _ in self.subjects}
+        asked = list(islice(self.asked(), request.explained))
+        for number, one in enumerate(progress(asked, label="blame", unit="change"), 1):
+            change, subject = one.change, named[one.change.subject]
+            with going_on(f"the nodes of {subject.name} to blame, {change.culprit}", self.rejected):
+                inputs = request.inputs_of(subject, params.seed)[change.distribution]
+                blame = Blame(pool, params.judge, change, subject, inputs)
+                part = blame.smallest(request.steps)
+                words = f"{number:02d} {one.words} {subject.name}"
+                script = write_part(part, folder, words, one.title(part), params.judge)
+                statuses = tuple(
+                    (name, exit_statuses(script, 1, interpreter_of(library))[0])
+                    for name, library in one.libraries.items()
+                )
+                self.explained.append(Explained(change, part, script.parent.name, statuses))
 
     def write_page(self, target: Path, params: JudgeParams) -> None:
         """Write the page, by the template of the comparison's name.

@@ -1,24 +1,18 @@
-"""Looking for the nodes to blame for changes and faults, with a script for each."""
+"""The nodes to blame for changes and faults, with a script for each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from asterism.core.messages.console import progress
-from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.comparing.blaming import Blame, Part
+from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.judging import FileJudge
 from asterism.differential.comparing.upgrade import Change
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.decisions import Right
 from asterism.differential.report.file_scripts import write_file_script
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.subjects.going_on import NotCompared, going_on
-from asterism.differential.subjects.model_files import Arrays, ModelFile
 
 #: Characters of a folder's name.
 _LONGEST = 60
@@ -73,45 +67,6 @@ class Explained:
         """The first nodes of the part, and how many more there are."""
         more = len(self.part.layers) - 3
         return ", ".join(self.part.layers[:3]) + (f" and {more} more" if more > 0 else "")
-
-
-def explain(
-    asked: Sequence[Asked],
-    subjects: Mapping[str, ModelFile],
-    inputs: Callable[[ModelFile], Mapping[str, Arrays]],
-    pool: WorkerPool,
-    params: JudgeParams,
-    steps: int,
-    folder: Path,
-    rejected: NotCompared,
-) -> list[Explained]:
-    """The smallest part of a model for each change, with a script that ran in each library.
-
-    Args:
-        asked: the changes, the worst first.
-        subjects: the models by name.
-        inputs: what each runs on, by the name of the inputs.
-        pool: started workers of the libraries and of the references.
-        params: the oracle's tolerances.
-        steps: parts that may be tried for one change.
-        folder: for the scripts.
-        rejected: where is noted what could not be looked for.
-    """
-    found = []
-    for number, one in enumerate(progress(asked, label="blame", unit="change"), 1):
-        change = one.change
-        with going_on(f"the nodes of {change.subject} to blame, {change.culprit}", rejected):
-            subject = subjects[change.subject]
-            given = inputs(subject)[change.distribution]
-            part = Blame(pool, params, change, subject, given).smallest(steps)
-            words = f"{number:02d} {one.words} {change.subject}"
-            script = write_part(part, folder, words, one.title(part), params)
-            statuses = tuple(
-                (name, exit_statuses(script, 1, interpreter_of(library))[0])
-                for name, library in one.libraries.items()
-            )
-            found.append(Explained(change, part, script.parent.name, statuses))
-    return found
 
 
 def write_part(part: Part, target: Path, words: str, title: str, params: JudgeParams) -> Path:

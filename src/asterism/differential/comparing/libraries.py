@@ -122,17 +122,17 @@ class Standing(Comparison[Verdict]):
 
     @property
     def unresolved(self) -> Sequence[Unresolved]:
-        """See :class:`Comparison`."""
+        """All that nothing decides."""
         return [one for _, verdict in self.subjects for one in verdict.unresolved]
 
     @property
     def beyond(self) -> Mapping[str, str]:
-        """See :class:`Comparison`."""
+        """Models whose values their own type cannot hold, by name, and where."""
         return {name: one.message for name, one in self._findings if one.symptom == BEYOND_TYPE}
 
     @property
     def invalid(self) -> Mapping[str, str]:
-        """See :class:`Comparison`."""
+        """Models that are not to be run on these inputs, and the inputs' shapes."""
         found = {}
         for subject, verdict in self.subjects:
             if any(one.symptom == INVALID_INPUTS for one in verdict.findings):

@@ -90,7 +90,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", choices=list(KINDS))
-    parser.add_argument("--jobs", type=int, default=1, choices=(1, 2))
+    parser.add_argument("--jobs", type=int, default=1, help="pairs at a time")
+    parser.add_argument("--device", default="cpu", help="of PyTorch's modules")
     parser.add_argument("--asterism", default=shutil.which("asterism"))
     parser.add_argument("--keep", action="store_true", help="keep the projects")
     parser.add_argument("--cases", type=Path, help="the folder of the cases")
@@ -111,7 +112,7 @@ def main() -> int:
         if chosen.command == "modules":
             from vetted_truth.modules import run_modules
 
-            outcomes = run_modules(work, chosen.pairs, chosen.seed)
+            outcomes = run_modules(work, chosen.pairs, chosen.seed, chosen.device, chosen.jobs)
         for line in outcomes:
             lines.append(line)
             said = "; ".join(line["failures"]) or line["word"]

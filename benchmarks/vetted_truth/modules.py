@@ -7,7 +7,9 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
@@ -149,15 +151,22 @@ def _damage(net: nn.Module, kind: str, rng: np.random.Generator) -> str:
 
 def _answers(net: nn.Module, items: Array) -> list[Answer]:
     """Of each input by itself."""
-    real = [p.dtype for p in net.parameters() if p.dtype.is_floating_point]
+    real = [p for p in net.parameters() if p.dtype.is_floating_point]
     x = torch.from_numpy(items)
-    x = x.to(real[0]) if x.is_floating_point() and real else x
+    if real:
+        x = x.to(real[0]) if x.is_floating_point() else x.to(real[0].device)
     with torch.no_grad():
-        return [{"output": net(x[i : i + 1]).float().numpy()} for i in range(len(x))]
+        return [{"output": net(x[i : i + 1]).float().cpu().numpy()} for i in range(len(x))]
 
 
-def run_pair(seed: int, number: int) -> dict[str, Any]:
-    """Make a pair, vet it, and judge what is said of it."""
+def run_pair(seed: int, number: int, device: str = "cpu") -> dict[str, Any]:
+    """Make a pair, vet it, and judge what is said of it.
+
+    Args:
+        seed: of all pairs.
+        number: of this one.
+        device: of the modules, but for dynamically quantised ones, which run on processors alone.
+    """
     rng = np.random.default_rng([seed, number])
     torch.manual_seed(int(rng.integers(1 << 31)))
     inputs, head, form = (str(rng.choice(names)) for names in (INPUTS, list(HEADS), FORMS))
@@ -173,6 +182,8 @@ def run_pair(seed: int, number: int) -> dict[str, Any]:
     if kind == "NaN on some":
         sums = items.reshape(len(items), -1).mean(1, dtype=np.float64)
         small = _Silent(small, float(np.quantile(sums, rng.uniform(0.7, 0.96))))
+    if form != "dynamic":
+        net, small = net.to(device), small.to(device)
     f, g = _answers(net, items), _answers(small, items)
     labelled = role == "classes" and bool(rng.random() < 0.5)
     right = [int(sum(a["output"].argmax() == c and np.isfinite(a["output"]).all()
@@ -209,15 +220,18 @@ def run_pair(seed: int, number: int) -> dict[str, Any]:
     return {"number": number, "seed": seed, **facts, "labelled": labelled, **asdict(outcome)}
 
 
-def run_modules(work: Path, pairs: int, seed: int) -> Iterator[dict[str, Any]]:
+def run_modules(
+    work: Path, pairs: int, seed: int, device: str, jobs: int
+) -> Iterator[dict[str, Any]]:
     """Outcomes of the first pairs; those that are known come from ``modules.jsonl``."""
     work.mkdir(parents=True, exist_ok=True)
     file = work / "modules.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
     known = {line["number"]: line for line in map(json.loads, lines) if line["seed"] == seed}
-    for number in range(pairs):
-        if number not in known:
-            known[number] = run_pair(seed, number)
+    left = [number for number in range(pairs) if number not in known]
+    yield from (known[number] for number in range(pairs) if number in known)
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for done in as_completed(pool.submit(run_pair, seed, number, device) for number in left):
             with file.open("a") as to:
-                to.write(json.dumps(known[number]) + "\n")
-        yield known[number]
+                to.write(json.dumps(done.result()) + "\n")
+            yield done.result()

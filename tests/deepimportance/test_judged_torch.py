@@ -216,6 +216,8 @@ def test_texts_tables_sequences_and_programs_are_judged(make, items, layer, tmp_
     found = asterism.judge_tests(net, items[:60], items[60:], labels[:60], overrides=few)
     assert found.layer == layer
     assert 0 < found.values["idc_3"] <= 1
+    assert f"{found.values['idc_3']:.1%}" in found.verdict.replace("100%", "100.0%")
+    assert found.verdict in found.page(tmp_path / "page.html").read_text("utf-8")
     sizes = ({0: torch.export.Dim("batch", min=1, max=4096)},)
     program = torch.export.export(net, (torch.from_numpy(items[:2]),), dynamic_shapes=sizes)
     torch.export.save(program, tmp_path / "net.pt2")

@@ -15,7 +15,7 @@ from asterism.differential.backends.onnxruntime import LEVELS, RULES, OnnxRuntim
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.graph_passes import without_passes
+from asterism.differential.triage.ablation import ablate
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -93,11 +93,16 @@ def test_the_pass_of_a_faulty_copy_is_named():
         result = pool.run(show.task(0, GRAPH, ["normal"]))
         (finding,) = judge(GRAPH, result, JUDGE, 0).findings
         assert finding.backends == (f"{faulty}_optimised",)
-        said = without_passes(show, GRAPH, finding, 40)
+        said = without_passes(show, finding, 40)
         assert said == {f"without {n}": "gone" if n == PASS else "shows" for n in passes_of(said)}
         assert said[f"without {PASS}"] == "gone" and len(said) > 1
-        assert without_passes(show, GRAPH, finding, 0) == {}
-        assert list(without_passes(show, GRAPH, finding, 1)) == list(said)[:1]
+        assert without_passes(show, finding, 0) == {}
+        assert list(without_passes(show, finding, 1)) == list(said)[:1]
+
+
+def without_passes(show, finding, most):
+    said = ablate(show, GRAPH, finding, [], most)
+    return {what: answer for what, answer in said.items() if what.startswith("without ")}
 
 
 def passes_of(said):

@@ -204,3 +204,44 @@ def test_a_page_tells_which_modules_to_leave_in_float(digits, tmp_path):
     page = found.page(tmp_path / "page").read_text()
     assert "leave these modules in float" in page
     assert not (tmp_path / "page/repaired.onnx").exists()
+
+
+def test_a_module_whose_answers_depend_on_others_is_asked_one_by_one(digits):
+    net, rows, _ = digits
+    dynamic = torch.ao.quantization.quantize_dynamic(net, {nn.Linear})
+    plain, alone = (ModuleRuntime(module, "net", rows.numpy()) for module in (net, dynamic))
+    assert (plain.fixed_batch, alone.fixed_batch) == (None, 1)
+    found = vet(net, dynamic, rows[:100], comparison="top_label", overrides=FEW)
+    with torch.no_grad():
+        by_hand = np.concatenate([dynamic(row[None]).numpy() for row in rows[:100]])
+    np.testing.assert_array_equal(found.compressed, by_hand)
+
+
+class Attention(nn.Module):
+    """Scores of classes by a layer of attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.out(self.attention(x, x, x, need_weights=False)[0].mean(1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_attention_is_exchanged_with_all_that_it_reads(dtype):
+    torch.manual_seed(0)
+    net, rows = Attention().eval(), torch.randn(6, 5, 8)
+    small = rounded(net, {"attention": 2}).to(dtype)
+    (part,) = (p for p in differing_parts(net, small) if p.name.startswith("attention"))
+    assert part.name == "attention"
+    every = [part.name for part in differing_parts(net, small)]
+    mended = exchanged(small, net, every)
+    with torch.no_grad():
+        found, wanted = mended(rows.to(dtype)).float(), net(rows)
+    np.testing.assert_allclose(found, wanted, atol=0.02 if dtype == torch.bfloat16 else 1e-6)
+    follow = [lambda m=m, d=d: m(rows.to(d)) for m, d in ((net, torch.float32), (small, dtype))]
+    errors = errors_of_parts(net, small, differing_parts(net, small), follow)
+    assert {e.node for e in errors} == {"attention", "out"}
+    assert all(e.own is not None for e in errors)

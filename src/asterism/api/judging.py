@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from asterism.api.inputs import as_given
 from asterism.api.models import is_file, is_program, is_torch_module
 from asterism.config import changed_params
+from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, validate
@@ -20,13 +23,21 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data.given.reading import Arrays
+from asterism.deepimportance.fitting import FittedCriteria, fit
 from asterism.deepimportance.judged_model import JudgedModel
+from asterism.deepimportance.measurement import AdequacyMeasurement, measure
 from asterism.deepimportance.params import ImportanceParams
+from asterism.deepimportance.results import save_fitted
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.project import packaged_conf
+from asterism.report.base.section import ReportSection
+from asterism.report.whole.page import SECTIONS, write_page
 
 if TYPE_CHECKING:
     import polars as pl
+
+#: The report's section that shows the answer.
+_SECTION = "importance"
 
 
 class _Params(ParameterSection):
@@ -46,12 +57,24 @@ class JudgedTests:
             is ``idc_m``.
         combinations: of the important neurons' clusters, by the coverage's name.
         subset: positions of a smallest subset of the tests with the same coverage, by its name.
+        verdict: the answer in a sentence.
     """
 
     layer: str
     values: dict[str, float]
     combinations: dict[str, int]
     subset: dict[str, NDArray[np.int64]]
+    verdict: str
+    _workspace: tempfile.TemporaryDirectory[str] = field(repr=False)
+
+    def page(self, path: str | Path) -> Path:
+        """Write the page: the answer, the important neurons with their clusters, all criteria.
+
+        Args:
+            path: the file, ``.html``; one that is there is replaced.
+        """
+        write_page(Path(self._workspace.name), Path(path), [_SECTION])
+        return Path(path)
 
     def to_frame(self) -> pl.DataFrame:
         """A table of Polars with a row for each criterion."""
@@ -65,7 +88,7 @@ class JudgedTests:
 
         row = Markup("<tr><td>{}</td><td>{:.4g}</td></tr>")
         rows = Markup("").join(row.format(name, value) for name, value in self.values.items())
-        return str(Markup("<table>{}</table>").format(rows))
+        return str(Markup("<p>{}</p><table>{}</table>").format(self.verdict, rows))
 
 
 def judge_tests(
@@ -99,9 +122,6 @@ def judge_tests(
             do not fit.
     """
     log_within_a_program()
-    from asterism.deepimportance.fitting import fit
-    from asterism.deepimportance.measurement import measure
-
     given, tests = as_given(train, train_labels), as_given(test)
     if not isinstance(given, Arrays) or not isinstance(tests, Arrays):
         raise UserError("inputs are arrays: read the files first")
@@ -116,13 +136,30 @@ def judge_tests(
     judged = _judged(model, given.items, scaled)
     fitted = fit(judged, given.items, given.labels, importance, params.criteria)
     measured = measure(fitted, tests.items, tests.items[:0], {})
-    alone = measured.metrics["test_set"]
+    alone, workspace = measured.metrics["test_set"], tempfile.TemporaryDirectory()
+    section = _kept(fitted, measured, params, Path(workspace.name))
     return JudgedTests(
         layer=fitted.subject,
         values={name: float(value) for name, value in alone.items() if name != "inputs"},
         combinations=measured.metrics["combinations"],
         subset={name: found.subset for name, found in measured.exercised.items()},
+        verdict=section.answers[0].sentence,
+        _workspace=workspace,
     )
+
+
+def _kept(
+    fitted: FittedCriteria, measured: AdequacyMeasurement, params: _Params, workspace: Path
+) -> ReportSection:
+    """Write results as the lane's stages do, to make the page of; its section."""
+    save_fitted(fitted, workspace / "artifacts/measure_importance")
+    write_json(workspace / "metrics/measure_importance.json", measured.metrics)
+    write_json(workspace / "metrics/attack.json", {})
+    shown = {"attack": {"names": []}, **params.model_dump(mode="json")}
+    (workspace / "params.yaml").write_text(json.dumps(shown), encoding="utf-8")
+    section = SECTIONS[_SECTION](workspace)
+    assert section is not None, "its results are there"
+    return section
 
 
 def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams) -> JudgedModel:

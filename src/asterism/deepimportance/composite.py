@@ -45,7 +45,7 @@ class RuleSettings:
 
 
 COMPOSITES: Registry[Callable[[RuleSettings], Composite]] = Registry(
-    "composite", "asterism.deepimportance"
+    "composite", "asterism.deepimportance.composites"
 )
 
 

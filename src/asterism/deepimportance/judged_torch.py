@@ -55,8 +55,8 @@ class JudgedTorch(JudgedModel):
         self.name = type(model).__name__
         self._preprocessing = preprocessing
         self._pictures = example.dtype == np.uint8 and example.ndim == 4
-        real = [t.dtype for t in _state(model) if t.dtype.is_floating_point]
-        self._dtype = real[0] if real else torch.float32
+        real = [t for t in _state(model) if t.dtype.is_floating_point]
+        self._like = real[0] if real else torch.zeros(())
         module = self._exported(model, example)
         (given,) = (node for node in module.graph.nodes if node.op == "placeholder")
         size = given.meta["val"].shape[0]
@@ -158,7 +158,8 @@ class JudgedTorch(JudgedModel):
         if self._pictures:
             items = model_input(items, self._preprocessing).transpose(0, 3, 1, 2)
         tensor = torch.from_numpy(np.ascontiguousarray(items))
-        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
+        real = tensor.is_floating_point()
+        return tensor.to(self._like) if real else tensor.to(self._like.device)
 
     def _batches(self, items: NDArray[Any]) -> Iterator[tuple[torch.Tensor, int]]:
         """Batches, and how many of their rows are inputs: a fixed number of rows is filled up."""

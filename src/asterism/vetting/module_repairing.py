@@ -156,7 +156,7 @@ class _Trials:
         errors: of the output of each part.
 
     Raises:
-        UserError: no part differs.
+        UserError: no part differs, or the models deviate on none of these inputs any more.
     """
 
     def __init__(self, vetted: Vetted, cases: NDArray[Any]) -> None:
@@ -175,6 +175,8 @@ class _Trials:
         self._wanted, given = (model.predict(cases) for model in vetted.pair.models)
         self._noise = squared_error(self._wanted, given) or 1.0
         self.base = self._judged(frozenset(), given)
+        if not self.base.deviation:
+            raise UserError("asked again, the models agree on the inputs on which they deviated")
         self.errors: list[TensorError] = self._exchange.errors(
             *(lambda module, runtime=one: self._follow(runtime.running(module)) for one in pair)
         )

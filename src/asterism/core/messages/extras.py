@@ -10,7 +10,7 @@ EXTRAS = {
     "ai_edge_litert": "vetting",
     "tf2onnx": "vetting",
     "sklearn": "demo",
-    "torch": "compressed",
+    "torch": "torch",
     "art": "importance",
     "jax": "libraries",
     "openvino": "libraries",

@@ -15,7 +15,6 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.triage.ablation import ablate
 from asterism.differential.triage.answers import Answers, Questions
 from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
-from asterism.differential.triage.graph_passes import without_passes
 from asterism.differential.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.differential.triage.localise import first_diverging
 from asterism.differential.triage.params import TriageParams
@@ -152,11 +151,8 @@ class Triage:
                     report(found)
             same.models |= {f.model for f in group}
         for found in unique.values():
-            found.ablation = (
-                ablate(self._show, found.graph, found.finding, distributions)
-                | without_passes(self._show, found.graph, found.finding, self._params.graph_passes)
-                | found.ablation
-            )
+            facts = found.graph, found.finding, distributions, self._params.graph_passes
+            found.ablation = ablate(self._show, *facts) | found.ablation
         return [unique[s] for s in sorted(unique)], left
 
     def _used_up(self, unique: int) -> str:

@@ -20,11 +20,16 @@ from asterism.models.signatures.torch import is_form, maker_of, operator_of
 if TYPE_CHECKING:
     import torch
 
+#: Inputs that are asked together and one by one, and how far rounding alone moves an answer, as a
+#: share of the largest.
+_COMPARED, _ROUNDING = 4, 1e-4
+
 
 class ModuleRuntime(Runtime):
     """A module of PyTorch, run where it lies and in the type of its parameters.
 
-    PyTorch's kernels give other last bits for other batch sizes.
+    PyTorch's kernels give other last bits for other batch sizes. A module whose answers depend on
+    the other inputs of a call, such as a dynamically quantised one, is asked one by one.
 
     Args:
         module: takes one tensor, whose first axis counts the inputs.
@@ -67,6 +72,9 @@ class ModuleRuntime(Runtime):
         if given.dtype.kind == "f" and self._dtype not in (None, _torch_dtype(given.dtype)):
             wanted = str(self._dtype).removeprefix("torch.")
             notes.append(f"inputs {given.dtype} are given as {wanted}, the type of its parameters")
+        if self._depends_on_others(given[:_COMPARED]):
+            self.fixed_batch = 1
+            notes.append("asked one by one: its answer to an input depends on the others of a call")
         self.notes = tuple(notes)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
@@ -85,6 +93,19 @@ class ModuleRuntime(Runtime):
         other = copy.copy(self)
         other.module = module
         return other
+
+    def _depends_on_others(self, rows: NDArray[Any]) -> bool:
+        """Whether an input's answer depends on those beside it, as by dynamic quantisation."""
+        together = named_arrays(self._answer(rows))
+        alone = [named_arrays(self._answer(rows[i : i + 1])) for i in range(len(rows))]
+        for name, values in together.items():
+            wanted = np.concatenate([answer[name] for answer in alone])
+            if values.shape != wanted.shape:
+                return True
+            largest = float(np.abs(np.nan_to_num(wanted.astype(np.float64))).max(initial=0))
+            if not np.allclose(values, wanted, 0, _ROUNDING * largest, equal_nan=True):
+                return True
+        return False
 
     def _answer(self, array: NDArray[Any]) -> Any:
         import torch

@@ -82,7 +82,7 @@ def answer(found: ImportanceResults) -> Answer:
         level=level,
         sentence=f"{verdict}: the test set exercises {percent(found.covered)} of the "
         f"{counted(found.combinations, 'combination')} of the {found.neurons} most important "
-        f"neurons of {found.layer}.",
+        f"neurons of the layer {found.layer}.",
         figures=(
             KeyFigure(
                 f"combinations that {counted(found.inputs, 'test input')} exercise",
@@ -103,14 +103,16 @@ def answer(found: ImportanceResults) -> Answer:
                 (f"{file}: smallest_subset.{found.idc}",),
             ),
         ),
-        certainty=f"Coverage is exact for these inputs and this network. {_spread(found)}",
+        certainty=f"Coverage is exact for these inputs and this network. {_spread(found)}".rstrip(),
         unusual=tuple(_unusual(found)),
         steps=tuple(_steps(found)),
     )
 
 
 def _spread(found: ImportanceResults) -> str:
-    """How much the controls vary."""
+    """How much the controls vary; nothing where nothing was added."""
+    if not found.added:
+        return ""
     if found.spread is None:
         return "The controls were drawn once, so their spread is unknown."
     draws = counted(found.draws, "time")

@@ -74,6 +74,7 @@ def importance(workspace: Path) -> ReportSection | None:
     rising = [name for name in idc if alone[name] < 1]
     steps = {name: 1 / metrics["combinations"][name] for name in idc}
     rnn = workspace / "metrics/attack_rnn.json"
+    pictures = folder / "heatmaps.npz"
     body, contents = render_body(
         _render,
         "importance.html.j2",
@@ -81,7 +82,7 @@ def importance(workspace: Path) -> ReportSection | None:
         layer=learnt["layer"],
         target_class=learnt["target_class"],
         notes=learnt["notes"],
-        heatmaps=heatmaps(read_arrays(folder / "heatmaps.npz")),
+        heatmaps=heatmaps(read_arrays(pictures)) if pictures.exists() else [],
         histograms=histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
         attacks=attacked,

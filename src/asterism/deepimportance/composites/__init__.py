@@ -1,0 +1,1 @@
+"""Composites, one name for each: discovered when one is looked up."""

@@ -24,9 +24,7 @@ def entry(name="one", **given):
         "backends": ("jax:jit",),
         "right": ("pytorch:eager",),
         "versions": {"jax": "0.1"},
-        "statuses": (1, 1, 1),
         "models": 1,
-        "lines": 12,
         "finding": finding().to_json(),
     }
     return Entry(name, **{**facts, **given})

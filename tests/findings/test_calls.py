@@ -21,11 +21,11 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.params import JudgeParams
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import Shown, run_calls, totals
+from asterism.findings.calls.candidates import sighting_of, sightings_of
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.scripts import script_text, words_of
-from asterism.findings.calls.candidates import sighting_of, sightings_of
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
 from asterism.findings.checking import GONE, LIVES, OTHER, run_script

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from small_findings import candidate, entry
+from small_findings import SCRIPT, candidate, entry
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
@@ -16,6 +16,7 @@ from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import Entry, place_of, read_entries
 from asterism.findings.gathering import note_links
 from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
+from asterism.findings.sightings import Seen, Sighting, written_candidates
 from rights import entered_by_others
 
 FACTS = {
@@ -43,6 +44,27 @@ def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
         "finding.yaml",
         "repro.py",
     ]
+
+
+def test_a_cause_is_a_candidate_where_three_processes_show_it(tmp_path):
+    seen = [
+        Sighting(
+            status, "jax:jit", "jax", "values differ", f"f{status}", {}, "normal", (str(status),)
+        )
+        for status in (1, 0)
+    ]
+
+    def write(sighting, folder):
+        text = SCRIPT.replace("{status}", str(sighting.subject))
+        (folder / "repro.py").write_text(text)
+        return Seen("call", (sighting.backend,), (), {"jax": "0.1"})
+
+    def found(writer, is_new=lambda signature, others: True):
+        return [c and c.entry.layer for c in written_candidates(seen, writer, tmp_path, is_new)]
+
+    assert sorted(found(write), key=str) == [None, "f1"]
+    assert found(write, lambda signature, others: "f1" in signature) == ["f1"]
+    assert found(lambda *_: None) == [None, None]
 
 
 def test_two_findings_in_one_place_are_kept_where_neither_shows_the_other(tmp_path):

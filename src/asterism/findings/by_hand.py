@@ -48,7 +48,7 @@ def add_by_hand(
     installed = installed_versions()
     versions = {package: installed[package] for package in packages}
     seen = Seen(SOURCE, (sighting.backend,), (), versions)
-    entry = entry_of(sighting, seen, script)
+    entry = entry_of(sighting, seen)
     if title:
         entry = replace(entry, told=replace(entry.diagnosis, title=title))
     runs = [run_script(script) for _ in range(CONFIRMATIONS)]

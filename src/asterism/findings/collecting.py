@@ -184,7 +184,6 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
     node = _at_fault(graph, finding, value["layer"])
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)
-    lines = (folder / REPRO).read_text(encoding="utf-8").count("\n")
     found = Entry(
         name=name_of(finding.library, finding.symptom, layer, value["signature"]),
         source="layer",
@@ -198,10 +197,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
         backends=finding.backends,
         right=finding.agreeing,
         versions=versions_of_library(finding.library),
-        statuses=tuple(value["confirmed"]),
         models=len(value["models"]),
-        lines=lines,
-        minimal=value["minimality"].startswith("minimal"),
         finding=finding.to_json(),
     )
     return Candidate(linked(found, value["known"]), folder, graph, node, finding)

@@ -64,10 +64,7 @@ class Entry:
         backends: where it shows.
         right: where the same model is right.
         versions: of the packages of the library.
-        statuses: how its check ended when it was collected.
         models: how many models showed it.
-        lines: of ``repro.py``.
-        minimal: whether nothing smaller was left to try.
         also: signatures of findings with the same cause.
         elsewhere: what checks in other versions said, by environment: ``has it``, ``has it not`` or
             ``cannot tell``.
@@ -88,10 +85,7 @@ class Entry:
     backends: tuple[ShortText, ...]
     right: tuple[ShortText, ...]
     versions: dict[str, ShortText]
-    statuses: tuple[int, ...]
     models: int
-    lines: int
-    minimal: bool = True
     also: tuple[ShortText, ...] = ()
     elsewhere: dict[str, ShortText] = field(default_factory=dict)
     finding: dict[str, Any] = field(default_factory=dict)

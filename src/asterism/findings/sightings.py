@@ -161,19 +161,16 @@ def written_candidates(
         if seen is None:
             yield None
             continue
-        entry = entry_of(sighting, seen, folder / REPRO, others)
+        entry = entry_of(sighting, seen, others)
         yield Candidate(entry, folder) if lives(entry, folder / REPRO, CONFIRMATIONS) else None
 
 
-def entry_of(
-    sighting: Sighting[S], seen: Seen, script: Path, also: Sequence[str] = ()
-) -> Entry:
+def entry_of(sighting: Sighting[S], seen: Seen, also: Sequence[str] = ()) -> Entry:
     """The facts of a sighting in the collection, once three fresh processes have shown it.
 
     Args:
         sighting: what was seen.
         seen: what its script shows.
-        script: the script.
         also: signatures of others of its cause.
     """
     return Entry(
@@ -189,9 +186,7 @@ def entry_of(
         backends=seen.backends,
         right=seen.right,
         versions=dict(seen.versions),
-        statuses=(1,) * CONFIRMATIONS,
         models=1 + len(also),
-        lines=script.read_text(encoding="utf-8").count("\n"),
         also=tuple(also),
         finding=dict(seen.finding),
     )

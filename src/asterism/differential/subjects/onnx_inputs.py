@@ -59,16 +59,19 @@ def specs_of(
     Raises:
         UserError: an input is no tensor of numbers, has an unknown rank, or a shape does not fit.
     """
+    where = {title: f"{name}: the input {title!r}" for title in values}
     for title, value in values.items():
-        _require_numbers(value, f"{name}: the input {title!r}")
+        _require_numbers(value, where[title])
     sizes = sizes_of(model, values, size, shapes, names)
-    for title, value in values.items():
-        _require_fitting(value, sizes[title], f"{name}: the input {title!r}")
     bounds = bounds_of(model, {v.name: sizes[t] for t, v in values.items()})
-    return tuple(
-        InputSpec(v.name, tuple(sizes[t]), _type_of(v), bounds.get(v.name) or usual_bound(t), t)
-        for t, v in values.items()
-    )
+    specs = []
+    for title, value in values.items():
+        # Some write -1 for a free size.
+        stated = [max(d.dim_value, 0) for d in value.type.tensor_type.shape.dim]
+        dtype, bound = _type_of(value), bounds.get(value.name) or usual_bound(title)
+        shape = fitting_shape(stated, sizes[title], 1, dtype, where[title])
+        specs.append(InputSpec(value.name, shape, dtype, bound, title))
+    return tuple(specs)
 
 
 def _require_numbers(value: Any, where: str) -> None:
@@ -82,13 +85,6 @@ def _require_numbers(value: Any, where: str) -> None:
         raise UserError(f"{where} is no tensor of a known type and rank")
     if np.dtype(_type_of(value)).kind not in "fiub":
         raise UserError(f"{where} is of the type {_type_of(value)}, no numbers")
-
-
-def _require_fitting(value: Any, shape: Sequence[int], where: str) -> None:
-    """Reject a shape that an input cannot have, or of more than ``limits.array_mb``."""
-    dims = value.type.tensor_type.shape.dim
-    stated = [max(d.dim_value, 0) for d in dims]  # some write -1 for a free size
-    fitting_shape(stated, shape, 1, _type_of(value), where)
 
 
 def _type_of(value: Any) -> str:

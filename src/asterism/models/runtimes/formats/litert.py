@@ -113,7 +113,7 @@ def _reason(said: str) -> str:
 
 
 @FORMATS.register("tflite")
-class LiteRt(Format):
+class LiteRtFormat(Format):
     """LiteRT: a FlatBuffer with the identifier ``TFL3``."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".tflite", ".lite")

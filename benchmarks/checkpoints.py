@@ -39,7 +39,7 @@ from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.pair import Pair, open_pair
+from asterism.dflare.pair import ModelPair, open_pair
 from asterism.dflare.trigger import SearchSeeds, search_pair
 from asterism.differential.engine.execution import backends_of, parts_of
 from asterism.differential.engine.record import FOLDERS, Record
@@ -127,7 +127,7 @@ def trigger(params: Params, times: int, checkpoint: Counting) -> float:
     files = Path(pair.original), Path(pair.compressed)
     with open_pair(*files, params.preprocessing) as models:
         comparison = build_comparison(params.trigger.comparison, (models[0].classes,))
-        under_test = PairUnderTest(Pair(*models), domain, comparison)
+        under_test = PairUnderTest(ModelPair(*models), domain, comparison)
         began = time.perf_counter()
         with patch.object(saved_folders, "write", timed):
             units = SharedWorkUnits("trigger", "0" * 32)

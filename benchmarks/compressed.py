@@ -42,7 +42,7 @@ from asterism.core.settings import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
 from asterism.dflare.comparisons.labels import TopLabel  # noqa: E402
 from asterism.dflare.domains.images import ImageDomain  # noqa: E402
-from asterism.dflare.lockstep import Budget, PairUnderTest  # noqa: E402
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget  # noqa: E402
 from asterism.dflare.pair import open_pair  # noqa: E402
 from asterism.dflare.params import TriggerParams  # noqa: E402
 from asterism.dflare.searches import SEARCHES  # noqa: E402
@@ -125,7 +125,7 @@ def search(name, params, under_test, seeds):
     chosen = params.searches[name]
     kind = SEARCHES[chosen.search]
     options = kind.Options(**chosen.options)
-    budget = Budget(params.queries)
+    budget = SeedBudget(params.queries)
     times = measured(
         under_test.pair,
         lambda: kind(

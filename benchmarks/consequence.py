@@ -23,8 +23,8 @@ from asterism.data import DataParams, load
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import Budget, PairUnderTest
-from asterism.dflare.pair import Pair, open_pair
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
+from asterism.dflare.pair import ModelPair, open_pair
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.trigger import SearchSeeds, draw_seeds
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -50,7 +50,7 @@ def opened(name: str, count: int) -> Iterator[tuple[PairUnderTest, SearchSeeds]]
     scaling = PreprocessingParams(**conf(f"preprocessing/{preprocessing}.yaml"))
     files = (SHARED / "models" / original, SHARED / "models" / compressed)
     with open_pair(*files, scaling) as models:
-        under_test = PairUnderTest(Pair(*models), domain, TopLabel(), labels=data.test_labels)
+        under_test = PairUnderTest(ModelPair(*models), domain, TopLabel(), labels=data.test_labels)
         yield under_test, draw_seeds(data.test_images, count, 0)
 
 
@@ -63,7 +63,7 @@ def run(name: str, count: int, queries: int) -> None:
         print(f"{name}: {len(numbers)} seeds, {queries} queries each", flush=True)
         for fitness, triggers in (("consequence", 1), ("paper", queries)):
             options = kind.Options(**OPTIONS | {"fitness": fitness})
-            budget, started = Budget(queries, triggers), time.perf_counter()
+            budget, started = SeedBudget(queries, triggers), time.perf_counter()
             search = kind(under_test, budget, seeds.items, numbers, 0, "dflare", options)
             first: dict[int, int] = {}
             mattering: dict[int, int] = {}

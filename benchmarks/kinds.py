@@ -40,7 +40,7 @@ from recorded import RecordedPair, measured  # noqa: E402
 
 from asterism.dflare.comparisons import build_comparison  # noqa: E402
 from asterism.dflare.domains import build_domain  # noqa: E402
-from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest  # noqa: E402
+from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget  # noqa: E402
 from asterism.dflare.outcome import Findings  # noqa: E402
 from asterism.dflare.params import ComparisonParams, DomainParams  # noqa: E402
 from asterism.dflare.searches import SEARCHES  # noqa: E402
@@ -199,7 +199,7 @@ def run(kind: str, count: int, queries: int) -> None:
             search = SEARCHES[name]
             options = search.Options(**document["searches"][name]["options"])
             start = (seeds.items, seeds.numbers.tolist(), 0, name, options)
-            begin = partial(search, under_test, Budget(queries), *start)
+            begin = partial(search, under_test, SeedBudget(queries), *start)
             times = measured(pair, partial(searched, begin), turns=3)
             asked = sum(record.queries for record in times.findings.seeds)
             success = sum(record.outcome == "triggered" for record in times.findings.seeds)

@@ -9,13 +9,13 @@ from typing import Any
 import psutil
 
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Answers, Model, Pair, Question
+from asterism.dflare.pair import Model, ModelPair, PairedOutputs, Question
 
 #: Processor seconds after which a measurement takes no further turn.
 _ENOUGH = 20
 
 
-class RecordedPair(Pair):
+class RecordedPair(ModelPair):
     """A pair that can be asked again just what it was asked, with nothing else to do meanwhile."""
 
     def __init__(self, original: Model, compressed: Model) -> None:
@@ -26,7 +26,7 @@ class RecordedPair(Pair):
         self.events: list[tuple[RecordedQuestion, Any]] = []
 
     def submit(self, items: Any) -> Any:
-        """See :meth:`Pair.submit`."""
+        """See :meth:`ModelPair.submit`."""
         question = RecordedQuestion(self.events, super().submit(items))
         self.events += [(question, items)]
         return question
@@ -54,7 +54,7 @@ class RecordedQuestion:
         self._events = events
         self._question = question
 
-    def result(self) -> Answers:
+    def result(self) -> PairedOutputs:
         """See :meth:`Question.result`."""
         self._events += [(self, None)]
         return self._question.result()

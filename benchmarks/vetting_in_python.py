@@ -53,7 +53,7 @@ def overhead() -> dict[str, float]:
 
     from asterism.api.models import as_pair
     from asterism.data.given.reading import Arrays
-    from asterism.dflare.pair import Pair
+    from asterism.dflare.pair import ModelPair
     from asterism.models.tensor_models.feeding import FeedingParams
 
     def network() -> nn.Module:
@@ -67,7 +67,7 @@ def overhead() -> dict[str, float]:
     )
     alone, within = [], []
     with ExitStack() as after:
-        opened = Pair(
+        opened = ModelPair(
             *(one.open(feeding, False, items[:16]) for one in as_pair(*pair, Arrays(items), after))
         )
         for _ in range(_RUNS):

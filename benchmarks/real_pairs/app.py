@@ -9,7 +9,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.sweep.app import Request, sweep_command
+from asterism.sweep.app import SweepRequest, sweep_command
 from asterism.sweep.point import VETTED
 from asterism.vetting.params import CERTIFICATE, VetParams
 from real_pairs.entry import RealPair, packages_of, pair_names, read_pair
@@ -94,7 +94,7 @@ def _vet(name: str, pair: RealPair, dry: bool, write: bool, say: Say) -> bool:
 def _run(name: str, ready: PreparedPair, dry: bool, say: Say) -> bool:
     for line in ready.said:
         say(f"{name}: {line}")
-    request = Request(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")
+    request = SweepRequest(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")
     status = sweep_command(request, dry, lambda line: say(f"{name}: {line}"))
     if status == INTERRUPTED:  # it ends the pairs that would follow too
         raise KeyboardInterrupt

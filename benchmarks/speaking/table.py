@@ -22,7 +22,7 @@ from asterism.dflare.comparisons.sequences import SequenceComparison, edits
 from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import ComparisonParams, DomainParams, SearchParams, TriggerParams
 from asterism.dflare.trigger import SearchSeeds, draw_seeds, search_pair, summarise
 from asterism.localisation.quantised_nodes import match
@@ -95,7 +95,7 @@ def opened(
         assert isinstance(comparison, SequenceComparison)
         domain = build_domain(params.domain, params.operators)
         domain.prepare(subject.clips.waves)
-        yield PairUnderTest(Pair(f, g), domain, comparison), comparison
+        yield PairUnderTest(ModelPair(f, g), domain, comparison), comparison
 
 
 def measured(subject: Subject, searches: Searches, folder: Path) -> dict[str, Any]:

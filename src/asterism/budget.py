@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"^\| the whole run \| (\d+) \| (\d+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageCost:
     """One stage.
 
     Attributes:
@@ -48,17 +48,17 @@ class Stage:
         return (self.took or 0) <= self.seconds and (self.held or 0) <= self.megabytes
 
 
-def stages(project: Path) -> list[Stage]:
+def stages(project: Path) -> list[StageCost]:
     """All stages that have a budget, with what the last run here took.
 
     Raises:
         UserError: there is no table of budgets, or a run's record is damaged.
     """
     rows = _ROW.findall(_tables(project))
-    return [_measured(project, Stage(name, float(s), float(m))) for name, s, m in rows]
+    return [_measured(project, StageCost(name, float(s), float(m))) for name, s, m in rows]
 
 
-def whole_run(project: Path) -> Stage:
+def whole_run(project: Path) -> StageCost:
     """The budget of a run of all stages, with what such a run took, if it was the last one here.
 
     Raises:
@@ -67,7 +67,7 @@ def whole_run(project: Path) -> Stage:
     found = _WHOLE.search(_tables(project))
     if found is None:
         raise UserError(f"{project / TABLE} has no budget of the whole run")
-    budget = Stage(RUN_LABEL, float(found[1]), float(found[2]))
+    budget = StageCost(RUN_LABEL, float(found[1]), float(found[2]))
     path = _record_of(project, budget)
     if path.exists() and read_json(path).get("stages") != len(stages(project)):
         return budget
@@ -81,11 +81,11 @@ def _tables(project: Path) -> str:
         raise UserError(f"cannot read the budgets: {error}") from None
 
 
-def _record_of(project: Path, stage: Stage) -> Path:
+def _record_of(project: Path, stage: StageCost) -> Path:
     return project / "logs" / f"{stage.name.replace('@', '-')}.run.json"
 
 
-def _measured(project: Path, stage: Stage) -> Stage:
+def _measured(project: Path, stage: StageCost) -> StageCost:
     path = _record_of(project, stage)
     if not path.exists():
         return stage
@@ -96,10 +96,10 @@ def _measured(project: Path, stage: Stage) -> Stage:
         held = None if told is None else float(told)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path} is no record of a run: delete it") from None
-    return Stage(stage.name, stage.seconds, stage.megabytes, took, held)
+    return StageCost(stage.name, stage.seconds, stage.megabytes, took, held)
 
 
-def table(found: list[Stage], run: Stage) -> list[str]:
+def table(found: list[StageCost], run: StageCost) -> list[str]:
     """What the command prints: a line for each stage, the sums of seconds, and the whole run."""
     lines = [f"{'stage':26}{'seconds':>9}{'budget':>8}{'MB':>8}{'budget':>8}"]
     lines += [_line(stage.name, stage) for stage in found]
@@ -108,7 +108,7 @@ def table(found: list[Stage], run: Stage) -> list[str]:
     return [*lines, _line("the whole run", run)]
 
 
-def _line(name: str, stage: Stage) -> str:
+def _line(name: str, stage: StageCost) -> str:
     took = "-" if stage.took is None else f"{stage.took:.1f}"
     held = "-" if stage.held is None else f"{stage.held:.0f}"
     mark = "" if stage.kept else "  over"

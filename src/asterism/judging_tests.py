@@ -10,9 +10,9 @@ from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted
 from asterism.models.signatures.reading import read_signature
-from asterism.report.base.section import Answer
+from asterism.report.base.section import FrontPageAnswer
 from asterism.report.whole.page import SECTIONS, write_page
-from asterism.sweep.app import Request
+from asterism.sweep.app import SweepRequest
 from asterism.sweep.point import KEPT, REPORT, name_own_sweep
 from asterism.sweep.points import fitting_name
 from asterism.vetting.lanes import IMPORTANCE, RECURRENT, uses
@@ -87,7 +87,7 @@ class JudgeRun:
         said: what was found out about the files, one line each.
     """
 
-    request: Request
+    request: SweepRequest
     section: str
     said: tuple[str, ...]
 
@@ -120,7 +120,7 @@ def judge_run(asked: JudgeRequest, conf: Path) -> JudgeRun:
     ]
     if asked.preprocessing is not None:
         overrides.append(f"preprocessing={asked.preprocessing}")
-    request = Request(
+    request = SweepRequest(
         overrides=[*overrides, *asked.overrides],
         targets=[judge.stage],
         name=asked.name or fitting_name(f"judge-tests-{asked.model.stem}"),
@@ -130,7 +130,7 @@ def judge_run(asked: JudgeRequest, conf: Path) -> JudgeRun:
     return JudgeRun(request, judge.section, (f"{lane}: {judge.question}",))
 
 
-def write_answers(run: JudgeRun) -> tuple[Path, tuple[Answer, ...]]:
+def write_answers(run: JudgeRun) -> tuple[Path, tuple[FrontPageAnswer, ...]]:
     """Write the page of a run that has finished; the page, and the answers at its beginning.
 
     Raises:

@@ -7,7 +7,13 @@ from structlog.testing import capture_logs
 from text_result import Text
 
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming.work_units import ALONE, Part, PartEnded, SharedWorkUnits, split_evenly
+from asterism.core.resuming.work_units import (
+    ALONE,
+    PartEnded,
+    SharedWorkUnits,
+    UnitShare,
+    split_evenly,
+)
 
 
 def jobs(names, done):
@@ -31,7 +37,7 @@ def test_alone_keeps_nothing(state_root):
 def test_the_stage_merges_what_parts_have_left_and_computes_the_rest(state_root):
     done = []
     with pytest.raises(PartEnded):
-        SharedWorkUnits("stage", "key", Part(0, 2)).gather(jobs("abc", done), Text.load)
+        SharedWorkUnits("stage", "key", UnitShare(0, 2)).gather(jobs("abc", done), Text.load)
     assert done == ["a", "c"]
     units = SharedWorkUnits("stage", "key")
     results = units.gather(jobs("abc", done), Text.load)
@@ -54,7 +60,9 @@ def test_parts_are_all_units_and_each_once(state_root, of):
     done, names = [], [str(n) for n in range(20)]
     for number in reversed(range(of)):
         with pytest.raises(PartEnded):
-            SharedWorkUnits("stage", "key", Part(number, of)).gather(jobs(names, done), Text.load)
+            SharedWorkUnits("stage", "key", UnitShare(number, of)).gather(
+                jobs(names, done), Text.load
+            )
     assert sorted(done, key=int) == names
 
 
@@ -71,11 +79,11 @@ def test_of_two_that_compute_the_same_unit_the_first_that_is_done_counts(state_r
 @pytest.mark.parametrize("text", ["", "1", "1/1", "2/1", "-1/2", "a/b", "0/0", "0/2/3", "9" * 20])
 def test_a_part_that_there_is_not_is_a_line(text):
     with pytest.raises(UserError, match="no part of the units"):
-        Part.parse(text)
+        UnitShare.parse(text)
 
 
 def test_a_part_is_read():
-    assert Part.parse("3/8") == Part(3, 8)
+    assert UnitShare.parse("3/8") == UnitShare(3, 8)
 
 
 def test_a_unit_that_fails_is_not_kept_and_what_came_before_is():

@@ -5,7 +5,7 @@ import numpy as np
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import ModelPair
 
 SHAPE = (6, 6, 1)
 CLASSES = 4
@@ -41,7 +41,7 @@ def models(coarseness=0.5, seed=0):
 
 def under_test(original=None, compressed=None, operators=None):
     f, g = models()
-    pair = Pair(original or f, compressed or g)
+    pair = ModelPair(original or f, compressed or g)
     return PairUnderTest(pair, ImageDomain(operators or OPERATORS), TopLabel())
 
 

@@ -10,7 +10,7 @@ from subjects import CLASSES, OPERATORS, models, seeds, under_test
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.consequence import Consequence, ConsequenceParams
-from asterism.dflare.lockstep import Budget, PairUnderTest
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings
 from asterism.dflare.searches.dflare import Dflare
 from asterism.dflare.trigger import SearchSeeds, _minimal, summarise
@@ -29,7 +29,7 @@ def subject(labels=None):
 def search(items, numbers_=None, labels=None, budget=None, **changed):
     options = Dflare.Options(**OPTIONS | changed)
     numbers_ = range(len(items)) if numbers_ is None else numbers_
-    return Dflare(subject(labels), budget or Budget(250), items, numbers_, 0, "dflare", options)
+    return Dflare(subject(labels), budget or SeedBudget(250), items, numbers_, 0, "dflare", options)
 
 
 def as_rows(findings):
@@ -167,7 +167,9 @@ def test_minimal_inputs_are_as_consequential_as_those_that_were_found():
 def test_the_aim_finds_consequence_for_more_seeds_than_the_papers_fitness_at_equal_queries():
     items = seeds(40, seed=4)
     aimed = search(items, guided=True).run()
-    every = search(items, fitness="paper", guided=True, budget=Budget(250, triggers=10**6)).run()
+    every = search(
+        items, fitness="paper", guided=True, budget=SeedBudget(250, triggers=10**6)
+    ).run()
     judge = Consequence.of(TopLabel(), ConsequenceParams(**SURE))
     right = models(coarseness=1.2)[0].predict(items).argmax(1)
     by_chance = {

@@ -10,8 +10,8 @@ from subjects import OPERATORS, Linear, models, seeds, under_test
 from asterism.dflare import outcome
 from asterism.dflare.domains import Domain
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import Budget
-from asterism.dflare.pair import Pair
+from asterism.dflare.lockstep import SeedBudget
+from asterism.dflare.pair import ModelPair
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.isolation.isolated_model import ModelCrashError
@@ -24,7 +24,13 @@ def search(items, numbers=None, run_seed=0, budget=None, subject_=None, **change
     options = Dflare.Options(**{**PAPER, **changed})
     numbers = list(range(len(items))) if numbers is None else numbers
     return Dflare(
-        subject_ or under_test(), budget or Budget(60), items, numbers, run_seed, "dflare", options
+        subject_ or under_test(),
+        budget or SeedBudget(60),
+        items,
+        numbers,
+        run_seed,
+        "dflare",
+        options,
     )
 
 
@@ -71,9 +77,9 @@ def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
 
 @pytest.mark.parametrize("full_batch", [1, 7, 1000])
 def test_looking_ahead_changes_no_result(monkeypatch, full_batch):
-    expected = as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run())
-    monkeypatch.setattr(Pair, "full_batch", full_batch)
-    assert as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run()) == expected
+    expected = as_rows(search(seeds(12), budget=SeedBudget(300, triggers=2)).run())
+    monkeypatch.setattr(ModelPair, "full_batch", full_batch)
+    assert as_rows(search(seeds(12), budget=SeedBudget(300, triggers=2)).run()) == expected
 
 
 @pytest.mark.parametrize("rule", ["paper", "released", "distance_only"])
@@ -86,7 +92,7 @@ def test_skipping_what_was_tried_in_vain_changes_no_result(monkeypatch, rule, tr
             monkeypatch.setattr(ImageDomain, "variants", Domain.variants)
         task = search(
             seeds(12),
-            budget=Budget(150, triggers=triggers),
+            budget=SeedBudget(150, triggers=triggers),
             subject_=under_test(operators=operators),
             fitness=rule,
         )
@@ -104,17 +110,19 @@ def test_skipping_what_was_tried_in_vain_changes_no_result(monkeypatch, rule, tr
 def test_few_seeds_share_few_calls_of_the_models(monkeypatch):
     f, _ = models()
     # The same model twice: no distance grows, no search ends before its budget does.
-    task = search(seeds(3), subject_=under_test(f, f), budget=Budget(300), fitness="distance_only")
+    task = search(
+        seeds(3), subject_=under_test(f, f), budget=SeedBudget(300), fitness="distance_only"
+    )
     task.run()
     assert task.queries.tolist() == [300, 300, 300]
     assert len(f.batches) / 2 < 50
     f, g = models()
-    search(seeds(12), subject_=under_test(f, g), budget=Budget(300)).run()
+    search(seeds(12), subject_=under_test(f, g), budget=SeedBudget(300)).run()
     assert f.batches == g.batches
-    monkeypatch.setattr(Pair, "full_batch", 1)
+    monkeypatch.setattr(ModelPair, "full_batch", 1)
     alone, _ = models()
     noise = {"gaussian_noise": OPERATORS["gaussian_noise"]}  # never gives the same mutant twice
-    findings = search(seeds(12), subject_=under_test(alone, g, noise), budget=Budget(300)).run()
+    findings = search(seeds(12), subject_=under_test(alone, g, noise), budget=SeedBudget(300)).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
     assert sum(alone.batches) == 12 + sum(r.queries for r in searched)
     assert alone.batches[0] == 12
@@ -127,7 +135,7 @@ def test_other_run_seeds_and_names_give_other_searches():
 
 
 def test_several_triggers_for_a_seed_are_different():
-    findings = search(seeds(12), budget=Budget(400, triggers=3)).run()
+    findings = search(seeds(12), budget=SeedBudget(400, triggers=3)).run()
     complete = [r for r in findings.seeds if r.outcome == outcome.TRIGGERED]
     assert complete
     for record in complete:
@@ -148,14 +156,16 @@ def test_every_trigger_triggers():
 
 def test_models_that_agree_everywhere_exhaust_the_budget():
     f, _ = models()
-    findings = search(seeds(5), subject_=under_test(f, f), budget=Budget(20)).run()
+    findings = search(seeds(5), subject_=under_test(f, f), budget=SeedBudget(20)).run()
     assert [(r.outcome, r.queries) for r in findings.seeds] == [(outcome.EXHAUSTED, 20)] * 5
     assert not findings.triggers
 
 
 def test_a_ceiling_on_time_says_so():
     f, _ = models()
-    findings = search(seeds(3), subject_=under_test(f, f), budget=Budget(10**6, seconds=1e-9)).run()
+    findings = search(
+        seeds(3), subject_=under_test(f, f), budget=SeedBudget(10**6, seconds=1e-9)
+    ).run()
     assert {r.outcome for r in findings.seeds} == {outcome.OUT_OF_TIME}
 
 
@@ -206,7 +216,7 @@ def test_every_search_is_deterministic_and_independent_of_the_batch(name):
         items = seeds(10)[part]
         return as_rows(
             kind(
-                under_test(), Budget(80), items, part, 3, name, kind.Options(**options[name])
+                under_test(), SeedBudget(80), items, part, 3, name, kind.Options(**options[name])
             ).run()
         )
 
@@ -223,14 +233,14 @@ def test_a_generation_of_diffchaser_counts_whole():
     options = {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2}
     kind = SEARCHES["diffchaser"]
     arguments = (seeds(10), range(10), 3, "diffchaser", kind.Options(**options))
-    findings = kind(under_test(), Budget(85), *arguments).run()
+    findings = kind(under_test(), SeedBudget(85), *arguments).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
     # Eight members at first; then the fittest stays, and seven are new. The last generation of an
     # exhausted budget is what the budget leaves of it: 85 = 8 + 11 * 7.
     assert all((r.queries - 8) % 7 == 0 for r in searched)
     assert {t.queries for t in findings.triggers} <= {r.queries for r in searched}
     assert any(r.outcome == outcome.TRIGGERED for r in searched)
-    cut = kind(under_test(), Budget(10), *arguments).run()
+    cut = kind(under_test(), SeedBudget(10), *arguments).run()
     assert {r.queries for r in cut.seeds if r.outcome == outcome.EXHAUSTED} == {10}
 
 
@@ -242,6 +252,6 @@ def test_no_seeds_is_an_empty_result():
 
 def test_the_pair_asks_both_models_for_everything():
     f, g = models()
-    answers = Pair(f, g).ask(seeds(4))
+    answers = ModelPair(f, g).ask(seeds(4))
     assert np.array_equal(answers.f, f.predict(seeds(4)))
     assert np.array_equal(answers.g, g.predict(seeds(4)))

@@ -18,13 +18,13 @@ from model_files import CLASSES, SHAPE, images, keras_model, write
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
-from asterism.core.resuming.work_units import ALONE, Part, PartEnded, SharedWorkUnits
+from asterism.core.resuming.work_units import ALONE, PartEnded, SharedWorkUnits, UnitShare
 from asterism.core.running.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import search_images
 from asterism.dflare.image_repair import _on_test_images, repair_images
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Answers
+from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
 from asterism.dflare.trigger import SearchSeeds
@@ -274,7 +274,7 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
         search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
     assert not (tmp_path / "killed").exists()
     with pytest.raises(PartEnded):
-        units = SharedWorkUnits("trigger-test", "key", Part(0, 1))
+        units = SharedWorkUnits("trigger-test", "key", UnitShare(0, 1))
         search(files[:2], data, tmp_path / "killed", units)
     assert not (tmp_path / "killed").exists()
     search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
@@ -382,8 +382,8 @@ def test_shares_of_test_images_are_of_those_that_both_models_answer(failing):
     labels, numbers = rng.integers(0, 4, 10), np.array([2, 7, 9])
     rest = [n for n in range(10) if n not in numbers]
     found = _on_test_images(
-        Answers(f[numbers], g[numbers], failing),
-        Answers(f[rest], g[rest], {1: "crash"}),
+        PairedOutputs(f[numbers], g[numbers], failing),
+        PairedOutputs(f[rest], g[rest], {1: "crash"}),
         SearchSeeds(np.zeros((3, 1)), numbers),
         labels,
     )
@@ -395,6 +395,6 @@ def test_shares_of_test_images_are_of_those_that_both_models_answer(failing):
         "agreement": sum(g[n].argmax() == f[n].argmax() for n in kept) / len(kept),
         "deviating_test_images": sum(g[n].argmax() != f[n].argmax() for n in kept),
     }
-    none = Answers(f[:0], g[:0], {})
+    none = PairedOutputs(f[:0], g[:0], {})
     nobody = _on_test_images(none, none, SearchSeeds(np.zeros((0, 1)), numbers[:0]), labels[:0])
     assert set(nobody.values()) == {None, 0}

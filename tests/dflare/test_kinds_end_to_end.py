@@ -10,7 +10,7 @@ from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import TriggerParams
 from asterism.dflare.trigger import SearchSeeds, draw_seeds, save_found, search_pair
 from set_options import section
@@ -36,7 +36,7 @@ def under_test(kind, params, items):
     domain = build_domain(params.domain, params.operators)
     domain.prepare(items)
     comparison = build_comparison(params.comparison, (4,))
-    return PairUnderTest(Pair(*pair_of(kind)), domain, comparison)
+    return PairUnderTest(ModelPair(*pair_of(kind)), domain, comparison)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,7 @@ import pytest
 from subjects import OPERATORS, models, seeds, under_test
 
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import Budget
+from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.isolation.isolated_model import ModelCrashError
@@ -16,7 +16,7 @@ def found():
     options = Dflare.Options(fitness="paper", delta=1e-3, guided=True)
     items = seeds(20)
     triggers = (
-        Dflare(under_test(), Budget(100), items, range(20), 0, "dflare", options).run().triggers
+        Dflare(under_test(), SeedBudget(100), items, range(20), 0, "dflare", options).run().triggers
     )
     return np.stack([t.item for t in triggers]), items[[t.seed for t in triggers]]
 

@@ -5,7 +5,7 @@ import pytest
 
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import TriggerParams
 from asterism.dflare.trigger import draw_seeds, save_found, search_pair
 
@@ -90,7 +90,7 @@ def test_vectors_and_numbers_are_searched_like_images_and_labels(search, tmp_pat
         searches={search: {"search": search, "options": options[search]}},
     )
     f, g = Curve(0), Curve(0.1)
-    under_test = PairUnderTest(Pair(f, g), Vectors(), Drift())
+    under_test = PairUnderTest(ModelPair(f, g), Vectors(), Drift())
     seeds = draw_seeds(np.random.default_rng(1).normal(0, 0.3, (20, 4)), 12, 0)
     found = search_pair(params, under_test, seeds, 0)
     summary = save_found(found, seeds, under_test.domain, tmp_path)[search]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from subjects import CLASSES, models, seeds, under_test
 
 from asterism.dflare import prediction_cache as module
-from asterism.dflare.lockstep import Budget
-from asterism.dflare.pair import Pair
+from asterism.dflare.lockstep import SeedBudget
+from asterism.dflare.pair import ModelPair
 from asterism.dflare.prediction_cache import PredictionCache
 from asterism.dflare.searches.dflare import Dflare, DflareOptions
 from asterism.models.isolation.isolated_model import ModelCrashError
@@ -28,7 +28,7 @@ ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)
 @given(st.lists(ROWS, max_size=5))
 def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions):
     f, g = models()
-    prediction_cache, direct = PredictionCache(Pair(f, g)), Pair(*models())
+    prediction_cache, direct = PredictionCache(ModelPair(f, g)), ModelPair(*models())
     for rows in questions:
         items = IMAGES[rows]
         answers, expected = ask(prediction_cache, items).result(), direct.ask(items)
@@ -39,7 +39,7 @@ def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions)
 
 
 def test_two_questions_under_way_have_their_own_answers():
-    prediction_cache, direct = PredictionCache(Pair(*models())), Pair(*models())
+    prediction_cache, direct = PredictionCache(ModelPair(*models())), ModelPair(*models())
     first, second = ask(prediction_cache, IMAGES[:5]), ask(prediction_cache, IMAGES[3:])
     np.testing.assert_array_equal(second.result().f, direct.ask(IMAGES[3:]).f)
     np.testing.assert_array_equal(first.result().f, direct.ask(IMAGES[:5]).f)
@@ -55,7 +55,7 @@ def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
         return healthy(images)
 
     g.predict = predict
-    prediction_cache = PredictionCache(Pair(f, g))
+    prediction_cache = PredictionCache(ModelPair(f, g))
     answers = ask(prediction_cache, IMAGES[[2, 0, 2, 1]]).result()
     assert answers.failures == {0: "it crashed", 2: "it crashed"}
     assert np.isnan(answers.g[[0, 2]]).all()
@@ -68,7 +68,7 @@ def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
 
 def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
     f, g = models()
-    prediction_cache = PredictionCache(Pair(f, g))
+    prediction_cache = PredictionCache(ModelPair(f, g))
     known = ask(prediction_cache, IMAGES[:2]).result()
 
     def predict(images):
@@ -87,7 +87,7 @@ def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
 
 def test_what_does_not_come_again_is_asked_every_time_and_not_kept():
     f, g = models()
-    prediction_cache, direct = PredictionCache(Pair(f, g)), Pair(*models())
+    prediction_cache, direct = PredictionCache(ModelPair(f, g)), ModelPair(*models())
     rows, comes_again = [0, 1, 0, 1, 2], np.array([True, False, True, False, True])
     for _ in range(2):
         answers = prediction_cache.submit(IMAGES[rows], comes_again).result()
@@ -102,7 +102,7 @@ def test_only_the_latest_answers_are_kept(monkeypatch):
     entry = module._ENTRY_BYTES + 2 * 4 * CLASSES
     monkeypatch.setattr(module, "_KEPT_BYTES", 3 * entry)
     f, g = models()
-    prediction_cache = PredictionCache(Pair(f, g))
+    prediction_cache = PredictionCache(ModelPair(f, g))
     for rows in ([0, 1, 2, 3], [1, 2, 3], [0]):
         ask(prediction_cache, IMAGES[rows]).result()
     assert f.batches == [4, 0, 1]
@@ -113,10 +113,10 @@ def test_only_the_latest_answers_are_kept(monkeypatch):
 def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns):
     """A plain list of what is known tells what is asked; two questions are under way at a time."""
     f, g = models()
-    direct, known, asked = Pair(*models()), [], []
+    direct, known, asked = ModelPair(*models()), [], []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_KEPT_BYTES", room * (module._ENTRY_BYTES + 2 * 4 * CLASSES))
-        prediction_cache = PredictionCache(Pair(f, g))
+        prediction_cache = PredictionCache(ModelPair(f, g))
         for questions in turns:
             submitted = [ask(prediction_cache, IMAGES[rows]) for rows in questions]
             new = [list(dict.fromkeys(r for r in rows if r not in known)) for rows in questions]
@@ -134,7 +134,7 @@ def test_a_search_that_repeats_its_mutants_asks_about_few():
     operators = {"average_blur": {"sizes": [1, 2, 3]}}
     options = DflareOptions(fitness="paper", delta=0.001, guided=True)
     agreeing = under_test(f, f, operators)
-    findings = Dflare(agreeing, Budget(50), seeds(3), range(3), 0, "dflare", options).run()
+    findings = Dflare(agreeing, SeedBudget(50), seeds(3), range(3), 0, "dflare", options).run()
     assert [record.queries for record in findings.seeds] == [50] * 3
     asked_of_each = sum(f.batches) / 2  # also about mutants that were made ahead in vain
     assert asked_of_each < 3 * 50 * 4 / 5

@@ -11,7 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import RepairedModel, write_fused, write_head
 from asterism.dflare.outcome import Findings, Trigger
-from asterism.dflare.pair import Answers
+from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repair import (
     REPAIRED,
@@ -269,7 +269,7 @@ def test_without_other_images_their_agreement_is_not_known():
 
 
 def test_without_any_answer_there_is_nothing_to_learn_from():
-    nothing = Answers(np.full((2, 1), np.nan), np.full((2, 1), np.nan), {0: "x", 1: "x"})
+    nothing = PairedOutputs(np.full((2, 1), np.nan), np.full((2, 1), np.nan), {0: "x", 1: "x"})
     assert "failed on every seed" in why_not(gather(nothing, Findings([], [])))
 
 
@@ -383,7 +383,7 @@ def test_seeds_without_an_answer_are_left_out():
     f = np.array([[0.9, 0.1], [np.nan, np.nan], [0.2, 0.8]], np.float32)
     g = np.array([[0.7, 0.3], [0.5, 0.5], [0.6, 0.4]], np.float32)
     trigger = Trigger(0, 3, ("x",), np.zeros(1), f[2], g[0])
-    examples = gather(Answers(f, g, {1: "it crashed"}), Findings([], [trigger]))
+    examples = gather(PairedOutputs(f, g, {1: "it crashed"}), Findings([], [trigger]))
     assert examples.original.tolist() == [0, 1, 1]
     assert np.array_equal(examples.probabilities, g[[0, 2, 0]])
 

@@ -9,8 +9,8 @@ from asterism.core.messages.errors import UserError
 from asterism.dflare.bounded import Bound
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import Budget, PairUnderTest
-from asterism.dflare.pair import Pair
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
+from asterism.dflare.pair import ModelPair
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.searches.dflare import Dflare
 
@@ -33,9 +33,11 @@ def damaged(model, amount):
 def success(original, compressed, bound):
     """The share of seeds that deviate already, or from which the search finds a deviation."""
     items, _ = images(150, seed=7)
-    subject = PairUnderTest(Pair(original, compressed), ImageDomain(OPERATORS), TopLabel(), bound)
+    subject = PairUnderTest(
+        ModelPair(original, compressed), ImageDomain(OPERATORS), TopLabel(), bound
+    )
     arguments = (items, range(len(items)), 0, "dflare", Dflare.Options(**PAPER))
-    findings = Dflare(subject, Budget(150), *arguments).run()
+    findings = Dflare(subject, SeedBudget(150), *arguments).run()
     return sum(r.outcome in ("triggered", "deviates_already") for r in findings.seeds) / 150
 
 
@@ -59,7 +61,7 @@ def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
     subject = under_test()
     subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, bound)
     items, kind, asked = seeds(8), SEARCHES[name], []
-    search = kind(subject, Budget(60), items, range(8), 0, name, kind.Options(**options[name]))
+    search = kind(subject, SeedBudget(60), items, range(8), 0, name, kind.Options(**options[name]))
     real = search.propose
 
     def propose(trajectories):
@@ -81,7 +83,7 @@ def test_a_seed_within_a_bound_is_the_same_in_any_batch():
 
     def rows(part):
         arguments = (items[part], part, 0, "dflare", Dflare.Options(**PAPER))
-        findings = Dflare(subject, Budget(80), *arguments).run()
+        findings = Dflare(subject, SeedBudget(80), *arguments).run()
         return [(r.seed, r.outcome, r.queries) for r in findings.seeds]
 
     together = rows(list(range(12)))
@@ -91,4 +93,4 @@ def test_a_seed_within_a_bound_is_the_same_in_any_batch():
 def test_fitness_consequence_needs_its_parameters():
     options = Dflare.Options(**PAPER | {"fitness": "consequence"})
     with pytest.raises(UserError, match="fitness consequence needs the option consequence"):
-        Dflare(under_test(), Budget(10), seeds(2), range(2), 0, "dflare", options)
+        Dflare(under_test(), SeedBudget(10), seeds(2), range(2), 0, "dflare", options)

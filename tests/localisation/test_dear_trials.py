@@ -7,7 +7,7 @@ from quantised_networks import digits, model, quantised, trained
 from written_graphs import constant, net, value
 
 from asterism.localisation import localising, tensor_errors
-from asterism.localisation.localising import Blame, doubling, localise
+from asterism.localisation.localising import BlamedNodes, doubling, localise
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.repair import repair_curve
@@ -93,7 +93,7 @@ def test_dear_trials_are_judged_by_the_first_inputs(damaged, monkeypatch):
 
 def test_a_set_grows_as_far_as_is_asked(damaged):
     pair, feeds = damaged
-    blame = Blame(TrialRunner(pair, feeds, distance), 60, 3)
+    blame = BlamedNodes(TrialRunner(pair, feeds, distance), 60, 3)
     sizes = [len(blame.grown(1.0, most).order) for most in (0, 1, 2, 9)]
     assert sizes == [0, 1, 2, 3]
     assert blame.grown(1.0).order[:2] == [29, 7]

@@ -8,7 +8,7 @@ from written_graphs import constant, value
 
 from asterism.localisation import scales
 from asterism.localisation.finer_scales import FinerScales, Precision, _is_dynamic
-from asterism.localisation.graph import Graph
+from asterism.localisation.graph import OnnxGraph
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.matching import scale_of
 from asterism.localisation.qoperators import QuantisedOperators
@@ -130,7 +130,7 @@ def test_scales_are_told_apart_by_their_values_and_unknown_ones_by_name():
     ]
     half = np.float32(0.5)
     constants = {"s": half, "same": half, "other": np.float32(0.25), "z": np.uint8(1)}
-    graph = Graph(net(nodes, [value("x"), value("given")], [], constants))
+    graph = OnnxGraph(net(nodes, [value("x"), value("given")], [], constants))
     found = [scale_of(graph, index) for index in range(6)]
     assert found[0] == found[1] == (half.tobytes(), b"\x01")
     assert len(set(found)) == 5
@@ -147,7 +147,7 @@ def test_a_tensors_scale_is_that_of_its_dequantiser():
         make("Neg", ["a"], ["d"]),
     ]
     constants = {"q": np.int8([1, 2]), "one": np.float32([0.5]), "many": np.float32([1, 2])}
-    graph = Graph(net(nodes, [value("x")], [], constants))
+    graph = OnnxGraph(net(nodes, [value("x")], [], constants))
     assert (_scale(graph, "a").shape, float(_scale(graph, "a"))) == ((), 0.5)
     assert _scale(graph, "b").tolist() == [1, 2]
     assert [_scale(graph, name) for name in ("c", "d", "x")] == [None] * 3
@@ -164,7 +164,7 @@ def test_a_measured_scale_is_the_second_output_of_its_operator():
         make("Split", ["x"], ["e", "f"]),
         make("Mul", ["w", "f"], ["g"]),
     ]
-    graph = Graph(net(nodes, [value("x", 4)], [], {"w": np.float32(2)}))
+    graph = OnnxGraph(net(nodes, [value("x", 4)], [], {"w": np.float32(2)}))
     asked = [(1, 1), (1, 0), (2, 0), (2, 1), (3, 0), (4, 0), (6, 0)]
     found = [_is_dynamic(graph, graph.nodes[index], place) for index, place in asked]
     assert found == [True, False, True, False, False, False, False]

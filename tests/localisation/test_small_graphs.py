@@ -8,7 +8,7 @@ from onnx import TensorProto, checker, helper, numpy_helper
 from written_graphs import OPSET, V, W, X, constant, net, two_products, value
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import Graph, assembled, cone, imports_of, ordered, renamed
+from asterism.localisation.graph import OnnxGraph, assembled, cone, imports_of, ordered, renamed
 from asterism.localisation.matching import _stands_for, axis_of, constant_value, dequantised
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session, batches, side_by_side
@@ -20,7 +20,7 @@ from asterism.localisation.trials import TrialRunner
 def test_a_graph_knows_its_nodes_by_their_names_and_tensors():
     model = two_products()
     model.graph.node.add(op_type="Split", input=["r"], output=["", "part"])
-    graph = Graph(model)
+    graph = OnnxGraph(model)
     assert [graph.name_of(i) for i in range(3)] == ["first", "r", "second"]
     assert graph.maker == {"h": 0, "r": 1, "y": 2, "part": 3}
     assert graph.takers == {"x": [0], "w": [0], "h": [1], "r": [2, 3], "v": [2]}
@@ -39,7 +39,7 @@ def test_initialisers_may_be_declared_as_inputs_and_random_nodes_vary():
         helper.make_node("Add", ["x", "noise"], ["y"]),
     ]
     model = net(nodes, [value("a", 2), value("x", 2)], [value("y", 2)], [constant("a", [1.0, 2])])
-    graph = Graph(model)
+    graph = OnnxGraph(model)
     assert graph.inputs == ["x"]
     assert graph.varying == {"x", "noise", "y"}
     assert graph.takers["a"] == [1]
@@ -47,7 +47,7 @@ def test_initialisers_may_be_declared_as_inputs_and_random_nodes_vary():
 
 def test_operator_sets_are_told_by_domain():
     model = net([], [], [], more=[helper.make_opsetid("com.microsoft", 1)])
-    graph = Graph(model)
+    graph = OnnxGraph(model)
     assert (graph.opset(), graph.opset("ai.onnx"), graph.opset("com.microsoft")) == (
         OPSET,
         OPSET,
@@ -55,7 +55,7 @@ def test_operator_sets_are_told_by_domain():
     )
     assert graph.opset("elsewhere") == 0
     model.opset_import[0].domain = "ai.onnx"
-    assert (Graph(model).opset(), imports_of(model)) == (OPSET, {"": OPSET, "com.microsoft": 1})
+    assert (OnnxGraph(model).opset(), imports_of(model)) == (OPSET, {"": OPSET, "com.microsoft": 1})
 
 
 def branching():
@@ -85,7 +85,7 @@ def test_renaming_reaches_inner_graphs_but_not_their_own_tensors():
     assert [o.name for o in inner.output] == ["m"]
     assert [o.name for o in other.output] == ["c2"]
     assert node == branching()
-    graph = Graph(net([node], [value("x", 2), value("flag")], [value("y", 2)]))
+    graph = OnnxGraph(net([node], [value("x", 2), value("flag")], [value("y", 2)]))
     assert graph.takers == {"flag": [0], "x": [0], "c": [0]}
 
 
@@ -98,7 +98,7 @@ def test_nodes_are_ordered_by_what_they_take_then_by_place():
         make("Exp", ["x"], ["e"]),
     ]
     assert ordered(nodes) == [1, 2, 0, 3]
-    graph = Graph(net(nodes, [value("x", 1)], [value("d", 1)]))
+    graph = OnnxGraph(net(nodes, [value("x", 1)], [value("d", 1)]))
     assert cone(graph, ["d"], lambda name: False) == {0, 1, 2}
     assert cone(graph, ["d"], lambda name: name == "c") == {0, 1}
     assert cone(graph, ["x"], lambda name: False) == set()
@@ -199,7 +199,7 @@ def test_dequantising_goes_by_channel(scale, zero, axis):
     assert axis_of(node) == axis
     parts = [constant("q", values), constant("s", scales)]
     parts += [] if zeros is None else [constant("z", zeros)]
-    graph = Graph(net([node], [], [value("f", 2, 3)], parts))
+    graph = OnnxGraph(net([node], [], [value("f", 2, 3)], parts))
     assert (constant_value(graph, "f") == found).all()
     assert constant_value(graph, "q").tolist() == values.tolist()
     assert constant_value(graph, "q").dtype == np.float64
@@ -213,7 +213,7 @@ def test_what_is_no_constant_number_has_no_value():
     ]
     model = net(nodes, [value("x", 2, kind=TensorProto.INT8)], [], [constant("s", np.float32(1))])
     model.graph.initializer.append(helper.make_tensor("word", TensorProto.STRING, [1], [b"a"]))
-    graph = Graph(model)
+    graph = OnnxGraph(model)
     assert [constant_value(graph, name) for name in ("f", "n", "word")] == [None] * 3
 
 

@@ -27,7 +27,7 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair, pair_of, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches
-from asterism.localisation.tensor_errors import Difference, Sums, own_noise, tensor_errors
+from asterism.localisation.tensor_errors import Sums, ValueDeviation, own_noise, tensor_errors
 from asterism.localisation.trials import Trial, TrialRunner
 
 
@@ -120,17 +120,17 @@ def test_sums_come_to_a_difference():
     assert found.relative_l2 == pytest.approx(ratio)
     assert found.sqnr_db == pytest.approx(-20 * np.log10(ratio))
     assert found.largest == 2
-    assert Sums().difference() == Difference(np.inf, 0, 0)
+    assert Sums().difference() == ValueDeviation(np.inf, 0, 0)
 
 
 @pytest.mark.parametrize(
     ("wanted", "given_", "expected"),
     [
-        ([1, 2], [1, 2, 3], Difference(-np.inf, np.inf, np.inf)),
-        ([0, 0], [0, 2], Difference(-np.inf, np.inf, 2)),
-        ([1, 2], [1, np.inf], Difference(-np.inf, np.inf, np.inf)),
-        ([1, 2], [1, np.nan], Difference(-np.inf, np.inf, np.inf)),
-        ([np.inf, 2], [np.inf, 2], Difference(np.inf, 0, 0)),
+        ([1, 2], [1, 2, 3], ValueDeviation(-np.inf, np.inf, np.inf)),
+        ([0, 0], [0, 2], ValueDeviation(-np.inf, np.inf, 2)),
+        ([1, 2], [1, np.inf], ValueDeviation(-np.inf, np.inf, np.inf)),
+        ([1, 2], [1, np.nan], ValueDeviation(-np.inf, np.inf, np.inf)),
+        ([np.inf, 2], [np.inf, 2], ValueDeviation(np.inf, 0, 0)),
     ],
 )
 def test_what_is_not_finite_or_not_there_is_infinitely_far(wanted, given_, expected):
@@ -141,7 +141,7 @@ def test_what_is_not_finite_or_not_there_is_infinitely_far(wanted, given_, expec
 
 def test_a_nodes_noise_is_that_of_its_worst_output():
     def error(quantised, relative):
-        own = None if relative is None else Difference(0, relative, 0)
+        own = None if relative is None else ValueDeviation(0, relative, 0)
         return SimpleNamespace(quantised=quantised, own=own)
 
     errors = [error(1, 0.2), error(None, 0.9), error(1, 0.3), error(1, 0.1), error(0, None)]
@@ -220,7 +220,7 @@ def test_a_tensors_error_is_told_as_it_is_and_with_the_originals_inputs(pair):
         ("r", "Relu", None),
         ("second", "MatMul", 1),
     ]
-    assert found["x"].cumulative == Difference(np.inf, 0, 0)
+    assert found["x"].cumulative == ValueDeviation(np.inf, 0, 0)
     assert found["h"].cumulative.relative_l2 == ratio(X @ rounded(W), X @ W)
     assert found["h"].own == found["h"].cumulative
     assert found["r"].own is None

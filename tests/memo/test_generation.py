@@ -13,7 +13,7 @@ import pytest
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import Part, PartEnded, SharedWorkUnits
+from asterism.core.resuming.work_units import PartEnded, SharedWorkUnits, UnitShare
 from asterism.memo.generating import strategy as strategy_module
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.generate import generate
@@ -87,7 +87,7 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     budget = params(models=11, islands=3, compared=["cradle"])
     alone = generate(SEEDS, budget, 4)
     with pytest.raises(PartEnded):
-        generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key", part=Part(0, 1)))
+        generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key", part=UnitShare(0, 1)))
     shared = generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key"))
     assert alone == shared
     whole = alone["memo"]

@@ -17,7 +17,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.core.workers.worker import WorkerProcess
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import ModelPair
 from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.isolation import isolated_model
 from asterism.models.isolation.isolated_model import ModelHangError
@@ -71,7 +71,7 @@ def test_a_batch_that_hangs_is_not_divided(tmp_path, monkeypatch):
     with Counted(path, UNIT) as f, Counted(path, UNIT) as g:
         monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
         with pytest.raises(ModelHangError):
-            Pair(f, g).ask(np.concatenate([BRIGHT] * 40))
+            ModelPair(f, g).ask(np.concatenate([BRIGHT] * 40))
         assert (f.asked, g.asked) == (1, 1)
 
 

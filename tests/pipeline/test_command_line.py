@@ -493,8 +493,8 @@ def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, mo
     class Run:
         stage, key = "fuzz-state", "abc"
 
-    found = [tidying.Entry(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
-    found.append(tidying.Entry(Run, 2, 1, 500_000, 20.0, "finished"))
+    found = [tidying.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
+    found.append(tidying.SavedRun(Run, 2, 1, 500_000, 20.0, "finished"))
     monkeypatch.setattr(tidying, "entries", lambda: found)
     monkeypatch.setattr(tidying, "others", lambda: {"onnx": 1_000_000})
     note(tidying, "clean", "kept")
@@ -518,7 +518,7 @@ def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):
     class Run:
         stage, key = "fuzz-state", "abc"
 
-    found = [tidying.Entry(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
+    found = [tidying.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
     monkeypatch.setattr(tidying, "entries", lambda: found)
     monkeypatch.setattr(tidying, "others", lambda: {"onnx": 5})
     told = json.loads(run("state", "--json").output)

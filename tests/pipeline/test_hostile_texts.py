@@ -22,7 +22,7 @@ from asterism.findings import campaign as campaigns
 from asterism.findings import checking, entry, gathering
 from asterism.memo.graphs import light_keras
 from asterism.models.tensor_models import trial
-from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep.live_lines import LiveLines, screen_of
@@ -65,7 +65,7 @@ def says(*_, **__):
 
 FOUND = Made(name=HOSTILE, elsewhere={"jax@1": HOSTILE})
 FIGURES, STEPS = (KeyFigure(HOSTILE, HOSTILE, HOSTILE),), (Step(HOSTILE, HOSTILE),)
-ANSWER = Answer(HOSTILE, Level.LOOK, HOSTILE, FIGURES, "", (), STEPS)
+ANSWER = FrontPageAnswer(HOSTILE, Level.LOOK, HOSTILE, FIGURES, "", (), STEPS)
 CHANGE = Made(subject=HOSTILE, pair=Made(option=HOSTILE), distribution=HOSTILE, kind=HOSTILE)
 FAULT = Made(backends=[HOSTILE], distributions=[HOSTILE], symptom=HOSTILE)
 STATE = Made(

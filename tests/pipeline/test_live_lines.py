@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from small_pipeline import Project, asterism
 
-from asterism.core.messages.console import Share, progress, read_share, reporting_to
+from asterism.core.messages.console import Progress, progress, read_share, reporting_to
 from asterism.sweep.live_lines import LiveLines, clock, line_of, live_lines, screen_of, watched
 from asterism.sweep.plan import PlannedStage
 from asterism.sweep.run_table import run_table
@@ -41,16 +41,16 @@ def test_a_damaged_report_is_none(tmp_path, text):
 
 
 def test_a_line_has_share_time_left_and_log():
-    line = line_of("fuzz@state", Share("fuzz state", 25, 100, 30.0), 99.0)
+    line = line_of("fuzz@state", Progress("fuzz state", 25, 100, 30.0), 99.0)
     assert line.split() == [
         "fuzz@state", "████░░░░░░░░░░░░", "25%", "1:30", "left", "logs/fuzz-state.jsonl",
         "fuzz", "state",
     ]  # fmt: skip
-    for unknown in (None, Share("x", 5, None, 1.0), Share("x", 0, 0, 1.0)):
+    for unknown in (None, Progress("x", 5, None, 1.0), Progress("x", 0, 0, 1.0)):
         line = line_of("report", unknown, 75.0)
         assert line.split() == ["report", "1:15", "so", "far", "logs/report.jsonl"]
-    assert "  ? left" in line_of("report", Share("x", 0, 9, 1.0), 1.0)
-    assert "100%" in line_of("report", Share("x", 12, 9, 1.0), 1.0)
+    assert "  ? left" in line_of("report", Progress("x", 0, 9, 1.0), 1.0)
+    assert "100%" in line_of("report", Progress("x", 12, 9, 1.0), 1.0)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "0:05"), (65.4, "1:05"), (3661, "1:01:01")])

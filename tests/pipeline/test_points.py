@@ -42,7 +42,7 @@ from asterism.sweep.table import (
     write_outcome,
 )
 from asterism.sweep.targets import check_targets, unknown_stage
-from asterism.sweep.worker import Answer
+from asterism.sweep.worker import JobResult
 from thinning import every
 
 CONF = ROOT / "conf"
@@ -201,7 +201,7 @@ def test_points_of_a_sweep_whose_name_has_a_dot_have_locks_of_their_own(tmp_path
         return held(path)
 
     monkeypatch.setattr(point, "held", note)
-    monkeypatch.setattr(point, "_work", lambda *_: Answer("failed", 1))
+    monkeypatch.setattr(point, "_work", lambda *_: JobResult("failed", 1))
     for number in range(2):
         point.run_point(sweep, Point(number, (), f"seed: {number}"))
     assert len(set(locks)) == 4
@@ -235,7 +235,7 @@ def test_a_point_without_a_record_says_why(tmp_path, monkeypatch, begun, stopped
     launcher = {"_target_": "BasicLauncher"}
     monkeypatch.setattr(app, "prepare", lambda *_: (sweep, points, launcher))
     monkeypatch.setattr(app, "run", lambda *_: 130)
-    app.sweep_command(app.Request(overrides=["seed=1"], name="s"), False, said.append)
+    app.sweep_command(app.SweepRequest(overrides=["seed=1"], name="s"), False, said.append)
     assert f"point 0: {status}" in said
     assert "None" not in " ".join(said)
 
@@ -455,7 +455,7 @@ def test_outside_of_a_projects_root_is_one_line(tmp_path, monkeypatch, command):
 
 
 def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):
-    request = app.Request(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
+    request = app.SweepRequest(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
     (tmp_path / "conf").symlink_to(CONF)
     with pytest.raises(UserError, match="this one runs all of them"):
         app.prepare(tmp_path, request)

@@ -27,7 +27,7 @@ from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_
 from asterism.sweep.plan import PlannedStage, read_plan
 from asterism.sweep.point import REPORT, VETTED, Sweep
 from asterism.sweep.points import Point
-from asterism.sweep.worker import ANSWER, Answer, Order, read_order
+from asterism.sweep.worker import ANSWER, JobResult, JobSpec, read_order
 from marked import wait_until
 
 
@@ -67,9 +67,9 @@ class TestPoint:
     @pytest.mark.parametrize(
         ("text", "answer"),
         [
-            ("kill -9 $$", Answer("lost", 137, "it was killed; the same command goes on")),
-            ("exit 3", Answer("failed", 3, "its process ended: see log.txt")),
-            ("exit 0", Answer("failed", 1, "its process ended: see log.txt")),
+            ("kill -9 $$", JobResult("lost", 137, "it was killed; the same command goes on")),
+            ("exit 3", JobResult("failed", 3, "its process ended: see log.txt")),
+            ("exit 0", JobResult("failed", 1, "its process ended: see log.txt")),
         ],
     )
     def test_without_an_answer_its_exit_status_tells(self, supervise, text, answer):
@@ -78,11 +78,11 @@ class TestPoint:
     @pytest.mark.parametrize(
         ("answered", "answer"),
         [
-            (Answer("finished", ran=["a"], seconds=2.5), None),
-            (Answer("failed", 3, "stage a failed", ["b"]), None),
+            (JobResult("finished", ran=["a"], seconds=2.5), None),
+            (JobResult("failed", 3, "stage a failed", ["b"]), None),
             (
-                Answer("interrupted", 130, "interrupted"),
-                Answer("failed", 130, "its stage was interrupted by someone else"),
+                JobResult("interrupted", 130, "interrupted"),
+                JobResult("failed", 130, "its stage was interrupted by someone else"),
             ),
         ],
     )
@@ -117,7 +117,7 @@ class TestPoint:
         heard = "true" if deaf else "exit 0"
         on_signal = f"trap 'echo heard >> {tmp_path}/heard; {heard}' INT"
         stop = f"echo $$ > {tmp_path}/pid; touch {sweep.stop}"
-        assert supervise(f"{on_signal}; {stop}; while true; do sleep 0.02; done") == Answer(
+        assert supervise(f"{on_signal}; {stop}; while true; do sleep 0.02; done") == JobResult(
             "interrupted", 130, "interrupted; the same command goes on"
         )
         assert (tmp_path / "heard").read_text() == "heard\n"
@@ -136,7 +136,7 @@ class TestPoint:
         assert made == [(sweep.project, here, "HEAD", sweep.cache)]
         assert (here / "params.yaml").read_bytes() == "seed: 1 # é\n".encode()
         locks = str(sweep.project / ".dvc/tmp/asterism/locks")
-        assert read_order(here) == Order(
+        assert read_order(here) == JobSpec(
             str(sweep.project), ["a"], 2, locks, f"s-{one.key}", Shards(3)
         )
 
@@ -188,7 +188,7 @@ class TestRecords:
         return value, point.read_record(point.PointRecord, sweep.point_folder(3) / "record.json")
 
     def test_one_that_finished(self, sweep, monkeypatch):
-        answer = Answer("finished", ran=["a"], seconds=0.5)
+        answer = JobResult("finished", ran=["a"], seconds=0.5)
         value, record = self.record(sweep, monkeypatch, (answer, {"m:x": 7, "m:y": 8}))
         assert value == 7
         one = Point(3, ("seed=1",), "seed: 1")
@@ -200,14 +200,14 @@ class TestRecords:
         assert record.revision == "HEAD"
 
     def test_one_that_failed(self, sweep, monkeypatch):
-        outcome = (Answer("failed", 3, "why"), {})
+        outcome = (JobResult("failed", 3, "why"), {})
         value, record = self.record(sweep, monkeypatch, outcome)
         assert (value, record.experiment, record.status) == (None, "", "failed")
         assert (record.exit_code, record.message) == (3, "why")
 
     def test_one_that_was_interrupted_tells_the_launcher(self, sweep, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
-            self.record(sweep, monkeypatch, (Answer("interrupted", 130, "stopped"), {}))
+            self.record(sweep, monkeypatch, (JobResult("interrupted", 130, "stopped"), {}))
         assert (sweep.point_folder(3) / "record.json").exists()
 
     def test_its_workspace_goes_and_nobody_else_uses_it_meanwhile(self, sweep, monkeypatch):
@@ -218,7 +218,7 @@ class TestRecords:
             write_json(here / "metrics/m.json", {"x": 2})
             assert is_held(here.with_name(f"{here.name}.lock"))
             assert is_held(sweep.point_folder(3) / "lock")
-            return Answer("finished")
+            return JobResult("finished")
 
         monkeypatch.setattr(point, "_work", work)
         assert point.run_point(sweep, one) == 2

@@ -121,7 +121,7 @@ class TestCheckingAndPlanning:
 
     def test_a_sweep_is_what_the_request_says_at_the_commit_that_is_there(self, project):
         overrides = ("abstraction.k=3,4", "hydra/launcher=joblib")
-        request = app.Request(overrides=overrides, targets=("left",), jobs=2, shards=3)
+        request = app.SweepRequest(overrides=overrides, targets=("left",), jobs=2, shards=3)
         sweep, points, launcher = app.prepare(project, request)
         assert sweep == Sweep(
             name=sweep_name(overrides, ["left"]),
@@ -136,9 +136,9 @@ class TestCheckingAndPlanning:
         assert [point.overrides for point in points] == [("abstraction.k=3",), ("abstraction.k=4",)]
         assert launcher["_target_"].endswith("JoblibLauncher")
         with pytest.raises(UserError, match="no stage is called 'nope'"):
-            app.prepare(project, app.Request(overrides=overrides, targets=("nope",)))
+            app.prepare(project, app.SweepRequest(overrides=overrides, targets=("nope",)))
         with pytest.raises(UserError, match="--name"):
-            app.prepare(project, app.Request(overrides=overrides, name="a b"))
+            app.prepare(project, app.SweepRequest(overrides=overrides, name="a b"))
 
 
 def test_points_are_all_combinations_in_the_order_of_hydra(composed):
@@ -399,7 +399,7 @@ class TestTelling:
         monkeypatch.setattr(app, "prepare", lambda *given: asked.append(given) or made)
         monkeypatch.setattr(app, "run", lambda *given: asked.append(given) or status)
         made = (sweep, points, BASIC)
-        request = app.Request(overrides=["fuzz.selection=random", "seed=1,2"], name="s")
+        request = app.SweepRequest(overrides=["fuzz.selection=random", "seed=1,2"], name="s")
         assert app.sweep_command(request, dry, said.append) == status
         spelled = ["fuzz/selection=random", "seed=1,2"]  # as Hydra spells a choice
         assert asked[0][0] == sweep.project and asked[0][1].overrides == spelled

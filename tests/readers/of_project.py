@@ -34,7 +34,7 @@ from asterism.sweep.overview import write_overview
 from asterism.sweep.point import Sweep, read_point
 from asterism.sweep.resources import read_table
 from asterism.sweep.table import write_outcome
-from asterism.sweep.worker import ANSWER, Order, give_order, read_answer, read_order
+from asterism.sweep.worker import ANSWER, JobSpec, give_order, read_answer, read_order
 from readers.examples import ROOT, Places
 from readers.of_results import population
 
@@ -134,7 +134,7 @@ def read_orders(path: Path) -> object:
 
 
 def orders_files(place: Places) -> None:
-    give_order(place(0), Order("/project", ["fuzz"], 2, "/locks", "one-0", Shards()))
+    give_order(place(0), JobSpec("/project", ["fuzz"], 2, "/locks", "one-0", Shards()))
     (place(0) / ANSWER).write_text(json.dumps(_OUTCOME | {"ran": []}))
 
 

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from asterism.core.parameters.params import validate
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import build_comparison
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import ModelPair
 from asterism.vetting.opening import Given, Vetted
 from asterism.vetting.params import VetParams
 from places import ROOT
@@ -49,7 +49,7 @@ class Rule:
 
 def vetted_rules(params, items, f, g, labels=None):
     """A vetted pair of rules."""
-    pair = Pair(f, g)
+    pair = ModelPair(f, g)
     comparison = build_comparison(params.comparison, (f.classes,))
     inputs = GivenInputs("tensors", items, labels, (), tuple(map(str, range(len(items)))), ())
     return Vetted(

@@ -11,7 +11,7 @@ from small_vetting import by_runtime, digit_params, vet_params
 
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import GivenInputs
-from asterism.dflare.pair import Answers
+from asterism.dflare.pair import PairedOutputs
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.measurement import measure
 from asterism.vetting.opening import Vetted, beside, drawn, open_vetted, read_given
@@ -210,7 +210,7 @@ def test_inputs_agree_where_both_models_answer_them_alike(pair):
     f = np.array([[1, 2], [np.nan, 2], [1, 2], [1, -np.inf]], np.float32)
     g = np.array([[1, 2], [1, 2], [np.inf, 2], [1, 2]], np.float32)
     with open_vetted(pair(), 0) as vetted:
-        other = Vetted(**vars(vetted) | {"answers": Answers(f, g, {})})
+        other = Vetted(**vars(vetted) | {"answers": PairedOutputs(f, g, {})})
     assert other.agreed.tolist() == [0, 3]
 
 

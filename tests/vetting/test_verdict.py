@@ -15,7 +15,7 @@ from asterism.dflare.params import ComparisonParams
 from asterism.vetting.agreement import Agreement, measure_agreement
 from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.symptoms import Symptom, symptoms_of
-from asterism.vetting.verdict import Criterion, Thresholds, criteria_of, decide
+from asterism.vetting.verdict import Threshold, Thresholds, criteria_of, decide
 
 ALLOWED = Thresholds(agreement=0.95, accuracy_lost=0.02, worst_class=0.9, natural_flips=0.1)
 
@@ -126,7 +126,7 @@ def test_an_agreement_is_read_only_where_it_is_one():
     with pytest.raises(UserError, match="failed"):
         Agreement.from_json(value | {"failed": "none"})
     with pytest.raises(UserError, match="met"):
-        Criterion.from_json({"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1))
+        Threshold.from_json({"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1))
 
 
 def test_of_classes_that_deviate_equally_often_the_larger_is_the_worst():
@@ -196,9 +196,9 @@ def test_of_no_inputs_no_accuracy_is_lost_and_nothing_is_known():
 
 
 def test_reasons_say_the_share_its_interval_and_what_was_asked():
-    kept = Criterion("kept", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, True, True)
-    broken = Criterion("broken", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, False, False)
-    unsure = Criterion("unsure", Share(9, 10, 0.9, 0.75, 0.96875), 0.8, True, None)
+    kept = Threshold("kept", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, True, True)
+    broken = Threshold("broken", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, False, False)
+    unsure = Threshold("unsure", Share(9, 10, 0.9, 0.75, 0.96875), 0.8, True, None)
     numbers = "90.00% (75.00% to 96.88%)"
     says_kept = f"kept: {numbers}, at least 50.00% was asked"
     says_broken = f"broken: {numbers}, but at most 50.00% was asked"
@@ -221,7 +221,7 @@ def test_reasons_say_the_share_its_interval_and_what_was_asked():
         "reasons": [says_broken, says_unsure],
         "criteria": [c.to_json() for c in all_of_them],
     }
-    assert Criterion.from_json(found.to_json()["criteria"][0]) == unsure
+    assert Threshold.from_json(found.to_json()["criteria"][0]) == unsure
 
 
 def verdict_of(differing, total, repaired=None, flips=None):
@@ -308,9 +308,9 @@ def test_a_part_of_an_output_that_became_constant_is_named():
 
 
 def test_a_repair_counts_only_where_it_meets_all():
-    good = Criterion("agreement", share_of(990, 1000, 0.95), 0.95, True, True)
-    unsure = Criterion("agreement", share_of(95, 100, 0.95), 0.95, True, None)
+    good = Threshold("agreement", share_of(990, 1000, 0.95), 0.95, True, True)
+    unsure = Threshold("agreement", share_of(95, 100, 0.95), 0.95, True, None)
     assert verdict_of(200, 1000, (good,)).word == "ship with the repair"
     assert verdict_of(200, 1000, (good, unsure)).word == "do not ship"
     assert verdict_of(0, 1000, (good,)).word == "ship", "nothing has to be repaired"
-    assert Criterion.from_json(good.to_json()) == good
+    assert Threshold.from_json(good.to_json()) == good

@@ -31,7 +31,7 @@ from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
-from asterism.vetting.verdict import Criterion, Word
+from asterism.vetting.verdict import Threshold, Word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,7 @@ class Vetting:
 
     verdict: Word
     reasons: tuple[str, ...]
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[Threshold, ...]
     agreement: Agreement
     flips: tuple[Flips, ...]
     searches: Mapping[str, Any]

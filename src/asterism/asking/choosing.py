@@ -9,7 +9,7 @@ from typing import Any
 from asterism.asking import detections
 from asterism.asking.frames import blank_of
 from asterism.asking.maps import MAPS, places_of
-from asterism.asking.outputs import Choice, Output, Scene
+from asterism.asking.outputs import ComparisonChoice, Output, Scene
 from asterism.asking.rules import choose
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS, build_comparison
@@ -19,7 +19,7 @@ from asterism.vetting.opening import shape_of
 
 def choose_all(
     outputs: Sequence[Output], scene: Scene, wanted: str | None
-) -> tuple[list[str], Choice]:
+) -> tuple[list[str], ComparisonChoice]:
     """The outputs that are compared, and how.
 
     Args:
@@ -34,7 +34,7 @@ def choose_all(
         return _asked_for(wanted, outputs, scene)
     if len(outputs) == 1 and wanted is None:
         return [outputs[0].name], _one(outputs[0], scene)
-    parts: list[tuple[list[str], Choice]] = []
+    parts: list[tuple[list[str], ComparisonChoice]] = []
     found = detections.several_outputs(outputs, scene)
     if found is not None:
         parts.append(found)
@@ -53,16 +53,18 @@ def choose_all(
         for names, choice in parts
     ]
     why = "; ".join(f"{choice.kind}, since {choice.why}" for _, choice in parts)
-    return [name for names, _ in parts for name in names], Choice(
+    return [name for names, _ in parts for name in names], ComparisonChoice(
         "together", f"each output by itself: {why}", {"outputs": told}
     )
 
 
-def _one(output: Output, scene: Scene) -> Choice:
+def _one(output: Output, scene: Scene) -> ComparisonChoice:
     return detections.one_output(output, scene) or choose(output, scene)
 
 
-def _asked_for(wanted: str, outputs: Sequence[Output], scene: Scene) -> tuple[list[str], Choice]:
+def _asked_for(
+    wanted: str, outputs: Sequence[Output], scene: Scene
+) -> tuple[list[str], ComparisonChoice]:
     """The outputs that a comparison fits best, with the options that the values tell."""
     if wanted == "boxes" and len(outputs) > 1:
         try:
@@ -82,10 +84,10 @@ def _asked_for(wanted: str, outputs: Sequence[Output], scene: Scene) -> tuple[li
         real = [o for o in outputs if not o.integer] or list(outputs)
         maps = all(places_of(o, scene) is not None for o in real)
         options = MAPS if wanted == "regression" and maps else {}
-        return [o.name for o in real], Choice(wanted, "", options)
+        return [o.name for o in real], ComparisonChoice(wanted, "", options)
     reason: UserError | None = None
     for output in sorted(outputs, key=lambda one: (one.integer, _unlike(wanted, one))):
-        choice = Choice(wanted, "", _options_of(wanted, output, scene))
+        choice = ComparisonChoice(wanted, "", _options_of(wanted, output, scene))
         try:
             chosen = ComparisonParams(kind=wanted, options=dict(choice.options))
             build_comparison(chosen, output.shape)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.asking.maps import places_of
-from asterism.asking.outputs import Choice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.params import ComparisonParams
 
@@ -37,7 +37,7 @@ _FORMS = {
 }
 
 
-def one_output(output: Output, scene: Scene) -> Choice | None:
+def one_output(output: Output, scene: Scene) -> ComparisonChoice | None:
     """How detections lie in one output, None where it holds none."""
     axes = [output.shape[axis] for axis in output.axes]
     if scene.kind != "images" or len(axes) != 2 or output.integer:
@@ -59,7 +59,9 @@ def one_output(output: Output, scene: Scene) -> Choice | None:
     return None
 
 
-def several_outputs(outputs: Sequence[Output], scene: Scene) -> tuple[list[str], Choice] | None:
+def several_outputs(
+    outputs: Sequence[Output], scene: Scene
+) -> tuple[list[str], ComparisonChoice] | None:
     """How detections lie in several outputs: boxes, scores, and perhaps labels and their number.
 
     Returns:
@@ -96,7 +98,7 @@ def several_outputs(outputs: Sequence[Output], scene: Scene) -> tuple[list[str],
 
 def _settled(
     options: dict[str, Any], name: str, values: Table, shape: Sequence[int]
-) -> Choice | None:
+) -> ComparisonChoice | None:
     """The layout with a threshold at which the original finds something."""
     rows = np.ascontiguousarray(values).reshape(len(values), -1)
     for threshold in _THRESHOLDS:
@@ -109,7 +111,7 @@ def _settled(
         fewer = _found(suppressing, rows, shape) < bare
         where = f"columns {options['box']} to {options['box'] + 3}: {_FORMS[options['form']]}"
         why = f"{name} holds boxes with scores ({where}), by the values of its columns"
-        return Choice("boxes", why, suppressing if fewer else told)
+        return ComparisonChoice("boxes", why, suppressing if fewer else told)
     return None
 
 
@@ -188,7 +190,7 @@ def _is_form(boxes: Table, form: str) -> bool:
 
 def _of_parts(
     outputs: Sequence[Output], parts: Sequence[Output], labelled: bool, form: str
-) -> tuple[list[str], Choice] | None:
+) -> tuple[list[str], ComparisonChoice] | None:
     """The layout of detections in outputs.
 
     Args:

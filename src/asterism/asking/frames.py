@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.outputs import Choice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
 
 #: The least share of frames in which a decoder's blank wins.
 _BLANK = 0.3
@@ -16,7 +16,7 @@ _LASTS = 5.0
 _WINNER = {"threshold": None}
 
 
-def frames(output: Output, scene: Scene) -> Choice | None:
+def frames(output: Output, scene: Scene) -> ComparisonChoice | None:
     """How scores of symbols or classes over frames are compared; None of what is no such.
 
     Raises:
@@ -37,17 +37,21 @@ def frames(output: Output, scene: Scene) -> Choice | None:
             raise open_question(output, "sequence", because="its blank is not known")
         why = f"{name} scores symbols in frames, and in most frames wins the blank, {blank}"
         scores = "probabilities" if output.sums_to_one() else "logits"
-        return Choice("sequence", why, {"decoding": "ctc", "blank": blank, "scores": scores})
+        return ComparisonChoice(
+            "sequence", why, {"decoding": "ctc", "blank": blank, "scores": scores}
+        )
     if chances:
-        return Choice("frame_scores", f"{name} has probabilities of classes in frames", _WINNER)
+        return ComparisonChoice(
+            "frame_scores", f"{name} has probabilities of classes in frames", _WINNER
+        )
     if scene.kind == "images":  # boxes, points and attention have such axes and limits too
         told = output.named("logit") and output.shape[output.axes[-1]] != 4
     else:
         if output.by_sigmoid:
-            return Choice("frame_scores", f"{name} has scores from 0 to 1 in frames")
+            return ComparisonChoice("frame_scores", f"{name} has scores from 0 to 1 in frames")
         told = named and not output.within_unit
     why = f"{name} has logits of classes in frames"
-    return Choice("frame_scores", why, _WINNER) if told else None
+    return ComparisonChoice("frame_scores", why, _WINNER) if told else None
 
 
 def _over_last_axis(output: Output) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from asterism.asking.outputs import Choice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
 from asterism.core.messages.errors import UserError
 
 #: Classes of a map that may be told apart, and places that it has along an axis.
@@ -24,18 +24,18 @@ _AMOUNTS = (
 MAPS = {"common": True, "share": 0.01}
 
 
-def map_of_integers(output: Output, scene: Scene) -> Choice | None:
+def map_of_integers(output: Output, scene: Scene) -> ComparisonChoice | None:
     """How a map of integers is compared that are no labels; None of others."""
     axes = places_of(output, scene)
     if axes is None:
         return None
     picture = [output.shape[axis] for axis in output.axes if axis not in axes] == [3]
     if picture or output.named(*_AMOUNTS):
-        return Choice("regression", f"{output.name} is a picture in whole numbers", MAPS)
+        return ComparisonChoice("regression", f"{output.name} is a picture in whole numbers", MAPS)
     return None
 
 
-def map_of_places(output: Output, scene: Scene) -> Choice | None:
+def map_of_places(output: Output, scene: Scene) -> ComparisonChoice | None:
     """How a map is compared; None of what is none.
 
     Raises:
@@ -44,7 +44,9 @@ def map_of_places(output: Output, scene: Scene) -> Choice | None:
     name = output.name
     axis = _axis_of_classes(output)
     if axis is not None:
-        return Choice("label_map", f"{name} has probabilities at each place", {"axis": axis})
+        return ComparisonChoice(
+            "label_map", f"{name} has probabilities at each place", {"axis": axis}
+        )
     axes = places_of(output, scene)
     if axes is None:
         return _flattened(output, scene)
@@ -52,7 +54,7 @@ def map_of_places(output: Output, scene: Scene) -> Choice | None:
     if len(rest) > 1:
         return None
     if output.named(*_AMOUNTS) and not output.named("logit", "mask", "seg"):
-        return Choice("regression", f"{name} is a map of numbers by its name", MAPS)
+        return ComparisonChoice("regression", f"{name} is a map of numbers by its name", MAPS)
     if not rest:
         return _plane(output, scene)
     return _planes(output, scene, rest[0], scene.sizes[0] / output.shape[axes[0]])
@@ -66,7 +68,7 @@ def _axis_of_classes(output: Output) -> int | None:
     return adding[0] if len(adding) == 1 else None
 
 
-def _plane(output: Output, scene: Scene) -> Choice | None:
+def _plane(output: Output, scene: Scene) -> ComparisonChoice | None:
     """How one number at each place is compared."""
     name, values = output.name, output.values
     if output.by_softmax or output.sums_to_one():
@@ -77,17 +79,17 @@ def _plane(output: Output, scene: Scene) -> Choice | None:
         raise _open(output, "from a sigmoid, at each place of pictures that are grey themselves")
     if output.by_sigmoid or (bounded and (named or output.decided)):
         why = f"{name} {'comes from a sigmoid' if output.by_sigmoid else 'lies from 0 to 1'}"
-        return Choice("label_map", f"{why}, and its places are the picture's", _mask(0.5))
+        return ComparisonChoice("label_map", f"{why}, and its places are the picture's", _mask(0.5))
     if named and values.min() < 0 < values.max():  # else the threshold would tell nothing apart
-        return Choice("label_map", f"{name} is a mask of logits by its name", _mask(0.0))
+        return ComparisonChoice("label_map", f"{name} is a mask of logits by its name", _mask(0.0))
     if named or bounded or (output.made_by != "tanh" and (values >= 0).mean() < _MOSTLY):
         raise _open(
             output, f"one number at each place, from {values.min():.3g} to {values.max():.3g}"
         )
-    return Choice("regression", f"{name} is a map of numbers", MAPS)
+    return ComparisonChoice("regression", f"{name} is a map of numbers", MAPS)
 
 
-def _planes(output: Output, scene: Scene, axis: int, coarse: float) -> Choice | None:
+def _planes(output: Output, scene: Scene, axis: int, coarse: float) -> ComparisonChoice | None:
     """How several numbers at each place are compared.
 
     Args:
@@ -102,15 +104,19 @@ def _planes(output: Output, scene: Scene, axis: int, coarse: float) -> Choice | 
     if output.by_sigmoid:
         if picture and scene.channels == 3 and not output.decided:
             raise _open(output, "three numbers from a sigmoid at each place")
-        return Choice("label_map", f"{name} has sigmoids at each place of the picture", _mask(0.5))
+        return ComparisonChoice(
+            "label_map", f"{name} has sigmoids at each place of the picture", _mask(0.5)
+        )
     if picture and (output.made_by == "tanh" or _like_a_picture(output)):
-        return Choice("regression", f"{name} is a picture", MAPS)
+        return ComparisonChoice("regression", f"{name} is a picture", MAPS)
     within = float(((values > -0.2) & (values < 1.2)).mean()) >= _MOSTLY
     # Features of a network lie in such axes too, and so do heat maps.
     fine = coarse <= _FINE and not within and output.confident(axis + 1)
     if count > _MAP_CLASSES or not (named or (fine and output.made_by not in _FEATURES)):
         return None
-    return Choice("label_map", f"{name} scores {count} classes at each place", {"axis": axis})
+    return ComparisonChoice(
+        "label_map", f"{name} scores {count} classes at each place", {"axis": axis}
+    )
 
 
 #: Operators that end a layer of features.
@@ -133,7 +139,7 @@ def _open(output: Output, because: str) -> UserError:
     return open_question(output, "label_map", "regression", because=because)
 
 
-def _flattened(output: Output, scene: Scene) -> Choice | None:
+def _flattened(output: Output, scene: Scene) -> ComparisonChoice | None:
     """How scores of classes are compared whose places stand in one row."""
     places, axes = math.prod(scene.sizes), output.axes
     if len(scene.sizes) != 2 or len(axes) != 2 or places not in [output.shape[a] for a in axes]:
@@ -143,7 +149,7 @@ def _flattened(output: Output, scene: Scene) -> Choice | None:
     if output.by_sigmoid or output.shape[axis] > _MAP_CLASSES or not told:
         return None
     why = f"{output.name} scores {output.shape[axis]} classes at each of {places} places"
-    return Choice("label_map", why, {"axis": axis})
+    return ComparisonChoice("label_map", why, {"axis": axis})
 
 
 def places_of(output: Output, scene: Scene) -> tuple[int, int] | None:

@@ -149,7 +149,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ComparisonChoice:
     """How an output is compared.
 
     Attributes:

@@ -14,7 +14,7 @@ from asterism.asking.budget import MINUTES, Cost, within
 from asterism.asking.chance import by_chance
 from asterism.asking.choosing import choose_all
 from asterism.asking.original import LOOKED, Look, Looker, look, require_answers, scene_of
-from asterism.asking.outputs import Choice, Output, Scene
+from asterism.asking.outputs import ComparisonChoice, Output, Scene
 from asterism.asking.pair import kind_of_request, require_pair, told_of
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
@@ -115,7 +115,7 @@ class _Question:
             if request.comparison not in COMPARISONS:
                 raise unknown("comparison", request.comparison, list(COMPARISONS))
             if request.comparison != "together":  # whose parts are told by the outputs
-                choice = Choice(request.comparison, "", request.options or {})
+                choice = ComparisonChoice(request.comparison, "", request.options or {})
                 found.overrides += _comparison(choice)
         params = self._params(found)
         given = read_given(params, self._signature, request.inputs)
@@ -388,7 +388,7 @@ def compared(
     return build_comparison(params.comparison, shape), rows
 
 
-def _comparison(choice: Choice) -> list[str]:
+def _comparison(choice: ComparisonChoice) -> list[str]:
     """Overrides that choose a comparison; those of the configuration are another one's."""
     return [
         f"vet.comparison.kind={choice.kind}",

@@ -10,7 +10,7 @@ import numpy as np
 from asterism.asking.chance import by_chance, right_of
 from asterism.asking.frames import frames
 from asterism.asking.maps import map_of_integers, map_of_places
-from asterism.asking.outputs import Choice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
 
 #: Numbers that are one label each, so that a map has to have more.
 _FEW = 16
@@ -31,7 +31,7 @@ _NUMBERS = (
 )
 
 
-def choose(output: Output, scene: Scene) -> Choice:
+def choose(output: Output, scene: Scene) -> ComparisonChoice:
     """How an output is compared where nobody said so: by the first rule that tells.
 
     Raises:
@@ -58,7 +58,7 @@ def choose(output: Output, scene: Scene) -> Choice:
     raise open_question(output, *framed, *mapped, "regression", "embedding")
 
 
-def _whole_numbers(output: Output, scene: Scene) -> Choice | None:
+def _whole_numbers(output: Output, scene: Scene) -> ComparisonChoice | None:
     if not output.integer:
         return None
     if output.by_softmax or output.by_sigmoid:
@@ -70,62 +70,64 @@ def _whole_numbers(output: Output, scene: Scene) -> Choice | None:
         return found
     few = math.prod(output.shape) <= _FEW
     options = {"axis": None} | ({"share": 0.0} if few else {})
-    return Choice("label_map", f"{output.name} holds whole numbers, which are labels", options)
+    return ComparisonChoice(
+        "label_map", f"{output.name} holds whole numbers, which are labels", options
+    )
 
 
-def _named_numbers(output: Output, scene: Scene) -> Choice | None:
+def _named_numbers(output: Output, scene: Scene) -> ComparisonChoice | None:
     numbers = output.named(*_NUMBERS) and not output.named(*_SCORES)
     if len(output.axes) > 2 or not numbers or output.by_softmax or output.sums_to_one():
         return None
     return _amounts(output, f"{output.name} holds numbers by its name")
 
 
-def _language(output: Output, scene: Scene) -> Choice | None:
+def _language(output: Output, scene: Scene) -> ComparisonChoice | None:
     if scene.kind != "tokens" or output.shape[-1:] != (scene.vocabulary,) or not scene.vocabulary:
         return None
     if len(output.axes) == 1 and _right(output, scene):
         return None
-    return Choice(
+    return ComparisonChoice(
         "token_distribution", f"{output.name} scores the {scene.vocabulary} tokens of the inputs"
     )
 
 
-def _vector(output: Output, scene: Scene) -> Choice | None:
+def _vector(output: Output, scene: Scene) -> ComparisonChoice | None:
     long = len(output.axes)
     if not long or (long > 1 and scene.kind == "images"):
         return None
     if output.by_softmax or output.by_sigmoid:
         return None
     if output.named("embed", "feature", "hidden", "pooled", "pooler"):
-        return Choice("embedding", f"{output.name} is a vector by its name")
+        return ComparisonChoice("embedding", f"{output.name} is a vector by its name")
     if output.made_by in ("lpnormalization", "layernormalization", "l2_normalization"):
-        return Choice("embedding", f"{output.name} comes from a normalisation")
+        return ComparisonChoice("embedding", f"{output.name} comes from a normalisation")
     scores = output.sums_to_one() or output.decided
     if long == 1 and math.prod(output.shape) >= _VECTOR and output.unit_vectors and not scores:
-        return Choice("embedding", f"{output.name} holds vectors of one length")
+        return ComparisonChoice("embedding", f"{output.name} holds vectors of one length")
     return None
 
 
-def _one_number(output: Output, scene: Scene) -> Choice | None:
+def _one_number(output: Output, scene: Scene) -> ComparisonChoice | None:
     if output.axes:
         return None
     name = output.name
     if output.by_sigmoid:
-        return Choice("multi_label", f"{name} is one number that comes from a sigmoid")
+        return ComparisonChoice("multi_label", f"{name} is one number that comes from a sigmoid")
     if scene.labels is not None and set(scene.labels.tolist()) <= {0, 1}:
         if output.within_unit and not output.linear:
-            return Choice("multi_label", f"{name} is one score, and labels are 0 and 1")
+            return ComparisonChoice("multi_label", f"{name} is one score, and labels are 0 and 1")
         for threshold, told in ((0.0, "logit"), (0.5, "score")):
             answers = (output.rows[:, 0] >= threshold).astype(int)
             if not by_chance(answers, scene.labels):
                 why = f"{name} is one {told}, whose labels are told at {threshold:g}"
-                return Choice("multi_label", why, {"thresholds": [threshold]})
+                return ComparisonChoice("multi_label", why, {"thresholds": [threshold]})
         raise open_question(
             output, "multi_label", "regression", because="one number, and labels are 0 and 1"
         )
     if output.within_unit and not output.linear:
         if output.named("prob", "confidence"):
-            return Choice("multi_label", f"{name} is one probability by its name")
+            return ComparisonChoice("multi_label", f"{name} is one probability by its name")
         if output.made_by not in _NUMBERS_BY:
             raise open_question(
                 output, "multi_label", "regression", because="one number from 0 to 1"
@@ -133,26 +135,28 @@ def _one_number(output: Output, scene: Scene) -> Choice | None:
     return _amounts(output, f"{name} is one number that no sigmoid makes")
 
 
-def _classes(output: Output, scene: Scene) -> Choice | None:
+def _classes(output: Output, scene: Scene) -> ComparisonChoice | None:
     if len(output.axes) != 1:
         return None
     name = output.name
     if output.by_softmax:
-        return Choice("top_label", f"{name} comes from a softmax")
+        return ComparisonChoice("top_label", f"{name} comes from a softmax")
     if output.by_sigmoid:
         if right_of(output.rows, scene.labels) > 0.5 and _right(output, scene):
-            return Choice("top_label", f"{name} comes from a sigmoid, and inputs have one label")
-        return Choice("multi_label", f"{name} comes from a sigmoid")
+            return ComparisonChoice(
+                "top_label", f"{name} comes from a sigmoid, and inputs have one label"
+            )
+        return ComparisonChoice("multi_label", f"{name} comes from a sigmoid")
     if output.sums_to_one():
-        return Choice("top_label", f"{name} holds probabilities that add up to 1")
+        return ComparisonChoice("top_label", f"{name} holds probabilities that add up to 1")
     if _right(output, scene):
-        return Choice("top_label", f"the largest number of {name} is the label")
+        return ComparisonChoice("top_label", f"the largest number of {name} is the label")
     # Scores from 0 to 1 that do not add up to 1 may be of labels that are each there or not.
     bounded = output.within_unit and not output.linear
     if output.named("logit") or (output.named(*_SCORES) and not bounded):
-        return Choice("top_label", f"{name} holds scores of classes by its name")
+        return ComparisonChoice("top_label", f"{name} holds scores of classes by its name")
     if scene.kind == "images" and output.linear and output.rows.shape[1] in _IMAGENET:
-        return Choice("top_label", f"{name} has as many numbers as ImageNet has classes")
+        return ComparisonChoice("top_label", f"{name} has as many numbers as ImageNet has classes")
     return None
 
 
@@ -163,29 +167,29 @@ def _right(output: Output, scene: Scene) -> bool:
     return not by_chance(output.rows.argmax(axis=1), scene.labels)
 
 
-def _numbers(output: Output, scene: Scene) -> Choice | None:
+def _numbers(output: Output, scene: Scene) -> ComparisonChoice | None:
     few = len(output.axes) == 1 and math.prod(output.shape) <= _FEW
     if not few or output.made_by not in _NUMBERS_BY:
         return None
     return _amounts(output, f"{output.name} holds numbers that come from {output.made_by}")
 
 
-def _amounts(output: Output, why: str) -> Choice:
+def _amounts(output: Output, why: str) -> ComparisonChoice:
     """Numbers by the spread of the original's own; each by itself where these are of many sizes.
 
     The spread of prices or distances is that of the largest: small ones could be anything.
     """
     lowest, median, high = np.percentile(output.rows.astype(np.float64), (0, 50, 99), axis=0)
     if not ((lowest > 0) & (high >= _WIDE * median)).all():
-        return Choice("regression", why)
+        return ComparisonChoice("regression", why)
     told = f"{why}, and its values are of many sizes, so that each is compared by itself"
-    return Choice("tolerance", told, {"absolute": float(f"{_SMALL * median.min():.1g}")})
+    return ComparisonChoice("tolerance", told, {"absolute": float(f"{_SMALL * median.min():.1g}")})
 
 
 #: Operators whose results are amounts.
 _NUMBERS_BY = ("tanh", "relu", "softplus", "exp")
 
-_RULES: tuple[Callable[[Output, Scene], Choice | None], ...] = (
+_RULES: tuple[Callable[[Output, Scene], ComparisonChoice | None], ...] = (
     _whole_numbers,
     _named_numbers,
     _language,

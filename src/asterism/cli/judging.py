@@ -26,7 +26,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from asterism.report.base.section import Answer
+    from asterism.report.base.section import FrontPageAnswer
 
 
 @app.command("judge-tests", rich_help_panel=JUDGE)
@@ -92,7 +92,7 @@ def judge_tests(
     sys.exit(code)
 
 
-def _print_answer(answer: Answer) -> None:
+def _print_answer(answer: FrontPageAnswer) -> None:
     say(answer.question)
     say(f"  {answer.sentence}")
     for figure in answer.figures:

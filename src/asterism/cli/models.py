@@ -153,7 +153,7 @@ def vet(
     from asterism.asking.question import settle
     from asterism.asking.request import VetRequest
     from asterism.project import conf_of, place_of_project
-    from asterism.sweep.app import Request, sweep_command
+    from asterism.sweep.app import SweepRequest, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
     from asterism.vetting.certificate import about_repair, read_certificate
@@ -194,7 +194,7 @@ def vet(
             overrides = [text.replace(quoted(str(model)), named) for text in overrides]
     for line in said:
         tell(line)
-    run = Request(
+    run = SweepRequest(
         overrides=overrides, targets=["vet_page"], name=called, jobs=1 if settled.large else 2
     )
     code = sweep_command(run, dry_run, tell)

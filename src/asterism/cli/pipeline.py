@@ -84,11 +84,11 @@ def sweep(
     ] = False,
 ) -> None:
     """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
-    from asterism.sweep.app import Request, sweep_command
+    from asterism.sweep.app import SweepRequest, sweep_command
 
     require_root("dvc.yaml")
     _tell_of_changed_parameters("no point reads it, each composes its own of conf/")
-    request = Request(
+    request = SweepRequest(
         overrides=overrides or [],
         targets=target or [],
         name=name,

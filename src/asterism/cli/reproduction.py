@@ -36,11 +36,11 @@ def reproduce(
     ] = False,
 ) -> None:
     """Run the papers' experiments, each as a sweep, and record their numbers in results/."""
-    from asterism.reproduction.app import Order
+    from asterism.reproduction.app import ReproductionRequest
     from asterism.reproduction.app import reproduce as run
 
     require_root("dvc.yaml")
-    order = Order(
+    order = ReproductionRequest(
         names=names or [],
         scale=scale,
         models=models,

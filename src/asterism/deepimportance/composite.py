@@ -11,7 +11,7 @@ from asterism.core.parameters.registry import Registry
 if TYPE_CHECKING:
     from asterism.deepimportance.network import LinearKind
     from asterism.deepimportance.params import RelevanceParams
-    from asterism.deepimportance.rules import Rule
+    from asterism.deepimportance.rules import RelevanceRule
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Composite:
             another one.
     """
 
-    by_kind: Mapping[LinearKind, Rule]
-    first: Rule | None = None
+    by_kind: Mapping[LinearKind, RelevanceRule]
+    first: RelevanceRule | None = None
 
-    def rule(self, kind: LinearKind, *, first: bool) -> Rule:
+    def rule(self, kind: LinearKind, *, first: bool) -> RelevanceRule:
         """The rule for an operation of this kind."""
         if first and self.first is not None and kind != "pooling":
             return self.first

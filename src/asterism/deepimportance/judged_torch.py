@@ -19,7 +19,7 @@ from asterism.deepimportance.relevance import carrying, place_of, propagate
 from asterism.deepimportance.torch_layers import (
     ACTIVATIONS,
     CHANNELS_FIRST,
-    Call,
+    GraphCall,
     network_of_graph,
 )
 from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
@@ -190,13 +190,13 @@ def _state(model: Any) -> list[torch.Tensor]:
     return [value for value in state.values() if isinstance(value, torch.Tensor)]
 
 
-def _neurons(call: Call) -> int:
+def _neurons(call: GraphCall) -> int:
     """The axis of a layer's neurons: a feature map is one, and so is an entry of a vector."""
     node, axes = call.node, len(call.shape())
     if axes < 3:
         return -1
     while node.op == "call_function":
-        operator = Call(node, (), {}).operator
+        operator = GraphCall(node, (), {}).operator
         if operator in CHANNELS_FIRST:
             return 1
         if operator not in ACTIVATIONS | {"dropout", "add", "add_", "mul"}:

@@ -166,7 +166,7 @@ Operation = Linear | Routing | Elementwise | Sum | Weighted | Opaque
 
 
 @dataclass(frozen=True)
-class Node:
+class NetworkNode:
     """An operation applied to the values of earlier nodes; node 0 is the network's input."""
 
     operation: Operation | None
@@ -187,16 +187,16 @@ class Network:
 
     low: float | NDArray[Any]
     high: float | NDArray[Any]
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[NetworkNode] = field(default_factory=list)
     outputs_of: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.nodes:
-            self.nodes.append(Node(None, (), bool(np.all(np.asarray(self.low) >= 0))))
+            self.nodes.append(NetworkNode(None, (), bool(np.all(np.asarray(self.low) >= 0))))
 
     def add(self, operation: Operation, *inputs: int) -> int:
         """Append a node; its index."""
-        self.nodes.append(Node(operation, inputs, self._is_nonnegative(operation, inputs)))
+        self.nodes.append(NetworkNode(operation, inputs, self._is_nonnegative(operation, inputs)))
         return len(self.nodes) - 1
 
     @property
@@ -249,7 +249,7 @@ class Network:
     def _replace(self, index: int, operation: Operation) -> None:
         """Put another operation in a node's place; what is known of its values may change."""
         inputs = self.nodes[index].inputs
-        self.nodes[index] = Node(operation, inputs, self._is_nonnegative(operation, inputs))
+        self.nodes[index] = NetworkNode(operation, inputs, self._is_nonnegative(operation, inputs))
 
     def _is_nonnegative(self, operation: Operation, inputs: tuple[int, ...]) -> bool:
         inherited = all(self.nodes[i].nonnegative for i in inputs)

@@ -49,7 +49,7 @@ class RelevanceStep:
         return ops_of(self.x)
 
 
-class Rule(ABC):
+class RelevanceRule(ABC):
     """Shares relevance of outputs among inputs."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True)
-class Epsilon(Rule):
+class Epsilon(RelevanceRule):
     """LRP-ε: ``R_j = Σ_k x_j w_jk / (z_k + ε sign z_k) R_k``; LRP-0 with ``epsilon=0``."""
 
     epsilon: float
@@ -70,7 +70,7 @@ class Epsilon(Rule):
 
 
 @dataclass(frozen=True)
-class AlphaBeta(Rule):
+class AlphaBeta(RelevanceRule):
     """LRP-αβ: ``R_j = Σ_k (α (x_j w_jk)⁺ / z_k⁺ - β (x_j w_jk)⁻ / z_k⁻) R_k``, ``α - β = 1``."""
 
     alpha: float
@@ -99,7 +99,7 @@ class AlphaBeta(Rule):
 
 
 @dataclass(frozen=True)
-class Gamma(Rule):
+class Gamma(RelevanceRule):
     """LRP-γ: as LRP-0 with the weights ``w + γ w⁺`` (``w + γ w⁻`` where the output is negative)."""
 
     gamma: float
@@ -129,7 +129,7 @@ class Gamma(Rule):
 
 
 @dataclass(frozen=True)
-class ZBox(Rule):
+class ZBox(RelevanceRule):
     """LRP-z^B for inputs in a box: shares in proportion to ``x_j w_jk - l w_jk⁺ - h w_jk⁻``."""
 
     def share(self, at: RelevanceStep) -> Tensor:
@@ -144,7 +144,7 @@ class ZBox(Rule):
 
 
 @dataclass(frozen=True)
-class WSquare(Rule):
+class WSquare(RelevanceRule):
     """LRP-w²: shares in proportion to ``w_jk²``, whatever the input."""
 
     def share(self, at: RelevanceStep) -> Tensor:
@@ -155,7 +155,7 @@ class WSquare(Rule):
 
 
 @dataclass(frozen=True)
-class Flat(Rule):
+class Flat(RelevanceRule):
     """LRP-flat: shares equally among the inputs that an output sees."""
 
     def share(self, at: RelevanceStep) -> Tensor:

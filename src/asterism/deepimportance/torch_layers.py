@@ -70,7 +70,7 @@ _PLAIN = {
 
 
 @dataclass(frozen=True)
-class Call:
+class GraphCall:
     """A node of a graph, as a function of those of its inputs that depend on the network's input.
 
     Attributes:
@@ -124,7 +124,7 @@ class Call:
 
 
 #: Of a call, its operation; None where there is none of a kind that relevance passes.
-Converter = Callable[[Call], Operation | None]
+Converter = Callable[[GraphCall], Operation | None]
 CONVERTERS: dict[str, Converter] = {}
 
 
@@ -140,7 +140,7 @@ def converts(*operators: str) -> Callable[[Converter], Converter]:
 
 def network_of_graph(
     module: fx.GraphModule, low: float | NDArray[Any], high: float | NDArray[Any]
-) -> tuple[Network, dict[str, Call]]:
+) -> tuple[Network, dict[str, GraphCall]]:
     """The operations of an exported graph, batch normalisation folded.
 
     Layers are modules by their fully qualified names, and activations that are functions by the
@@ -154,7 +154,7 @@ def network_of_graph(
     Returns:
         The operations; and each layer's last call by the layer's name, in the graph's order.
     """
-    network, last = Network(low, high), dict[str, Call]()
+    network, last = Network(low, high), dict[str, GraphCall]()
     place: dict[fx.Node, int] = {}
     constants: dict[fx.Node, Any] = {}
     for node in module.graph.nodes:
@@ -176,19 +176,19 @@ def network_of_graph(
     return network.folded(), last
 
 
-def _call(node: fx.Node, place: dict[fx.Node, int], constants: dict[fx.Node, Any]) -> Call:
+def _call(node: fx.Node, place: dict[fx.Node, int], constants: dict[fx.Node, Any]) -> GraphCall:
     """A node's call; of one that picks an output of another node, that node's."""
     if node.target is operator.getitem:
         source, picked = node.args
         assert isinstance(source, fx.Node)
         if source.op == "call_function" and isinstance(picked, int):
             inputs = tuple(given for given in source.all_input_nodes if given in place)
-            return Call(source, inputs, constants, picked)
+            return GraphCall(source, inputs, constants, picked)
     inputs = tuple(given for given in node.all_input_nodes if given in place)
-    return Call(node, inputs, constants)
+    return GraphCall(node, inputs, constants)
 
 
-def _operation(call: Call) -> Operation:
+def _operation(call: GraphCall) -> Operation:
     found: Operation | None = None
     if call.operator in ACTIVATIONS and call.one:
         found = Elementwise(call, call.operator in _NONNEGATIVE, call.operator in _SQUASHING)
@@ -200,12 +200,12 @@ def _operation(call: Call) -> Operation:
     return found or Opaque(call, f"the operator {call.operator} of {where!r}")
 
 
-def _is_tensor(call: Call) -> bool:
+def _is_tensor(call: GraphCall) -> bool:
     value = call.node.meta.get("val")
     return call.picked is not None or hasattr(value, "shape")
 
 
-def _names(call: Call) -> Iterator[str]:
+def _names(call: GraphCall) -> Iterator[str]:
     """Layers that end with a node, unless a later one belongs to them too; the innermost first."""
     stack = [str(name) for name, _ in call.node.meta.get("nn_module_stack", {}).values()]
     if call.operator in ACTIVATIONS and (not stack or not _is_module_of_its_own(call.node)):
@@ -226,17 +226,17 @@ def _is_module_of_its_own(node: fx.Node) -> bool:
 
 
 @converts("softmax", "log_softmax")
-def _softmax(call: Call) -> Operation | None:
+def _softmax(call: GraphCall) -> Operation | None:
     return Elementwise(call, call.operator == "softmax", squashes=True) if call.one else None
 
 
 @converts("linear")
-def _linear(call: Call) -> Operation | None:
+def _linear(call: GraphCall) -> Operation | None:
     return _dense(call, call.array(1, "weight"), call.array(2, "bias")) if call.one else None
 
 
 @converts("addmm")
-def _add_and_multiply(call: Call) -> Operation | None:
+def _add_and_multiply(call: GraphCall) -> Operation | None:
     scaled = {name for name, value in call.node.kwargs.items() if value != 1}
     if scaled or call.inputs != (call.node.args[1],):
         return None
@@ -245,7 +245,7 @@ def _add_and_multiply(call: Call) -> Operation | None:
 
 
 @converts("matmul")
-def _multiply(call: Call) -> Operation | None:
+def _multiply(call: GraphCall) -> Operation | None:
     """Weights are constant, or are attention's: then what is weighed stands behind them."""
     if call.one:
         weights = call.array(1, "mat2")
@@ -258,7 +258,7 @@ def _multiply(call: Call) -> Operation | None:
 
 
 @converts("scaled_dot_product_attention")
-def _attention(call: Call) -> Operation | None:
+def _attention(call: GraphCall) -> Operation | None:
     if len(call.inputs) != 3 or call.inputs != tuple(call.node.args[:3]):
         return None
 
@@ -272,7 +272,7 @@ def _attention(call: Call) -> Operation | None:
 
 
 @converts("conv1d", "conv2d", "conv3d", "convolution")
-def _convolution(call: Call) -> Operation | None:
+def _convolution(call: GraphCall) -> Operation | None:
     weights, bias = call.array(1, "weight"), call.array(2, "bias")
     transposed = call.operator == "convolution" and call.argument(6, "transposed", default=False)
     if not call.one or weights is None or transposed:
@@ -290,7 +290,7 @@ def _convolution(call: Call) -> Operation | None:
 
 @converts("avg_pool1d", "avg_pool2d", "avg_pool3d")
 @converts("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "mean")
-def _average(call: Call) -> Operation | None:
+def _average(call: GraphCall) -> Operation | None:
     axes = call.argument(1, "dim", default=()) if call.operator == "mean" else (1,)
     over = [axes] if isinstance(axes, int) else list(axes or ())
     if (
@@ -303,16 +303,16 @@ def _average(call: Call) -> Operation | None:
 
 
 @converts("batch_norm")
-def _batch_norm(call: Call) -> Operation | None:
+def _batch_norm(call: GraphCall) -> Operation | None:
     return _normalised(call, epsilon=call.argument(7, "eps"), trains=call.argument(5, "training"))
 
 
 @converts("batch_norm_inference")
-def _batch_norm_inference(call: Call) -> Operation | None:
+def _batch_norm_inference(call: GraphCall) -> Operation | None:
     return _normalised(call, epsilon=call.argument(6, "eps"), trains=False)
 
 
-def _normalised(call: Call, epsilon: float, trains: bool) -> Operation | None:
+def _normalised(call: GraphCall, epsilon: float, trains: bool) -> Operation | None:
     mean, variance = call.array(3, "running_mean"), call.array(4, "running_var")
     if not call.one or trains or mean is None or variance is None:
         return None
@@ -323,7 +323,7 @@ def _normalised(call: Call, epsilon: float, trains: bool) -> Operation | None:
 
 
 @converts("layer_norm")
-def _layer_norm(call: Call) -> Operation | None:
+def _layer_norm(call: GraphCall) -> Operation | None:
     lengths, epsilon = call.argument(1, "normalized_shape"), call.argument(4, "eps", default=1e-5)
     weight, bias = call.argument(2, "weight"), call.array(3, "bias")
     if not call.one:
@@ -338,16 +338,16 @@ def _layer_norm(call: Call) -> Operation | None:
 
 
 @converts("add", "add_")
-def _add(call: Call) -> Operation | None:
+def _add(call: GraphCall) -> Operation | None:
     return _sum(call, 1.0)
 
 
 @converts("sub")
-def _subtract(call: Call) -> Operation | None:
+def _subtract(call: GraphCall) -> Operation | None:
     return _sum(call, -1.0)
 
 
-def _sum(call: Call, sign: float) -> Operation | None:
+def _sum(call: GraphCall, sign: float) -> Operation | None:
     """Both are tensors of one shape, or one is a constant, which keeps its part of relevance."""
     if call.node.kwargs.get("alpha", 1) != 1:
         return None
@@ -362,7 +362,7 @@ def _sum(call: Call, sign: float) -> Operation | None:
 
 
 @converts("mul", "div")
-def _scale(call: Call) -> Operation | None:
+def _scale(call: GraphCall) -> Operation | None:
     """By a constant; or by a gate, which takes no relevance (Arras et al., WASSA 2017)."""
     if not _is_tensor(call):
         return None
@@ -375,7 +375,9 @@ def _scale(call: Call) -> Operation | None:
     return None
 
 
-def _dense(call: Call, weights: NDArray[Any] | None, bias: NDArray[Any] | None) -> Operation | None:
+def _dense(
+    call: GraphCall, weights: NDArray[Any] | None, bias: NDArray[Any] | None
+) -> Operation | None:
     if weights is None:
         return None
     kind: LinearKind = "dense"

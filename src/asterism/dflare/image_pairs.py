@@ -13,7 +13,7 @@ from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import accept_bound
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.pair import Pair, open_pair
+from asterism.dflare.pair import ModelPair, open_pair
 from asterism.dflare.params import PairParams, TriggerParams
 from asterism.dflare.trigger import (
     draw_seeds,
@@ -62,7 +62,7 @@ def search_images(
     seeds = draw_seeds(data.test_images, params.seeds, seed)
     files = Path(pair.original), Path(pair.compressed)
     with open_pair(*files, preprocessing) as models:
-        under_test = PairUnderTest(Pair(*models), domain, TopLabel())
+        under_test = PairUnderTest(ModelPair(*models), domain, TopLabel())
         with replacing(folder) as temporary:
             found = search_pair(params, under_test, seeds, seed, units)
             summaries = save_found(found, seeds, domain, temporary)

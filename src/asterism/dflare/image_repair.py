@@ -19,7 +19,7 @@ from asterism.dflare.deploy import RepairedModel, write_fused
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Answers, Pair, open_pair
+from asterism.dflare.pair import ModelPair, PairedOutputs, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import SearchSeeds, load_seeds, save_found, search_pair, summarise
@@ -68,7 +68,7 @@ def repair_images(
         )
     seeds, findings = load_seeds(found), Findings.load(found / params.search)
     with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
-        models = Pair(f, g)
+        models = ModelPair(f, g)
         of_seeds = models.ask(seeds.items)
         of_rest = models.ask(drepair.unused_images(data.test_images, seeds))
         facts: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def repair_images(
 
 
 def _on_test_images(
-    of_seeds: Answers, of_rest: Answers, seeds: SearchSeeds, labels: NDArray[np.int64]
+    of_seeds: PairedOutputs, of_rest: PairedOutputs, seeds: SearchSeeds, labels: NDArray[np.int64]
 ) -> dict[str, Any]:
     """Accuracy and agreement on the test images that both models have an answer for."""
     told = [
@@ -159,7 +159,9 @@ def _search_again(
     folder: Path,
 ) -> dict[str, Any]:
     """Dflare on the original and the repaired model, from the same seeds (the paper's table 8)."""
-    under_test = PairUnderTest(Pair(original, repaired), ImageDomain(trigger.operators), TopLabel())
+    under_test = PairUnderTest(
+        ModelPair(original, repaired), ImageDomain(trigger.operators), TopLabel()
+    )
     only = {params.search: trigger.searches[params.search]}
     once = trigger.model_copy(update={"searches": only, "minimise_queries": 0})
     found = search_pair(once, under_test, seeds, seed)

@@ -21,7 +21,7 @@ from asterism.dflare.bounded import Bound, within_bound
 from asterism.dflare.comparisons import Comparison
 from asterism.dflare.domains import Domain
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.dflare.pair import Answers, Pair
+from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
 from asterism.dflare.proposals import Proposal
 from asterism.search.batched_random_streams import BatchedStreams
@@ -35,7 +35,7 @@ LARGEST_BATCH, _LARGEST_BYTES = 4096, 32_000_000
 
 
 @dataclass(frozen=True)
-class Budget:
+class SeedBudget:
     """When to stop on a seed.
 
     Attributes:
@@ -63,7 +63,7 @@ class PairUnderTest:
             original says about a seed is taken for right.
     """
 
-    pair: Pair
+    pair: ModelPair
     domain: Domain
     comparison: Comparison
     bound: Bound | None = None
@@ -99,7 +99,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     def __init__(
         self,
         under_test: PairUnderTest,
-        budget: Budget,
+        budget: SeedBudget,
         items: Items,
         numbers: Sequence[int],
         seed: int,
@@ -174,7 +174,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         return within_bound(self.under_test.domain, bound, references, fallback, mutate)
 
     @abstractmethod
-    def begin(self, trajectories: Rows, answers: Answers) -> None:
+    def begin(self, trajectories: Rows, answers: PairedOutputs) -> None:
         """Take in the answers for the seeds of the trajectories that are searched."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         """The next mutants of each of these trajectories, within its budget."""
 
     @abstractmethod
-    def learn(self, proposal: ProposalT, answers: Answers) -> None:
+    def learn(self, proposal: ProposalT, answers: PairedOutputs) -> None:
         """Count the mutants, together or in turn, and learn from the answers.
 
         A search may leave a trajectory's last mutants uncounted, when by what it learned from the
@@ -199,7 +199,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             row: which of the items it is.
         """
 
-    def shows(self, triggers: Sequence[Trigger], answers: Answers) -> NDArray[np.bool_]:
+    def shows(self, triggers: Sequence[Trigger], answers: PairedOutputs) -> NDArray[np.bool_]:
         """Whether other inputs in the place of triggering ones still show what these show.
 
         Args:
@@ -246,7 +246,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         return findings
 
     def count_together(
-        self, proposal: ProposalT, answers: Answers, deviates: NDArray[np.bool_]
+        self, proposal: ProposalT, answers: PairedOutputs, deviates: NDArray[np.bool_]
     ) -> None:
         """Count all queries, and then file the mutants that trigger or failed.
 
@@ -265,7 +265,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     def count_in_turn(
         self,
         proposal: ProposalT,
-        answers: Answers,
+        answers: PairedOutputs,
         deviates: NDArray[np.bool_],
         last: NDArray[np.bool_],
         consequential: NDArray[np.bool_] | None,
@@ -318,11 +318,13 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         for trajectory in np.flatnonzero(deviates).tolist():
             self._finish(trajectory, outcome.DEVIATES_ALREADY)
         trajectories = self._going_on(np.arange(len(self.items)))
-        self.begin(trajectories, Answers(answers.f[trajectories], answers.g[trajectories], {}))
+        self.begin(
+            trajectories, PairedOutputs(answers.f[trajectories], answers.g[trajectories], {})
+        )
         return trajectories
 
     def _note(
-        self, proposal: ProposalT, answers: Answers, item: int, consequential: bool | None
+        self, proposal: ProposalT, answers: PairedOutputs, item: int, consequential: bool | None
     ) -> None:
         """File a mutant that deviates or on which a model failed."""
         trajectory = int(proposal.owners[item])
@@ -343,7 +345,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     def _file(
         self,
         proposal: ProposalT,
-        answers: Answers,
+        answers: PairedOutputs,
         trajectory: int,
         row: int,
         consequential: bool | None,
@@ -384,7 +386,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         )
 
 
-def _of_note(answers: Answers, deviates: NDArray[np.bool_]) -> list[int]:
+def _of_note(answers: PairedOutputs, deviates: NDArray[np.bool_]) -> list[int]:
     """The rows that deviate or on which a model failed, in their order."""
     noted = deviates.copy()
     noted[list(answers.failures)] = True

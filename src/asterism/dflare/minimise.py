@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.pair import Answers
+from asterism.dflare.pair import PairedOutputs
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -64,7 +64,7 @@ def minimise(
     items: Items,
     references: Items,
     queries: int,
-    holds: Callable[[Answers, Rows], NDArray[np.bool_]] | None = None,
+    holds: Callable[[PairedOutputs, Rows], NDArray[np.bool_]] | None = None,
 ) -> Items:
     """Triggering inputs with as many changes reverted as the budget allows.
 

@@ -41,7 +41,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True)
-class Answers:
+class PairedOutputs:
     """What both models say.
 
     Attributes:
@@ -68,15 +68,15 @@ class Question:
     f: Future[tuple[Outputs, dict[int, str]]]
     g: Future[tuple[Outputs, dict[int, str]]]
 
-    def result(self) -> Answers:
+    def result(self) -> PairedOutputs:
         """Wait for both models."""
         (f, f_failures), (g, g_failures) = self.f.result(), self.g.result()
         unknown = np.flatnonzero(unanswered(f)).tolist()
         lost = dict.fromkeys(unknown, "the original gives no finite answer")
-        return Answers(f, g, lost | g_failures | f_failures)
+        return PairedOutputs(f, g, lost | g_failures | f_failures)
 
 
-class Pair:
+class ModelPair:
     """Asks both models at once. Each answers in the order of the questions.
 
     Args:
@@ -109,7 +109,7 @@ class Pair:
         """Seconds in which a model was at work, for measurements."""
         return self._work.seconds
 
-    def ask(self, items: NDArray[Any]) -> Answers:
+    def ask(self, items: NDArray[Any]) -> PairedOutputs:
         """Outputs of both models; an input on which one fails takes no other along."""
         return self.submit(items).result()
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.randomness.random_streams import mix
-from asterism.dflare.pair import Answers, Outputs, Pair, Question
+from asterism.dflare.pair import ModelPair, Outputs, PairedOutputs, Question
 
 #: What the answers that are kept, the latest, may take in memory, and an entry beside its numbers.
 _KEPT_BYTES, _ENTRY_BYTES = 1 << 25, 500
@@ -31,7 +31,7 @@ class PredictionCache:
         pair: the models.
     """
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: ModelPair) -> None:
         self._pair = pair
         self._shelf: Outputs = np.empty((0, 2, 0), np.float32)  # both outputs of each
         self._places: dict[bytes, int] = {}  # where on the shelf, the longest known first
@@ -67,7 +67,7 @@ class PredictionCache:
         fresh = {key: int(numbers[row]) for key, row in new.items()}
         return CachedPredictions(self, question, fresh, ~known, numbers[~known], shelved)
 
-    def remember(self, new: Mapping[bytes, int], answers: Answers) -> None:
+    def remember(self, new: Mapping[bytes, int], answers: PairedOutputs) -> None:
         """Keep answers for inputs, but for failures.
 
         Args:
@@ -133,7 +133,7 @@ class CachedPredictions:
     numbers: NDArray[np.int64]
     known: Outputs
 
-    def result(self) -> Answers:
+    def result(self) -> PairedOutputs:
         """Wait for both models; the answers for all items, in their order."""
         answers = self.question.result()
         self.prediction_cache.remember(self.new, answers)
@@ -146,4 +146,4 @@ class CachedPredictions:
         asked = zip(np.flatnonzero(self.unknown).tolist(), self.numbers.tolist(), strict=True)
         failed = answers.failures
         failures = {row: failed[n] for row, n in asked if n in failed} if failed else {}
-        return Answers(outputs[0], outputs[1], failures)
+        return PairedOutputs(outputs[0], outputs[1], failures)

@@ -17,7 +17,7 @@ from asterism.core.randomness.random_streams import spawn_integer
 from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Answers
+from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repairers import REPAIRERS, Repairer
 from asterism.dflare.trigger import SearchSeeds
@@ -55,14 +55,14 @@ class Examples:
         return float((labels == self.original).mean())
 
 
-def examples_of(answers: Answers) -> Examples:
+def examples_of(answers: PairedOutputs) -> Examples:
     """The inputs that both models have an answer for."""
     known = [row for row in range(len(answers.f)) if row not in answers.failures]
     labels = answers.f[known].argmax(axis=1).astype(np.int64)
     return Examples(answers.g[known], labels, len(known))
 
 
-def gather(seeds: Answers, findings: Findings) -> Examples:
+def gather(seeds: PairedOutputs, findings: Findings) -> Examples:
     """Seeds and triggering inputs, as examples to learn from.
 
     Args:

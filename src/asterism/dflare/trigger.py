@@ -22,10 +22,10 @@ from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare import outcome
 from asterism.dflare.bounded import Bound
 from asterism.dflare.domains import Domain
-from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest
+from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings, Trigger
-from asterism.dflare.pair import Answers
+from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import TriggerParams
 from asterism.dflare.searches import SEARCHES, search_options
 
@@ -136,7 +136,7 @@ def _search(
 ) -> Findings:
     """One search from one group of seeds; it is short, so no state of it is kept."""
     chosen, numbers = params.searches[name], seeds.numbers.tolist()
-    budget = Budget(params.queries, params.n_triggers, params.seconds)
+    budget = SeedBudget(params.queries, params.n_triggers, params.seconds)
     started = time.perf_counter()
     with concerning(f"trigger.searches.{name}"):
         kind, options = SEARCHES[chosen.search], search_options(chosen)
@@ -161,7 +161,7 @@ def _minimal(
     items = np.stack([trigger.item for trigger in triggers])
     references = seeds.of([trigger.seed for trigger in triggers])
 
-    def holds(answers: Answers, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def holds(answers: PairedOutputs, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         return search.shows([triggers[row] for row in rows.tolist()], answers)
 
     minimal = minimise(search.under_test, items, references, queries, holds)

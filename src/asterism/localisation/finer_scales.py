@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from onnx import numpy_helper
 
-from asterism.localisation.graph import Array, Graph
+from asterism.localisation.graph import Array, OnnxGraph
 from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back
 from asterism.localisation.patches import MICROSOFT, Patch
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
@@ -120,8 +120,8 @@ class FinerScales:
         domains = {node.domain for node in model.graph.node}
         if domains - {entry.domain for entry in model.opset_import} >= {MICROSOFT}:
             model.opset_import.add(domain=MICROSOFT, version=1)
-        rescale_biases(self._pair, Graph(model))
-        opened = replace(self._pair.opened, compressed=Graph(model))
+        rescale_biases(self._pair, OnnxGraph(model))
+        opened = replace(self._pair.opened, compressed=OnnxGraph(model))
         return replace(self._pair, opened=opened, nodes=tuple(nodes))
 
     def _patch(self, number: int) -> Patch:
@@ -304,14 +304,14 @@ class FinerScales:
         return node is not None and node.op_type == operator
 
 
-def _is_dynamic(graph: Graph, node: Any, place: int) -> bool:
+def _is_dynamic(graph: OnnxGraph, node: Any, place: int) -> bool:
     """Whether the other factor is the scale that was measured on the input as it came."""
     maker = graph.maker_of(node.input[1 - place])
     is_measured = maker is not None and maker.op_type == "DynamicQuantizeLinear"
     return is_measured and node.input[1 - place] == maker.output[1]
 
 
-def _scaled_result(graph: Graph, node: QuantisedNode, product: Any) -> int:
+def _scaled_result(graph: OnnxGraph, node: QuantisedNode, product: Any) -> int:
     """Index of the node that multiplies a dynamic product with its scales; -1 of none."""
     casts = {graph.nodes[i].output[0] for i in graph.takers.get(product.output[0], ())}
     found = [

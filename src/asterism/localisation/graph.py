@@ -13,7 +13,7 @@ from onnx import numpy_helper
 Array = NDArray[Any]
 
 
-class Graph:
+class OnnxGraph:
     """An index over a model; the model itself is not changed by it.
 
     Args:
@@ -136,7 +136,7 @@ def ordered(nodes: Sequence[Any]) -> list[int]:
     return found
 
 
-def cone(graph: Graph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:
+def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:
     """Indices of the nodes that compute tensors from those where ``stops`` is true."""
     found: set[int] = set()
     waiting = list(tensors)

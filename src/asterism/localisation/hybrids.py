@@ -9,7 +9,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import Graph, assembled, imports_of, inputs_of, renamed
+from asterism.localisation.graph import OnnxGraph, assembled, imports_of, inputs_of, renamed
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
 
@@ -131,7 +131,7 @@ class _Biases:
         return {given[2]: name}
 
 
-def _with_constants(graph: Graph, members: Iterable[int]) -> list[int]:
+def _with_constants(graph: OnnxGraph, members: Iterable[int]) -> list[int]:
     """Nodes, and those that compute constants for them."""
     found: set[int] = set()
     waiting = list(members)

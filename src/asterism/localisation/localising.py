@@ -106,10 +106,10 @@ def localise(
         most: nodes of the largest set, a tenth of all where it is None.
         enough: the search ends when this share of the deviation is gone.
     """
-    return Blame(TrialRunner(pair, feeds, deviation), evaluations, most).grown(enough)
+    return BlamedNodes(TrialRunner(pair, feeds, deviation), evaluations, most).grown(enough)
 
 
-class Blame:
+class BlamedNodes:
     """What is to blame, from which sets of nodes are grown.
 
     Where all trials of single nodes over all inputs would be dear, they are over the first inputs,

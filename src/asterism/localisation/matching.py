@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.localisation.graph import Array, Graph
+from asterism.localisation.graph import Array, OnnxGraph
 from asterism.localisation.reading import OpenedPair
 
 #: What a quantiser may put into the lower bound of an output's range, and leave out of the graph.
@@ -111,7 +111,7 @@ def _same_kind(pair: OpenedPair, tensor: str, other: str) -> bool:
     return kinds[0] == kinds[1] or all("float" in k or k == "double" for k in kinds)
 
 
-def _counterpart(graph: Graph, tensor: str) -> Counterpart:
+def _counterpart(graph: OnnxGraph, tensor: str) -> Counterpart:
     """The tensor with the quantiser that belongs to it."""
     raw = tensor
     dequantise = graph.maker_of(tensor)
@@ -132,7 +132,7 @@ def _counterpart(graph: Graph, tensor: str) -> Counterpart:
     return Counterpart(tensor, (tensor,), ())
 
 
-def scale_of(graph: Graph, index: int) -> tuple[bytes, ...]:
+def scale_of(graph: OnnxGraph, index: int) -> tuple[bytes, ...]:
     """Scale and zero point of a quantising or dequantising node, comparable with another's."""
     values = [graph.value(name) for name in graph.nodes[index].input[1:3]]
     names = graph.nodes[index].input[1:3]
@@ -205,13 +205,13 @@ def _nearest(pair: OpenedPair, node: object, fitting: list[int]) -> list[int]:
     return [fitting[best]] if ties == 1 and np.isfinite(distances[best]) else []
 
 
-def constants_of(graph: Graph, node: object) -> list[Array]:
+def constants_of(graph: OnnxGraph, node: object) -> list[Array]:
     """Values of a node's constant inputs, in order; dequantised where they are quantised."""
     values = [constant_value(graph, name) for name in node.input]  # type: ignore[attr-defined]
     return [value for value in values if value is not None]
 
 
-def constant_value(graph: Graph, tensor: str) -> Array | None:
+def constant_value(graph: OnnxGraph, tensor: str) -> Array | None:
     """Float64 values of a constant; None where it is none.
 
     It is an initialiser, or one behind ``DequantizeLinear``, a cast, or a move of its elements.
@@ -234,7 +234,7 @@ def constant_value(graph: Graph, tensor: str) -> Array | None:
     return None if inner is None else moved(graph, node, inner)
 
 
-def moved(graph: Graph, node: Any, values: Array) -> Array | None:
+def moved(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
     """What a node of :data:`MOVES_OF_CONSTANTS` makes of values; None where that is not known."""
     if node.op_type == "Transpose":
         return values.transpose(permutation(node, values.ndim))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
-from asterism.localisation.graph import Array, Graph
+from asterism.localisation.graph import Array, OnnxGraph
 
 #: Where operators on integers of 16 bits are, before ONNX' own set has them.
 MICROSOFT, _WIDE_OPSET = "com.microsoft", 21
@@ -27,7 +27,7 @@ class Patch:
         constants: new initialisers.
     """
 
-    def __init__(self, graph: Graph, prefix: str) -> None:
+    def __init__(self, graph: OnnxGraph, prefix: str) -> None:
         self._graph, self._prefix = graph, prefix
         self.nodes: dict[int, Any] = {}
         self.added: list[Any] = []

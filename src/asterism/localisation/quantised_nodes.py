@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, Graph, cone, inputs_of, subgraphs
+from asterism.localisation.graph import Array, OnnxGraph, cone, inputs_of, subgraphs
 from asterism.localisation.matching import (
     Counterpart,
     constant_value,
@@ -249,7 +249,7 @@ def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int])
     return False
 
 
-def _weights(graph: Graph, node: Any) -> list[bytes]:
+def _weights(graph: OnnxGraph, node: Any) -> list[bytes]:
     """All constant floats, but single ones, that a node or a graph in it takes; in any order."""
     arrays = [graph.value(name) for name in inputs_of(node)]
     parts = [node]

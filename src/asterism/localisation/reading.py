@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import Graph
+from asterism.localisation.graph import OnnxGraph
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session
 from asterism.models.foreign.onnx_files import read_onnx
@@ -33,8 +33,8 @@ class OpenedPair:
         compressed_file: the compressed model as its file holds it, serialised.
     """
 
-    original: Graph
-    compressed: Graph
+    original: OnnxGraph
+    compressed: OnnxGraph
     original_types: dict[str, str]
     compressed_types: dict[str, str]
     original_file: bytes
@@ -82,7 +82,7 @@ def pair_of(
         without_constant_nodes(second)
         if _opset(second) >= PER_CHANNEL_OPSET:
             second = QuantisedOperators(second).model
-        graphs = Graph(first), Graph(second)
+        graphs = OnnxGraph(first), OnnxGraph(second)
     for what in ("inputs", "outputs"):
         one, other = (getattr(graph, what) for graph in graphs)
         is_known = what == "inputs" and set(other) <= set(one)
@@ -135,7 +135,7 @@ def _copy(model: Any) -> Any:
     return copy
 
 
-def _types(graph: Graph, name: str) -> dict[str, str]:
+def _types(graph: OnnxGraph, name: str) -> dict[str, str]:
     """Element types of all tensors that depend on an input, as ONNX Runtime infers them."""
     wanted = sorted(graph.varying & set(graph.maker))
     session = Session(with_outputs(graph.model, wanted), name, optimised=False)

@@ -16,7 +16,7 @@ import numpy as np
 from asterism.core.files.artifacts import replacing
 from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.hybrids import checked, hybrid
-from asterism.localisation.localising import Blame, Localisation
+from asterism.localisation.localising import BlamedNodes, Localisation
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, Run, Session, first_call
 from asterism.localisation.scales import observed_values
@@ -152,7 +152,7 @@ def repair_curve(
         ordinary: further inputs of runs, as they come in use. Ranges are measured on them too.
     """
     points = _Points(TrialRunner(pair, feeds, deviation), enough, ordinary)
-    blame = Blame(points.runner, evaluations, most)
+    blame = BlamedNodes(points.runner, evaluations, most)
     given = points.keep(_Finer(pair, points.runner.base, (), 8, ()))
     found = points.grow(given, blame, 1)
     values = observed_values(pair, [*feeds, *ordinary])
@@ -205,7 +205,7 @@ def _with_16_bits(
 def _grown_beside(points: _Points, finer: _Finer, evaluations: int, most: int | None) -> None:
     """Make points of growing sets in float beside finer scales."""
     runner = TrialRunner(finer.pair, points.runner.feeds, points.runner.deviation)
-    points.spent += points.grow(finer, Blame(runner, evaluations, most)).evaluations
+    points.spent += points.grow(finer, BlamedNodes(runner, evaluations, most)).evaluations
 
 
 def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> None:
@@ -291,7 +291,7 @@ class _Points:
         self._add(finer, (), finer.trial, finer.trial.error)
         return finer
 
-    def grow(self, finer: _Finer, blame: Blame, most: int | None = None) -> Localisation:
+    def grow(self, finer: _Finer, blame: BlamedNodes, most: int | None = None) -> Localisation:
         """Make points of growing sets in float beside finer scales, until one is enough.
 
         Args:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, Graph
+from asterism.localisation.graph import Array, OnnxGraph
 from asterism.localisation.matching import constant_value
 from asterism.localisation.quantised_nodes import MatchedPair
 
 
-def rescale_biases(pair: MatchedPair, after: Graph) -> None:
+def rescale_biases(pair: MatchedPair, after: OnnxGraph) -> None:
     """Quantise biases anew where the scale of an input or of the weights is another, in place.
 
     ONNX Runtime's integer kernels take it for granted that a bias of 32 bits has the product of
@@ -54,7 +54,7 @@ def rescale_biases(pair: MatchedPair, after: Graph) -> None:
         target.attribute.extend(axes)
 
 
-def _scale(graph: Graph, tensor: str) -> Array | None:
+def _scale(graph: OnnxGraph, tensor: str) -> Array | None:
     """The scale of a dequantised tensor, without an axis where there is one of it."""
     node = graph.maker_of(tensor)
     if node is None or node.op_type != "DequantizeLinear":

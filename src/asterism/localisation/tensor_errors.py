@@ -26,7 +26,7 @@ _VALUES, _ROOM = 100_000_000, 40_000_000
 
 
 @dataclass(frozen=True)
-class Difference:
+class ValueDeviation:
     """How far values are from what they should be.
 
     Attributes:
@@ -60,8 +60,8 @@ class TensorError:
     node: str
     operator: str
     quantised: int | None
-    cumulative: Difference
-    own: Difference | None
+    cumulative: ValueDeviation
+    own: ValueDeviation | None
     values: float
 
 
@@ -98,16 +98,16 @@ class Sums:
         self.noise += noise
         self.largest = max(self.largest, float(difference.max()), -float(difference.min()))
 
-    def difference(self) -> Difference:
+    def difference(self) -> ValueDeviation:
         """The difference of all parts together."""
         if self.shapes_differ:
-            return Difference(-math.inf, math.inf, math.inf)
+            return ValueDeviation(-math.inf, math.inf, math.inf)
         if not self.noise:
-            return Difference(math.inf, 0.0, 0.0)
+            return ValueDeviation(math.inf, 0.0, 0.0)
         if not self.signal or not math.isfinite(self.noise):
-            return Difference(-math.inf, math.inf, self.largest)
+            return ValueDeviation(-math.inf, math.inf, self.largest)
         ratio = math.sqrt(self.noise / self.signal)
-        return Difference(-20 * math.log10(ratio), ratio, self.largest)
+        return ValueDeviation(-20 * math.log10(ratio), ratio, self.largest)
 
 
 def tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:

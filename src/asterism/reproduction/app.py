@@ -19,13 +19,13 @@ from asterism.reproduction.page import PAGE, page
 from asterism.reproduction.plots import FOLDER, Plot, draw_relations, draw_tables
 from asterism.reproduction.records import RECORDED, largest, path_of, read_all_runs, write_run
 from asterism.reproduction.tables import PAPERS, fill
-from asterism.sweep.app import Request, sweep_command
+from asterism.sweep.app import SweepRequest, sweep_command
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ReproductionRequest:
     """What ``asterism reproduce`` is asked for.
 
     Attributes:
@@ -45,7 +45,7 @@ class Order:
     dry: bool
 
 
-def reproduce(order: Order, say: Say) -> int:
+def reproduce(order: ReproductionRequest, say: Say) -> int:
     """Run experiments, one after the other, and record what they gave.
 
     An experiment that was not named is left out, and this is said, where its published files are
@@ -70,7 +70,7 @@ def reproduce(order: Order, say: Say) -> int:
     failed = []
     for place, (experiment, overrides) in enumerate(ready, start=1):
         say(f"experiment {place} of {len(ready)}: {experiment.name} at scale {order.scale}")
-        request = Request(
+        request = SweepRequest(
             overrides=overrides,
             targets=experiment.settings.targets,
             name=experiment.sweep_name(order.scale),

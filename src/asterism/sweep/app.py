@@ -42,7 +42,7 @@ _TAIL_BYTES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class SweepRequest:
     """What the command line asks for.
 
     Attributes:
@@ -66,7 +66,7 @@ class Request:
     kept: Sequence[str] = ()
 
 
-def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[str, Any]]:
+def prepare(project: Path, request: SweepRequest) -> tuple[Sweep, list[Point], dict[str, Any]]:
     """Check everything that can be checked before anything runs.
 
     Returns:
@@ -264,7 +264,7 @@ def _without_a_record(sweep: Sweep, folder: Path) -> tuple[str, str]:
     return "lost", "it was killed"
 
 
-def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> int:
+def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) -> int:
     """``asterism sweep``; the process's exit status.
 
     Raises:

@@ -51,7 +51,7 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
         workspace.create(sweep.project, here, sweep.revision, sweep.cache)
         locks = str(lock_folder(sweep.project))
         worker.give_order(
-            here, worker.Order(str(sweep.project), sweep.targets, 1, locks, "", Shards())
+            here, worker.JobSpec(str(sweep.project), sweep.targets, 1, locks, "", Shards())
         )
         return worker.plan_of_points(here, [point.composition for point in points])
     finally:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, TextIO
 
-from asterism.core.messages.console import Share, read_share, reporting_to
+from asterism.core.messages.console import Progress, read_share, reporting_to
 from asterism.core.messages.escaping import printable, printable_lines
 from asterism.core.messages.terminal import drawn_on
 
@@ -103,7 +103,7 @@ class LiveLines:
         self._drawn = len(lines)
 
 
-def line_of(stage: str, share: Share | None, seconds: float) -> str:
+def line_of(stage: str, share: Progress | None, seconds: float) -> str:
     """A stage's line: what it is at, the share done, the time left, and its log.
 
     Args:

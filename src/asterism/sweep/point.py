@@ -26,7 +26,7 @@ from asterism.sweep import worker, workspace
 from asterism.sweep.executors import Shards
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point
-from asterism.sweep.worker import Answer, Order
+from asterism.sweep.worker import JobResult, JobSpec
 
 #: The page that the pipeline makes, which has all of a point's results.
 REPORT = Path("report/index.html")
@@ -53,7 +53,7 @@ class PointRecord:
         host: the machine that ran it.
         total_seconds: from the making of its workspace to its end.
         revision: the commit that it started from.
-        status, exit_code, message, ran, seconds: see :class:`~asterism.sweep.worker.Answer`.
+        status, exit_code, message, ran, seconds: see :class:`~asterism.sweep.worker.JobResult`.
     """
 
     number: int
@@ -182,7 +182,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
             with rejections_told():
                 answer, metrics = _in_workspace(sweep, point, folder, lock)
         except (UserError, OSError) as error:  # git rejects, the disk is full
-            answer = Answer("failed", 1, " ".join(str(error).split()))
+            answer = JobResult("failed", 1, " ".join(str(error).split()))
         record = PointRecord(
             number=point.number,
             overrides=point.overrides,
@@ -203,7 +203,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
 
 def _in_workspace(
     sweep: Sweep, point: Point, folder: Path, lock: int
-) -> tuple[Answer, dict[str, float]]:
+) -> tuple[JobResult, dict[str, float]]:
     """Run a point in a workspace of its own; how it went and, where it finished, its metrics."""
     here = sweep.workspace(point)
     with held(here.with_name(f"{here.name}.lock")):
@@ -215,13 +215,13 @@ def _in_workspace(
             remove_tree(here)
 
 
-def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> Answer:
+def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> JobResult:
     """Make the point's workspace and bring it up to date, unless the sweep is over."""
     if sweep.is_over():
-        return Answer("interrupted", INTERRUPTED, "the sweep was stopped before it began")
+        return JobResult("interrupted", INTERRUPTED, "the sweep was stopped before it began")
     workspace.create(sweep.project, here, sweep.revision, sweep.cache)
     (here / "params.yaml").write_text(point.composition, encoding="utf-8")
-    order = Order(
+    order = JobSpec(
         str(sweep.project),
         sweep.targets,
         sweep.jobs,
@@ -234,7 +234,7 @@ def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> Answe
     return _supervise(sweep, here, log, lock)
 
 
-def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> Answer:
+def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> JobResult:
     """Run the point's process, its output into a log; stop it when the sweep is over.
 
     It holds the point's lock along: where a launcher kills this process, the sweep waits for it.
@@ -260,14 +260,16 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> Answer:
         except KeyboardInterrupt:
             take_interrupt()
             _stop(process)
-            return Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
+            return JobResult("interrupted", INTERRUPTED, "interrupted; the same command goes on")
     answer = worker.read_answer(here)
     if answer is None and process.returncode < 0:
-        return Answer("lost", 128 - process.returncode, "it was killed; the same command goes on")
+        return JobResult(
+            "lost", 128 - process.returncode, "it was killed; the same command goes on"
+        )
     if answer is None:
-        return Answer("failed", process.returncode or 1, f"its process ended: see {log.name}")
+        return JobResult("failed", process.returncode or 1, f"its process ended: see {log.name}")
     if answer.status == "interrupted":
-        return Answer("failed", answer.exit_code, "its stage was interrupted by someone else")
+        return JobResult("failed", answer.exit_code, "its stage was interrupted by someone else")
     return answer
 
 

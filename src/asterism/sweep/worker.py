@@ -41,7 +41,7 @@ ANSWER = Path(".dvc/tmp/answer.json")
 
 
 @dataclass(frozen=True)
-class Order:
+class JobSpec:
     """What a point's process is to do.
 
     Attributes:
@@ -64,7 +64,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Answer:
+class JobResult:
     """How it went.
 
     Attributes:
@@ -82,20 +82,20 @@ class Answer:
     seconds: float = 0.0
 
 
-def give_order(workspace: Path, order: Order) -> None:
+def give_order(workspace: Path, order: JobSpec) -> None:
     """Leave an order in a workspace."""
     write_json(workspace / ORDER, asdict(order))
 
 
-def read_order(workspace: Path) -> Order:
+def read_order(workspace: Path) -> JobSpec:
     """What :func:`give_order` left."""
-    return read_record(Order, workspace / ORDER)
+    return read_record(JobSpec, workspace / ORDER)
 
 
-def read_answer(workspace: Path) -> Answer | None:
+def read_answer(workspace: Path) -> JobResult | None:
     """The answer, None where the process has ended without one."""
     path = workspace / ANSWER
-    return read_record(Answer, path) if path.exists() else None
+    return read_record(JobResult, path) if path.exists() else None
 
 
 def main(workspace: Path) -> int:
@@ -112,19 +112,19 @@ def main(workspace: Path) -> int:
         with rejections_told():
             ran = _bring_up_to_date(workspace, order)
             _save_experiment(workspace, order)
-        answer = Answer("finished", ran=ran)
+        answer = JobResult("finished", ran=ran)
     except KeyboardInterrupt:
-        answer = Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
+        answer = JobResult("interrupted", INTERRUPTED, "interrupted; the same command goes on")
     except StageFailedError as error:
-        answer = Answer("failed", error.exit_code, str(error))
+        answer = JobResult("failed", error.exit_code, str(error))
     except UserError as error:
-        answer = Answer("failed", 1, str(error))
+        answer = JobResult("failed", 1, str(error))
     spent = round(time.perf_counter() - started, 3)
     write_json(workspace / ANSWER, asdict(answer) | {"seconds": spent})
     return answer.exit_code
 
 
-def _bring_up_to_date(workspace: Path, order: Order) -> list[str]:
+def _bring_up_to_date(workspace: Path, order: JobSpec) -> list[str]:
     """Run what the cache does not have; names of the stages whose command ran."""
     locks, repository = Path(order.locks), open_repository(workspace)
     repository.check_out_data()
@@ -132,7 +132,7 @@ def _bring_up_to_date(workspace: Path, order: Order) -> list[str]:
     return run_stages(repository, plan, plan, order.jobs, locks, order.shards, order.terminal)
 
 
-def _save_experiment(workspace: Path, order: Order) -> None:
+def _save_experiment(workspace: Path, order: JobSpec) -> None:
     """Commit the point as a DVC experiment, and hand it to the project.
 
     To DVC an experiment is a commit on the one that it started from, under a reference of this

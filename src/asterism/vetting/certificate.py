@@ -21,7 +21,7 @@ from asterism.vetting.device import OnDevice
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share
 from asterism.vetting.symptoms import Symptom
-from asterism.vetting.verdict import Criterion, Verdict, criteria_of, decide
+from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
 
 #: Libraries whose versions a certificate holds.
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
@@ -122,7 +122,7 @@ def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
         )
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"] and not repair["slower"]:
-            repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
+            repaired = tuple(Threshold.from_json(value) for value in repair["criteria"])
         return decide(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
 

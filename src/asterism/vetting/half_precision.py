@@ -17,7 +17,7 @@ import onnx
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import Graph, ordered
+from asterism.localisation.graph import OnnxGraph, ordered
 from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
@@ -211,12 +211,12 @@ def _rows(session: Session, runs: Sequence[Run], sums: dict[str, _Sum]) -> dict[
 
 
 def _infinite(
-    graph: Graph,
+    graph: OnnxGraph,
     types: Mapping[str, str],
     name: str,
     runs: Sequence[Run],
     wanted: Mapping[str, str],
-    original: Graph,
+    original: OnnxGraph,
 ) -> tuple[dict[str, Rows], int]:
     """On which items tensors are not finite where the file is rounded, and its answers' number.
 
@@ -242,7 +242,7 @@ def _infinite(
     return {tensor: np.concatenate(parts) for tensor, parts in found.items()}, unanswered
 
 
-def _graph(path: Path) -> Graph:
+def _graph(path: Path) -> OnnxGraph:
     model = read_onnx(path)
     with reading(str(path)):
         without_constant_nodes(model)
@@ -251,10 +251,10 @@ def _graph(path: Path) -> Graph:
         copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
         del model.graph.node[:]
         model.graph.node.extend(copies)
-        return Graph(model)
+        return OnnxGraph(model)
 
 
-def half_tensors(graph: Graph) -> dict[str, str]:
+def half_tensors(graph: OnnxGraph) -> dict[str, str]:
     """The tensors of 16 bits that depend on an input, with their types, as the file says them."""
     inferred = onnx.shape_inference.infer_shapes(graph.model).graph
     values = [*inferred.value_info, *inferred.input, *inferred.output]
@@ -263,7 +263,7 @@ def half_tensors(graph: Graph) -> dict[str, str]:
 
 
 def _matched(
-    original: Graph, compressed: Graph, types: dict[str, str]
+    original: OnnxGraph, compressed: OnnxGraph, types: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The original's tensors with their counterparts in the compressed file."""
     nodes = {node.name: node for node in original.nodes if node.name}
@@ -278,7 +278,7 @@ def _matched(
             yield node.output[place], tensor
 
 
-def _beyond(graph: Graph, tensor: str, kind: str, largest: float, rows: Rows) -> Beyond:
+def _beyond(graph: OnnxGraph, tensor: str, kind: str, largest: float, rows: Rows) -> Beyond:
     index, limit = graph.maker[tensor], _HALVES[kind].largest
     name, operator = graph.name_of(index), graph.nodes[index].op_type
     return Beyond(tensor, name, operator, kind, limit, largest, int(rows.sum()))
@@ -291,7 +291,7 @@ def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RanOtherwise, 
     return ()
 
 
-def _lost_constants(original: Graph, compressed: Graph) -> Iterator[LostConstant]:
+def _lost_constants(original: OnnxGraph, compressed: OnnxGraph) -> Iterator[LostConstant]:
     """Constants under one name in both files; what the compressed one holds is what counts."""
     for name in original.constants:
         ours, theirs = original.value(name), compressed.value(name)

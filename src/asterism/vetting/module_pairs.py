@@ -24,7 +24,7 @@ Ask = Callable[[nn.Module], object]
 
 
 @dataclass(frozen=True)
-class Part:
+class ReplacedModule:
     """A module without children that the compressed model computes in another way.
 
     Attributes:
@@ -45,7 +45,7 @@ class Exchange(ABC):
             quantised again.
     """
 
-    parts: list[Part]
+    parts: list[ReplacedModule]
     applied_by: ClassVar[str]
 
     @abstractmethod
@@ -91,7 +91,7 @@ class ModuleExchange(Exchange):
         return errors_of_parts(original, compressed, self.parts, ask_both)
 
 
-def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Part]:
+def differing_parts(original: nn.Module, compressed: nn.Module) -> list[ReplacedModule]:
     """The original's modules that are of another class or have other weights.
 
     They have no children; or they have weights of their own beside them, as attention has, and then
@@ -102,12 +102,12 @@ def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Part]:
         compressed: with modules of the same names.
     """
     others = dict(compressed.named_modules())
-    found: list[Part] = []
+    found: list[ReplacedModule] = []
     for name, part in original.named_modules():
         whole = not any(part.children()) or any(True for _ in part.parameters(recurse=False))
         within = any(name.startswith(f"{above.name}.") for above in found)
         if name in others and name and whole and not within and _differ(part, others[name]):
-            found.append(Part(name, type(others[name]).__name__))
+            found.append(ReplacedModule(name, type(others[name]).__name__))
     return found
 
 
@@ -181,7 +181,7 @@ def _as(dtype: torch.dtype | None, value: Any) -> Any:
 def errors_of_parts(
     original: nn.Module,
     compressed: nn.Module,
-    parts: Sequence[Part],
+    parts: Sequence[ReplacedModule],
     ask_both: tuple[Callable[[], object], Callable[[], object]],
 ) -> list[TensorError]:
     """How far the output of each part is from the original's, in the order in which they run.
@@ -226,7 +226,7 @@ def errors_of_parts(
 
 @contextmanager
 def _watched(
-    module: nn.Module, parts: Sequence[Part], seen: Callable[[str, Any, Any], None]
+    module: nn.Module, parts: Sequence[ReplacedModule], seen: Callable[[str, Any, Any], None]
 ) -> Iterator[None]:
     """Calls a function with the name, the inputs and the output of each part that runs."""
 

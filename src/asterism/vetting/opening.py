@@ -22,7 +22,7 @@ from asterism.data.given.reading import Arrays, GivenInputs, read_inputs
 from asterism.dflare.comparisons import Comparison, build_comparison, unanswered
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import Domain, build_domain
-from asterism.dflare.pair import Answers, Pair
+from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
 from asterism.vetting.params import Operators, VetParams
@@ -91,11 +91,11 @@ class Vetted:
     given: Given
     inputs: GivenInputs
     original: OpenModel
-    pair: Pair
+    pair: ModelPair
     comparison: Comparison
     notes: dict[str, tuple[str, ...]]
     shapes: dict[str, tuple[int, ...]]
-    answers: Answers
+    answers: PairedOutputs
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
@@ -189,7 +189,7 @@ def _paired(
             f"{', '.join(f.shapes)}: choose one by feeding.outputs, or the comparison together"
         )
     require_labels(inputs, comparison, f.classes)
-    pair = Pair(f, g)
+    pair = ModelPair(f, g)
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}

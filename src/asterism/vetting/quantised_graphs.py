@@ -14,7 +14,7 @@ from torch import fx, nn
 from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import operator_of
-from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, Part
+from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, ReplacedModule
 
 #: How far weights may be from the original's, as a share of their size: further away they are
 #: others, such as those into which a normalisation was folded.
@@ -45,7 +45,7 @@ class GraphExchange(Exchange):
         for node in compressed.graph.nodes:
             if any(_dequantised(node)):
                 found.setdefault(_module_of(node), operator_of(node.target))
-        self.parts = [Part(name, operator) for name, operator in found.items()]
+        self.parts = [ReplacedModule(name, operator) for name, operator in found.items()]
 
     def in_float(self, names: Collection[str]) -> fx.GraphModule:
         """See :meth:`.Exchange.in_float`."""

@@ -10,7 +10,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import Graph, subgraphs
+from asterism.localisation.graph import OnnxGraph, subgraphs
 
 _TYPES = onnx.TensorProto.DataType
 #: Types of 16 bits, by the names that ONNX Runtime has for them.
@@ -19,7 +19,7 @@ HALVES = {"float16": _TYPES.Value("FLOAT16"), "bfloat16": _TYPES.Value("BFLOAT16
 _TYPE_ATTRIBUTES = ("to", "dtype")
 
 
-def rounded(graph: Graph, types: Mapping[str, str]) -> Any:
+def rounded(graph: OnnxGraph, types: Mapping[str, str]) -> Any:
     """A model in 32 bits that rounds each tensor of 16 bits as its file says.
 
     Sums within a node are in 32 bits, as most devices have them.

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 
 from asterism.core.messages.errors import UserError, telling_line
-from asterism.localisation.graph import Graph
+from asterism.localisation.graph import OnnxGraph
 
 _NAMES = onnx.TensorProto.DataType.Name
 #: What ONNX Runtime writes before the name of a tensor that it has in 32 bits instead.
@@ -92,7 +92,7 @@ class Arithmetic:
     how: str
 
 
-def optimised(path: Path) -> Graph:
+def optimised(path: Path) -> OnnxGraph:
     """The graph that ONNX Runtime runs for a file.
 
     Raises:
@@ -106,7 +106,7 @@ def optimised(path: Path) -> Graph:
         options.intra_op_num_threads = 1
         try:
             onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-            return Graph(onnx.load(target))
+            return OnnxGraph(onnx.load(target))
         except Exception as error:  # ONNX Runtime's errors share no base class
             why = telling_line(str(error))
             raise UserError(f"ONNX Runtime cannot open {path}: {why}") from None
@@ -122,7 +122,7 @@ def ran_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:
     Raises:
         UserError: ONNX Runtime cannot open the file.
     """
-    file, run = Graph(onnx.load(path)), optimised(path)
+    file, run = OnnxGraph(onnx.load(path)), optimised(path)
     makers = {node.name: node for node in run.nodes if node.name}
     found = []
     for index, node in enumerate(file.nodes):
@@ -137,7 +137,7 @@ def ran_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:
 
 
 def _run_as(
-    tensor: str, kind: str, file: Graph, run: Graph, makers: Mapping[str, Any]
+    tensor: str, kind: str, file: OnnxGraph, run: OnnxGraph, makers: Mapping[str, Any]
 ) -> tuple[str, str] | None:
     """Type and operator of what made a tensor here; None where nothing tells it.
 
@@ -182,7 +182,7 @@ def arithmetic(path: Path) -> list[Arithmetic]:
     ]
 
 
-def _rounding(run: Graph) -> Iterator[tuple[str, str, str]]:
+def _rounding(run: OnnxGraph) -> Iterator[tuple[str, str, str]]:
     for index, node in enumerate(run.nodes):
         if node.op_type == "MatMulNBits":
             levels = [a.i for a in node.attribute if a.name == "accuracy_level"]

@@ -39,7 +39,7 @@ class Thresholds(ParameterSection):
 
 
 @dataclass(frozen=True)
-class Criterion:
+class Threshold:
     """One threshold beside what was measured.
 
     Attributes:
@@ -68,13 +68,13 @@ class Criterion:
         }
 
     @staticmethod
-    def from_json(value: Any) -> Criterion:
+    def from_json(value: Any) -> Threshold:
         """What :meth:`to_json` wrote.
 
         Raises:
             UserError: it is something else.
         """
-        return record_from(Criterion, value)
+        return record_from(Threshold, value)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Verdict:
 
     word: Word
     reasons: tuple[str, ...]
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[Threshold, ...]
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value."""
@@ -115,7 +115,7 @@ def criteria_of(
     thresholds: Thresholds,
     confidence: float,
     unanswered: Share | None = None,
-) -> tuple[Criterion, ...]:
+) -> tuple[Threshold, ...]:
     """All thresholds beside what was measured.
 
     Args:
@@ -147,8 +147,8 @@ def criteria_of(
 
 
 def decide(
-    criteria: tuple[Criterion, ...],
-    repaired: tuple[Criterion, ...] | None,
+    criteria: tuple[Threshold, ...],
+    repaired: tuple[Threshold, ...] | None,
     symptoms: Sequence[str] = (),
 ) -> Verdict:
     """The verdict.
@@ -173,16 +173,16 @@ def decide(
     return Verdict("do not ship" if failed else "not enough inputs to say", reasons, criteria)
 
 
-def _of_the_repair(criterion: Criterion) -> str:
+def _of_the_repair(criterion: Threshold) -> str:
     return f"repaired: {_sentence(criterion)}"
 
 
-def _at_least(name: str, share: Share, threshold: float) -> Criterion:
+def _at_least(name: str, share: Share, threshold: float) -> Threshold:
     met = True if share.low >= threshold else False if share.high < threshold else None
-    return Criterion(name, share, threshold, True, met)
+    return Threshold(name, share, threshold, True, met)
 
 
-def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> list[Criterion]:
+def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> list[Threshold]:
     """The class that agrees least, of those of whose inputs enough are given.
 
     These are at least so many that the threshold is met where all of them agree.
@@ -202,12 +202,12 @@ def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> l
     return [_at_least(f"agreement in class {label}", worst.rest, threshold)]
 
 
-def _at_most(name: str, share: Share, threshold: float) -> Criterion:
+def _at_most(name: str, share: Share, threshold: float) -> Threshold:
     met = True if share.high <= threshold else False if share.low > threshold else None
-    return Criterion(name, share, threshold, False, met)
+    return Threshold(name, share, threshold, False, met)
 
 
-def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Criterion:
+def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Threshold:
     """The accuracy that was lost: the share that got wrong less the share that got right.
 
     Both shares have intervals that together hold with the confidence asked for (Bonferroni).
@@ -221,7 +221,7 @@ def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Criter
     return _at_most("accuracy lost", share, allowed)
 
 
-def _sentence(criterion: Criterion) -> str:
+def _sentence(criterion: Threshold) -> str:
     share = criterion.measured
     told = f"{criterion.name}: {share.share:.2%} ({share.low:.2%} to {share.high:.2%})"
     asked = f"{'at least' if criterion.at_least else 'at most'} {criterion.threshold:.2%}"

@@ -11,7 +11,7 @@ from asterism.core.parameters.params import ParameterSection
 
 
 @ATTACKS.register("noise")
-class GaussianNoise(Attack):
+class GaussianNoiseAttack(Attack):
     """Gaussian white noise; it knows nothing of the model."""
 
     class Options(ParameterSection):

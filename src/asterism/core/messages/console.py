@@ -40,7 +40,7 @@ _REPORT_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Share:
+class Progress:
     """How far a process is.
 
     Attributes:
@@ -89,10 +89,10 @@ def reporting_to(path: Path) -> Iterator[None]:
         del os.environ[_REPORT]
 
 
-def read_share(path: Path) -> Share | None:
+def read_share(path: Path) -> Progress | None:
     """What a bar has left under :func:`reporting_to`; None for nothing."""
     try:
-        return Share(*json.loads(path.read_text(encoding="utf-8")))
+        return Progress(*json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 

@@ -12,7 +12,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming.checkpoints import dependency_key
 from asterism.core.resuming.state import Run
-from asterism.core.resuming.work_units import Part, SharedWorkUnits
+from asterism.core.resuming.work_units import SharedWorkUnits, UnitShare
 from asterism.core.settings.yaml_files import read_yaml
 
 #: The stages, and what each depends on.
@@ -26,7 +26,7 @@ _VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
 
 
 #: The part that this process computes of a stage; None where it is the stage.
-part: ContextVar[Part | None] = ContextVar("part", default=None)
+part: ContextVar[UnitShare | None] = ContextVar("part", default=None)
 
 
 def work_units(

@@ -19,7 +19,7 @@ log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Entry:
+class SavedRun:
     """A run in the list of ``asterism state``.
 
     Attributes:
@@ -40,11 +40,11 @@ class Entry:
     status: str
 
 
-def entries() -> list[Entry]:
+def entries() -> list[SavedRun]:
     """All runs that have state."""
     now = server_time()
     return [
-        Entry(run, len(run.units()), len(run.damaged()), run.size(), run.days(now), _status(run))
+        SavedRun(run, len(run.units()), len(run.damaged()), run.size(), run.days(now), _status(run))
         for run in runs()
     ]
 
@@ -56,7 +56,7 @@ def others() -> dict[str, int]:
     return {folder.name: saved_folders.size(folder) for folder in sorted(folders)}
 
 
-def unneeded(entry: Entry, days: float) -> str | None:
+def unneeded(entry: SavedRun, days: float) -> str | None:
     """Why a run can be removed; None where it cannot.
 
     Args:
@@ -70,7 +70,7 @@ def unneeded(entry: Entry, days: float) -> str | None:
     return f"unused for {entry.days:.1f} days" if entry.days >= days else None
 
 
-def clean(entry: Entry, days: float, dry: bool) -> str:
+def clean(entry: SavedRun, days: float, dry: bool) -> str:
     """Remove a run that is not needed, or the damaged folders of one that is; what was done.
 
     Args:

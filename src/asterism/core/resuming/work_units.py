@@ -31,7 +31,7 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.state import Run
 
 
-class Result(Protocol):
+class UnitResult(Protocol):
     """What a unit's computation gives."""
 
     def save(self, folder: Path) -> None:
@@ -40,7 +40,7 @@ class Result(Protocol):
 
 log = get_logger(__name__)
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=UnitResult)
 
 #: How often a unit is looked at that another process is saving.
 _LOOKS = 3
@@ -50,7 +50,7 @@ Job = Callable[[Checkpoint | None], R]
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitShare:
     """A share of the units: those whose place, divided by ``of``, leaves ``number``."""
 
     number: int
@@ -117,7 +117,7 @@ class SharedWorkUnits(WorkUnits):
         self,
         stage: str,
         key: str,
-        part: Part | None = None,
+        part: UnitShare | None = None,
         address: str = "",
         outputs: Sequence[Path] = (),
     ) -> None:

@@ -30,7 +30,7 @@ from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.stage_units import part
 from asterism.core.resuming.tidying import tidy
-from asterism.core.resuming.work_units import Part, PartEnded
+from asterism.core.resuming.work_units import PartEnded, UnitShare
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
 
@@ -77,7 +77,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
     try:
         with rejections_told():
             if which:
-                part.set(Part.parse(which))
+                part.set(UnitShare.parse(which))
                 label += f"-part-{platform.node()}-{os.getpid()}"
             _run_script(folder, name, label, variant)
     except UserError as error:

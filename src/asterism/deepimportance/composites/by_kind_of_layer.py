@@ -10,7 +10,7 @@ from asterism.deepimportance.rules import (
     Epsilon,
     Flat,
     Gamma,
-    Rule,
+    RelevanceRule,
     WSquare,
     ZBox,
 )
@@ -19,8 +19,10 @@ from asterism.deepimportance.rules import (
 PROPORTIONAL = Epsilon(STABILISER)
 
 
-def _composite(dense: Rule, convolution: Rule, first: Rule | None = None) -> Composite:
-    kinds: dict[LinearKind, Rule] = {
+def _composite(
+    dense: RelevanceRule, convolution: RelevanceRule, first: RelevanceRule | None = None
+) -> Composite:
+    kinds: dict[LinearKind, RelevanceRule] = {
         "dense": dense,
         "convolution": convolution,
         "pooling": PROPORTIONAL,

@@ -12,7 +12,7 @@ from asterism.deepstellar.selections.strategy import SELECTIONS, Selection
 
 @SELECTIONS.register("random")
 @dataclass(frozen=True)
-class Uniform(Selection):
+class UniformSelection(Selection):
     """Every entry is equally likely."""
 
     def choose(

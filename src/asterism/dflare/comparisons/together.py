@@ -24,7 +24,7 @@ from asterism.dflare.comparisons import (
 from asterism.dflare.params import ComparisonParams
 
 
-class Part(ParameterSection):
+class OutputPart(ParameterSection):
     """One of several outputs."""
 
     output: str = Field(description="the output's name, for reports")
@@ -36,7 +36,9 @@ class Part(ParameterSection):
 class TogetherOptions(ParameterSection):
     """The outputs, in the order in which a row holds them."""
 
-    outputs: list[Part] = Field(min_length=1, description="each output and how it is compared")
+    outputs: list[OutputPart] = Field(
+        min_length=1, description="each output and how it is compared"
+    )
 
 
 @COMPARISONS.register("together")

@@ -41,7 +41,7 @@ class NumberComparison(Comparison):
 
 
 @COMPARISONS.register("tolerance")
-class Tolerance(NumberComparison):
+class ValueTolerance(NumberComparison):
     """Values: the models deviate where one differs by more than its tolerance, which is the unit.
 
     Args:

@@ -15,9 +15,9 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.fitness import FITNESSES
-from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest
+from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Trigger
-from asterism.dflare.pair import Answers
+from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.proposals import Proposal
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.searches.fruitless import FruitlessMutants
@@ -89,7 +89,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
     def __init__(
         self,
         under_test: PairUnderTest,
-        budget: Budget,
+        budget: SeedBudget,
         items: NDArray[Any],
         numbers: Sequence[int],
         seed: int,
@@ -114,7 +114,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         self._last_success = np.zeros(trajectories, np.int64)
         self._applied: list[list[int]] = [[] for _ in range(trajectories)]
 
-    def begin(self, trajectories: Rows, answers: Answers) -> None:
+    def begin(self, trajectories: Rows, answers: PairedOutputs) -> None:
         """See :meth:`LockstepSearch.begin`."""
         if self._consequence is not None:
             right = self._right_answers(self._consequence, trajectories, answers)
@@ -149,7 +149,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
             trajectories, counts, mutants, comes_again, operators, variants, skipped=skipped
         )
 
-    def learn(self, proposal: SpeculativeBatch, answers: Answers) -> None:
+    def learn(self, proposal: SpeculativeBatch, answers: PairedOutputs) -> None:
         """See :meth:`LockstepSearch.learn`; Algorithm 1, trajectory by trajectory."""
         deviates = self.under_test.comparison.deviates(answers.f, answers.g)
         consequential = self._consequential(proposal, answers, deviates)
@@ -170,7 +170,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         self._fitness.observe(owners[counted], gains[counted], outputs[counted])
         self._operators.remember(proposal.trajectories, proposal.counts, proposal.operators, ends)
 
-    def shows(self, triggers: Sequence[Trigger], answers: Answers) -> NDArray[np.bool_]:
+    def shows(self, triggers: Sequence[Trigger], answers: PairedOutputs) -> NDArray[np.bool_]:
         """See :meth:`LockstepSearch.shows`; consequential ones have to stay so."""
         still = super().shows(triggers, answers)
         if self._consequence is not None:
@@ -180,7 +180,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
             still &= ~sought | self._consequence.holds(answers.f, answers.g, expected)
         return still
 
-    def _goal(self, answers: Answers, owners: Rows) -> NDArray[np.float32]:
+    def _goal(self, answers: PairedOutputs, owners: Rows) -> NDArray[np.float32]:
         """What the search enlarges, of each mutant: Dflare's D, or how near to consequence it is.
 
         Args:
@@ -192,7 +192,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         return self._consequence.nearness(answers.f, answers.g, self._expected[owners])
 
     def _consequential(
-        self, proposal: SpeculativeBatch, answers: Answers, deviates: NDArray[np.bool_]
+        self, proposal: SpeculativeBatch, answers: PairedOutputs, deviates: NDArray[np.bool_]
     ) -> NDArray[np.bool_] | None:
         """Which mutants the search looks for; None: all that deviate."""
         if self._consequence is None:
@@ -202,7 +202,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         return deviates & matters
 
     def _right_answers(
-        self, consequence: Consequence, trajectories: Rows, answers: Answers
+        self, consequence: Consequence, trajectories: Rows, answers: PairedOutputs
     ) -> NDArray[np.int64]:
         """The labels of these seeds, or what the original says about them, int64 ``(n, A)``."""
         labels = self.under_test.labels
@@ -242,6 +242,6 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         return counts
 
 
-def _both(answers: Answers) -> NDArray[np.float32]:
+def _both(answers: PairedOutputs) -> NDArray[np.float32]:
     """Both models' outputs side by side, ``(n, 2 * K)``."""
     return np.concatenate([answers.f, answers.g], axis=1)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest
-from asterism.dflare.pair import Answers
+from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
+from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.proposals import Proposal
 from asterism.dflare.searches import SEARCHES
 
@@ -51,7 +51,7 @@ class DiffChaser(LockstepSearch[Proposal]):
     def __init__(
         self,
         under_test: PairUnderTest,
-        budget: Budget,
+        budget: SeedBudget,
         items: NDArray[Any],
         numbers: Sequence[int],
         seed: int,
@@ -66,7 +66,7 @@ class DiffChaser(LockstepSearch[Proposal]):
         self._members: dict[int, NDArray[Any]] = {}
         self._fitness: dict[int, NDArray[np.float32]] = {}
 
-    def begin(self, trajectories: Rows, answers: Answers) -> None:
+    def begin(self, trajectories: Rows, answers: PairedOutputs) -> None:
         """See :meth:`LockstepSearch.begin`; the first population is the first proposal."""
 
     def propose(self, trajectories: Rows) -> Proposal:
@@ -80,7 +80,7 @@ class DiffChaser(LockstepSearch[Proposal]):
         comes_again = np.zeros(counts.sum(), np.bool_)  # members are disturbed at random
         return Proposal(trajectories, counts, np.concatenate(offspring_of_each), comes_again)
 
-    def learn(self, proposal: Proposal, answers: Answers) -> None:
+    def learn(self, proposal: Proposal, answers: PairedOutputs) -> None:
         """See :meth:`LockstepSearch.learn`; a generation is evaluated whole."""
         comparison = self.under_test.comparison
         deviates = comparison.deviates(answers.f, answers.g)

@@ -24,7 +24,7 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import telling_line
 from asterism.core.resuming import saved_folders
 from asterism.models.keras_models.reading import load_keras
-from asterism.models.runtimes.formats.onnx import OnnxRuntime
+from asterism.models.runtimes.formats.onnx import OnnxFileRuntime
 from asterism.models.runtimes.keras_runtime import KerasRuntime
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _export(model: keras.Model, folder: Path) -> None:
     try:
         if _is_image_classifier(model):
             save_onnx(model, target)
-            faithful = _agree(KerasRuntime(model), OnnxRuntime(target))
+            faithful = _agree(KerasRuntime(model), OnnxFileRuntime(target))
     except (OSError, MemoryError):
         raise
     except Exception as error:  # whatever the exporter meets in a foreign model
@@ -161,7 +161,7 @@ def _renumber(exported: Any) -> None:
     del graph.value_info[:]
 
 
-def _agree(native: KerasRuntime, exported: OnnxRuntime) -> bool:
+def _agree(native: KerasRuntime, exported: OnnxFileRuntime) -> bool:
     (given,), (taken,) = native.signature.inputs, exported.signature.inputs
     rng = np.random.default_rng(0)
     sizes = [size or _PROBES for size in given.shape]  # none but the batch is free

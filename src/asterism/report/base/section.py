@@ -42,7 +42,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FrontPageAnswer:
     """The answer to one of the front page's questions.
 
     Attributes:
@@ -86,4 +86,4 @@ class ReportSection:
     body: Markup
     order: int
     contents: tuple[tuple[str, str], ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[FrontPageAnswer, ...] = ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.counting import counted
-from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.report.base.templating import percent
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import VetParams
@@ -29,7 +29,9 @@ _STEPS = {
 }
 
 
-def answer(params: VetParams, verdict: Verdict, agreement: Agreement, repair: Any) -> Answer:
+def answer(
+    params: VetParams, verdict: Verdict, agreement: Agreement, repair: Any
+) -> FrontPageAnswer:
     """Does the compressed model do what the original does?
 
     Args:
@@ -48,7 +50,7 @@ def answer(params: VetParams, verdict: Verdict, agreement: Agreement, repair: An
     for place, (title, share) in enumerate(zip(titles, agreement.accuracy, strict=False)):
         figures.append(_figure(title, share, f"{file}.accuracy[{place}]"))
     told = verdict.word[0].upper() + verdict.word[1:]
-    return Answer(
+    return FrontPageAnswer(
         question=f"Does {compressed} do what {original} does, on inputs like these?",
         level=_LEVELS[verdict.word],
         sentence=f"{told}: {verdict.reasons[0]}." if verdict.reasons else f"{told}.",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
-from asterism.models.runtimes.formats.onnx import OnnxRuntime
+from asterism.models.runtimes.formats.onnx import OnnxFileRuntime
 from asterism.models.runtimes.keras_export import faithful_export
 from asterism.models.runtimes.keras_runtime import KerasRuntime
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
@@ -26,7 +26,7 @@ class KerasFileRuntime(Runtime):
 
     def __init__(self, path: Path) -> None:
         export = _export_of(path)
-        inner = KerasRuntime(load_keras(path)) if export is None else OnnxRuntime(export)
+        inner = KerasRuntime(load_keras(path)) if export is None else OnnxFileRuntime(export)
         self._inner: Runtime = inner
         self.signature, self.fixed_batch = inner.signature, inner.fixed_batch
         self.varies_in = inner.varies_in

@@ -15,7 +15,7 @@ from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.onnx import signature_of
 
 
-class OnnxRuntime(Runtime):
+class OnnxFileRuntime(Runtime):
     """An ONNX model on the device of ``machine.yaml``, with one thread a call on the CPU."""
 
     def __init__(self, path: Path) -> None:
@@ -82,6 +82,6 @@ class Onnx(Format):
         return path.suffix == ".onnx" and head[:1] in (b"\x08", b"\x12", b"\x3a")
 
     @staticmethod
-    def open(path: Path) -> OnnxRuntime:
+    def open(path: Path) -> OnnxFileRuntime:
         """See :meth:`.Format.open`."""
-        return OnnxRuntime(path)
+        return OnnxFileRuntime(path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
 from asterism.report.base.certainty import INTERVALS, bounds, of_share, points, quoted
-from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.report.base.templating import percent, ranged
 
 #: Less agreement or more lost accuracy matters: the defaults of ``vet.thresholds``.
@@ -100,7 +100,7 @@ class RepairResults:
         return fell or self.status != "repaired" or self.repaired <= 0
 
 
-def differ(pairs: Sequence[PairResults]) -> Answer:
+def differ(pairs: Sequence[PairResults]) -> FrontPageAnswer:
     """Do the compressed models differ, and does it matter?"""
     measured = [pair for pair in pairs if pair.agreement is not None]
     worst = min(measured, key=lambda p: p.agreement or 0.0, default=None)
@@ -152,7 +152,7 @@ def differ(pairs: Sequence[PairResults]) -> Answer:
             "asterism vet ORIGINAL COMPRESSED --inputs FOLDER",
         )
     ]
-    return Answer(
+    return FrontPageAnswer(
         question="Do the compressed models differ from their originals, and does it matter?",
         level=level,
         sentence=sentence,
@@ -231,7 +231,7 @@ def _unusual(pairs: Sequence[PairResults]) -> Iterator[str]:
         )
 
 
-def repair(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> Answer:
+def repair(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> FrontPageAnswer:
     """Can the compressed models be repaired without retraining?
 
     Args:
@@ -270,7 +270,7 @@ def repair(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> Answer:
                     ),
                 )
             )
-    return Answer(
+    return FrontPageAnswer(
         question="Can the compressed models be repaired without retraining?",
         level=level,
         sentence=f"{verdict}: {told} of the deviations go away on inputs that the repair has "

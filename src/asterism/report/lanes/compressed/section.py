@@ -18,7 +18,7 @@ from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import png, svg
-from asterism.report.base.section import Answer, KeyFigure, ReportSection
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, ReportSection
 from asterism.report.base.templating import percent, ranged, render_body, renderer
 from asterism.report.lanes.compressed.answer import PairResults, RepairResults, differ, repair
 from asterism.report.whole.page import SECTIONS
@@ -94,7 +94,7 @@ def _answers(
     repairs: dict[str, Any],
     first: str,
     chance: dict[str, float | None],
-) -> tuple[Answer, ...]:
+) -> tuple[FrontPageAnswer, ...]:
     """What the front page says of these results."""
     pairs = []
     for name, model in models.items():

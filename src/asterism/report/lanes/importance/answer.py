@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
 from asterism.report.base.certainty import listed
-from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.report.base.templating import percent
 
 #: From this share of the combinations on, tests exercise them well; below the other, badly.
@@ -73,11 +73,11 @@ class ImportanceResults:
     added: tuple[Added, ...]
 
 
-def answer(found: ImportanceResults) -> Answer:
+def answer(found: ImportanceResults) -> FrontPageAnswer:
     """Do the tests exercise the neurons that matter?"""
     file = "metrics/measure_importance.json"
     level, verdict = _level(found.covered)
-    return Answer(
+    return FrontPageAnswer(
         question="Do the tests exercise the neurons that matter to the decisions?",
         level=level,
         sentence=f"{verdict}: the test set exercises {percent(found.covered)} of the "

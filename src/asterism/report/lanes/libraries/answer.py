@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
 from asterism.report.base.certainty import INTERVALS, listed, of_share
-from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.report.base.templating import percent
 
 #: A larger share of models that Keras rejects says that generation is at fault.
@@ -55,10 +55,10 @@ class LibraryResults:
     silent: tuple[str, ...]
 
 
-def answer(found: LibraryResults) -> Answer:
+def answer(found: LibraryResults) -> FrontPageAnswer:
     """Do the libraries compute the same?"""
     level, sentence = _verdict(found)
-    return Answer(
+    return FrontPageAnswer(
         question="Do the libraries compute the same?",
         level=level,
         sentence=sentence,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from asterism.core.messages.counting import counted
 from asterism.report.base.certainty import INTERVALS, of_share
-from asterism.report.base.section import Answer, KeyFigure, Level, Step
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.report.base.templating import percent
 
 #: From these shares on, tests exercise states and transitions well; below the third, badly.
@@ -80,7 +80,7 @@ class RecurrentResults:
         return self.broken_seeds / self.seeds if self.seeds else 0.0
 
 
-def answer(found: RecurrentResults) -> Answer:
+def answer(found: RecurrentResults) -> FrontPageAnswer:
     """How well do the tests exercise the recurrent network?"""
     coverage = "metrics/measure_coverage.json: test"
     right = round(found.test_accuracy * found.inputs)
@@ -114,7 +114,7 @@ def answer(found: RecurrentResults) -> Answer:
             )
         )
     level, verdict = _level(found)
-    return Answer(
+    return FrontPageAnswer(
         question="How well do the tests exercise the recurrent network?",
         level=level,
         sentence=f"{verdict}: the test set visits {percent(found.covered_states)} of its "

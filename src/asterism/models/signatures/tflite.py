@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def tflite_signature(path: Path) -> Signature:
             replace(spec, made_by=makers.get(origins.get(graph.Outputs(i), graph.Outputs(i)), ""))
             for i, spec in enumerate(outputs)
         )
+        outputs = tuple(sorted(outputs, key=_place)) if _are_numbered(outputs) else outputs
         tensors = [dtypes.get(graph.Tensors(i).Type(), "") for i in range(graph.TensorsLength())]
         quantised = sum(
             any(tensors[n] in _INTEGERS for n in numbers_in(op.InputsAsNumpy()) if n >= 0)
@@ -80,6 +82,20 @@ def tflite_signature(path: Path) -> Signature:
         half="float16" in tensors,
         variables=variables or any(graph.Tensors(i).IsVariable() for i in range(len(tensors))),
     )
+
+
+def _are_numbered(outputs: Sequence[TensorSpec]) -> bool:
+    """Whether names tell the order of the converted model, ``StatefulPartitionedCall_1:0``.
+
+    The converter may list the outputs themselves in another order.
+    """
+    parts = [output.name.rpartition(":") for output in outputs]
+    one = {(call, colon) for call, colon, _ in parts}
+    return len(one) == 1 and {place for *_, place in parts} == set(map(str, range(len(parts))))
+
+
+def _place(output: TensorSpec) -> int:
+    return int(output.name.rpartition(":")[2])
 
 
 def _spec(tensor: Any, dtypes: dict[int, str]) -> TensorSpec:

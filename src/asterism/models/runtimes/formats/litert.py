@@ -32,9 +32,10 @@ class LiteRtRuntime(Runtime):
         first = self._open(())
         with reading(str(path)):  # names may be no text
             details = first.get_input_details(), first.get_output_details()
-        inputs, outputs = ([detail["index"] for detail in each] for each in details)
+        inputs = [detail["index"] for detail in details[0]]
+        outputs = {detail["name"]: detail["index"] for detail in details[1]}
         self._inputs = {s.name: i for s, i in zip(self.signature.inputs, inputs, strict=True)}
-        self._outputs = {s.name: i for s, i in zip(self.signature.outputs, outputs, strict=True)}
+        self._outputs = {spec.name: outputs[spec.name] for spec in self.signature.outputs}
         self.fixed_batch = None if self._takes_batches() else 1
         self.sizes = () if self.fixed_batch else _SIZES[:-1]
 

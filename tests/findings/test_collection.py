@@ -9,7 +9,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.findings.audit import comparison, unlike
-from asterism.findings.campaign import folder_of_pieces
+from asterism.findings.campaign import TRIAGED, folder_of_pieces, read_unique
 from asterism.findings.causes import same_place
 from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
@@ -113,6 +113,24 @@ def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(t
     (left,) = candidates_of(tmp_path, outcome, known)
     assert left.entry.signature == "values differ | jax | one"
     assert outcome.limits == 2
+
+
+def test_a_piece_gives_back_what_it_found(tmp_path):
+    one = candidate(tmp_path)
+    value = {
+        "signature": "values differ | jax | ReLU()",
+        "finding": one.finding.to_json(),
+        "graph": one.graph.to_json(),
+        "layer": "ReLU()",
+        "models": [3],
+        "original_layers": 7,
+        "ablation": {"jax:jit": "shows"},
+    }
+    (tmp_path / "piece" / TRIAGED).mkdir(parents=True)
+    write_json(tmp_path / "piece" / TRIAGED / "unique.json", [value])
+    (found,) = read_unique(tmp_path / "piece")
+    assert (str(found.layer), found.models, found.original_layers) == ("ReLU()", {3}, 7)
+    assert found.graph.to_json() == one.graph.to_json() and found.finding == one.finding
 
 
 @pytest.mark.parametrize("place", ["", "one", "one/repro.py"])

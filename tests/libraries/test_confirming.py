@@ -56,10 +56,15 @@ def notes_of(folder):
 
 
 @pytest.mark.slow
-def test_runs_share_an_import_and_nothing_else(written, tmp_path):
-    script = written(f"FOLDER = {str(tmp_path)!r}\n{HEAD}{NOTES}")
+@pytest.mark.parametrize(
+    "setting", ['.update(KERAS_BACKEND="numpy")', '["KERAS_BACKEND"] = "numpy"']
+)
+def test_runs_share_an_import_and_nothing_else(written, tmp_path, setting):
+    head = HEAD.replace('.update(KERAS_BACKEND="numpy")', setting)
+    script = written(f"FOLDER = {str(tmp_path)!r}\n{head}{NOTES}")
     assert exit_status(script) == 1
     (alone,) = notes_of(tmp_path)
+    assert alone["backend"] == "numpy"
     assert exit_statuses(script, 3) == (1, 1, 1)
     together = notes_of(tmp_path)
     assert len({notes["pid"] for notes in together}) == 3

@@ -216,23 +216,12 @@ def read_unique(piece: Path) -> list[UniqueFinding]:
     found = []
     for value in read_json(piece / TRIAGED / UNIQUE):
         graph = graph_from_json(value["graph"])
-        unique = UniqueFinding(
-            value["signature"],
-            Finding.from_json(value["finding"]),
-            graph,
-            None,
-            set(value["models"]),
-            value["original_layers"],
-            value["ablation"],
-        )
-        found.append(replace(unique, layer=_layer(graph, value["layer"])))
+        layers = (layer_at_fault(graph, i) for i in graph.layers)
+        named = next((layer for layer in layers if str(layer) == value["layer"]), None)
+        finding, models = Finding.from_json(value["finding"]), set(value["models"])
+        rest = value["original_layers"], value["ablation"]
+        found.append(UniqueFinding(value["signature"], finding, graph, named, models, *rest))
     return found
-
-
-def _layer(graph: Graph, named: str) -> LayerAtFault | None:
-    """The layer of a graph that a finding names; None where it names none."""
-    layers = (layer_at_fault(graph, i) for i in graph.layers)
-    return next((layer for layer in layers if str(layer) == named), None)
 
 
 def _processor_seconds() -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from asterism.core.workers.starting import (
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.python_text import compiles
-from asterism.differential.report.repeating import import_keras, run_script
+from asterism.differential.report.repeating import import_first, run_script
 from asterism.differential.report.script_writer import PATIENCE
 from asterism.differential.report.stand_in import script_environment
 
@@ -45,6 +46,9 @@ sys.argv, sys.excepthook = sys.argv[1:], otherwise
 sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
+
+#: Modules that take most of the time of scripts that import them.
+_DEAR = ("keras", "tensorflow")
 
 #: With one thread for NumPy's linear algebra, importing Keras starts no thread on most backends.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -99,8 +103,8 @@ def exit_statuses(
     """How processes that run a script end: 1 is the bug, 0 none, 124 is too late.
 
     Each run is a process of its own, from the script's first line to its last. Several share one
-    import of Keras where that is safe, see :mod:`.repeating`. What fails otherwise than the script
-    looks for gives 2, as does a script that is not valid Python.
+    import of what is dear where that is safe, see :mod:`.repeating`. What fails otherwise than the
+    script looks for gives 2, as does a script that is not valid Python.
 
     Args:
         script: its settings of ``os.environ`` at the top hold for the shared import too.
@@ -115,19 +119,19 @@ def exit_statuses(
     found: list[int] = []
     with own_temporary_folder() as folder:  # a process that is stopped removes no files
         given = {**script_environment(script, folder), **_environment(text), "TMPDIR": str(folder)}
-        together = times > 1 and interpreter == OWN_INTERPRETER
-        if together and "import keras" in text.splitlines():
-            found = _forked(path, folder, times, given, death.seconds)
+        dear = next((name for name in _DEAR if re.search(rf"^import {name}\b", text, re.M)), "")
+        if dear and times > 1 and interpreter == OWN_INTERPRETER:
+            found = _forked(dear, path, folder, times, given, death.seconds)
         while len(found) < times:
             found.append(_alone(path, folder, interpreter, given, death.seconds))
     return tuple(map(death.shown_by, found))
 
 
 def _forked(
-    script: Path, folder: Path, times: int, environment: dict[str, str], seconds: float
+    dear: str, script: Path, folder: Path, times: int, environment: dict[str, str], seconds: float
 ) -> list[int]:
-    """How forks of one process end that has imported Keras; none where nothing can be forked."""
-    server = ForkServer("imports Keras", import_keras, [], {**environment, **_ONE_THREAD})
+    """How forks of one process end that has imported a module; none where nothing can be forked."""
+    server = ForkServer(f"imports {dear}", import_first, [dear], {**environment, **_ONE_THREAD})
     process = WorkerProcess(run_script, [str(script), str(folder)], forks=server)
     found: list[int] = []
     try:
@@ -178,10 +182,25 @@ def _alone(
 
 def _environment(text: str) -> dict[str, str]:
     """What a script sets in ``os.environ`` before it imports Keras."""
+    found: dict[str, str] = {}
     for statement in ast.parse(text).body:
         match statement:
             case ast.Import(names=[ast.alias(name="keras")]):
                 break
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update"), keywords=given)):
-                return {str(g.arg): str(ast.literal_eval(g.value)) for g in given}
-    return {}
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="update"),
+                    keywords=given,
+                )
+            ):
+                found |= {str(g.arg): str(ast.literal_eval(g.value)) for g in given}
+            case ast.Assign(
+                targets=[
+                    ast.Subscript(
+                        value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name))
+                    )
+                ],
+                value=ast.Constant(value=str(value)),
+            ):
+                found[name] = value
+    return found

@@ -1,4 +1,4 @@
-"""Running a script in forks of a process that has imported Keras, which takes most of its time.
+"""Running a script in forks of a process that has imported what takes most of its time.
 
 The processes import this module before a script runs in them, so it needs nothing else.
 """
@@ -9,14 +9,15 @@ import os
 import runpy
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 
-def import_keras() -> str:
-    """Import Keras; why it cannot be imported, or nothing."""
+def import_first(name: str) -> str:
+    """Import a module; why it cannot be imported, or nothing."""
     try:
-        import keras  # noqa: F401
+        import_module(name)
     except Exception as error:  # a script that runs without it says so itself
         return f"{type(error).__name__}: {error}"
     return ""

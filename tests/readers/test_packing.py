@@ -61,6 +61,10 @@ def _by_a_folder(data):
     (data.parent / "inside").symlink_to("..")
 
 
+def _by_its_size(data):
+    os.truncate(data, 5 * 10**9)
+
+
 def _by_a_pipe(data):
     data.unlink()
     os.mkfifo(data)
@@ -71,7 +75,7 @@ def _by_a_pipe(data):
     [
         ({}, _by_a_link),
         ({}, _by_a_pipe),
-        ({}, lambda data: os.truncate(data, 5 * 10**9)),
+        ({}, _by_its_size),
         ({"location": "../secret.bin"}, _outside),
         ({"location": "{folder}/secret.bin"}, _outside),
         ({"location": "inside/secret.bin"}, _by_a_folder),
@@ -80,7 +84,7 @@ def _by_a_pipe(data):
         ({"length": 12}, None),
         ({"offset": 10**9}, None),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_data_that_lie_elsewhere_or_are_not_what_is_said_are_not_packed(facts, change, tmp_path):
     told = {k: v.format(folder=tmp_path) if isinstance(v, str) else v for k, v in facts.items()}

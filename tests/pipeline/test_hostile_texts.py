@@ -160,7 +160,7 @@ def test_a_point_that_failed_ends_its_log_plainly(monkeypatch, tmp_path):
     monkeypatch.setattr(sweep_app, "launcher_name", puts(HOSTILE))
     monkeypatch.setattr(sweep_app, "read_records", puts([record]))
     lines = []
-    sweep_app.sweep_command(sweep_app.Request(overrides=[], targets=[]), False, lines.append)
+    sweep_app.sweep_command(sweep_app.SweepRequest(overrides=[], targets=[]), False, lines.append)
     assert "a" in lines and lines[-2] == "b", "each line of the log is one that is said"
 
 

@@ -57,6 +57,7 @@ def test_percent():
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
 def test_a_package_holds_the_templates_that_its_own_pages_use(folder):
-    sources = [file.read_text(encoding="utf-8") for file in (ASTERISM / folder).glob("*.py")]
+    templates = list((ASTERISM / folder / "templates").glob("*.html.j2"))
+    sources = [f.read_text("utf-8") for f in [*(ASTERISM / folder).glob("*.py"), *templates]]
     used = {name for text in sources for name in re.findall(r'"(\w+\.html\.j2)"', text)}
-    assert used == {file.name for file in (ASTERISM / folder / "templates").glob("*.html.j2")}
+    assert used == {file.name for file in templates}

@@ -18,7 +18,7 @@ from asterism.asking.outputs import ComparisonChoice, Output, Scene
 from asterism.asking.pair import kind_of_request, require_pair, told_of
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
-from asterism.asking.texts import padding_of, special_tokens
+from asterism.asking.texts import special_tokens, told_padding
 from asterism.config import vet_params
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
@@ -30,7 +30,6 @@ from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS, Comparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.feeding import NO_PADDING
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
 from asterism.vetting.params import VetParams
@@ -184,13 +183,7 @@ class _Question:
     def _settle_tokens(self, found: Settled, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
-            padding = padding_of(items, 0)
-            pad = NO_PADDING if padding is None else padding
-            told = (
-                "no text is filled up: the token 0 stands between others"
-                if padding is None
-                else f"texts are filled up with the token {pad}"
-            )
+            pad, told = told_padding(items)
             found.take(told, feeding__pad=pad)
         else:
             pad = int(self._params(found).feeding.pad)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.models.tensor_models.feeding import NO_PADDING
+
 #: So many texts have to show something before it is taken for a rule.
 _FEWEST = 5
 
@@ -24,6 +26,14 @@ def padding_of(items: NDArray[Any], usual: int) -> int | None:
     others = items != usual
     before, behind = (np.logical_or.accumulate(rows, axis=1) for rows in (others, others[:, ::-1]))
     return None if (before & behind[:, ::-1] & ~others).any() else usual
+
+
+def told_padding(items: NDArray[Any]) -> tuple[int, str]:
+    """What models get for padding, and what is said of it."""
+    pad = padding_of(items, 0)
+    if pad is None:
+        return NO_PADDING, "no text is filled up: the token 0 stands between others"
+    return pad, f"texts are filled up with the token {pad}"
 
 
 def special_tokens(items: NDArray[Any], padding: int) -> list[int]:

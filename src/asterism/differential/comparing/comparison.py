@@ -104,6 +104,7 @@ class Comparison(ABC, Generic[T]):
 
     #: The page's part of the report and its template; the file of all that was found beside it.
     anchor: ClassVar[str]
+    template: ClassVar[str]
     facts: ClassVar[str]
     #: What the page is called, and the question that it answers.
     title: ClassVar[str]
@@ -221,15 +222,14 @@ class Comparison(ABC, Generic[T]):
                 self.explained.append(Explained(change, part, script.parent.name, statuses))
 
     def write_page(self, target: Path, params: JudgeParams) -> None:
-        """Write the page, by the template of the comparison's name.
+        """Write the page, by the comparison's own template.
 
         Args:
             target: an HTML file.
             params: the oracle's tolerances.
         """
         tolerances = {"ulps": f"{params.ulps:g}", "conditioning": f"{params.conditioning:g}"}
-        template = f"{self.anchor}.html.j2"
-        body, contents = render_body(_render, template, self.anchor, found=self, **tolerances)
+        body, contents = render_body(_render, self.template, self.anchor, found=self, **tolerances)
         headline = tuple(
             KeyFigure(name, str(value), sources=(f"{self.facts}: {keys}",))
             for name, (value, keys) in self.headline.items()

@@ -103,7 +103,7 @@ class Standing(Comparison[Verdict]):
         libraries: that ran the models, each with its version.
     """
 
-    anchor, facts = "libraries", "findings.json"
+    anchor, template, facts = "libraries", "libraries.html.j2", "findings.json"
     title = "Libraries side by side"
     question = "Do these models compute the same in every library that reads their files?"
     kinds = STATUSES

@@ -166,7 +166,7 @@ class Upgrade(Comparison[list[Change]]):
         pairs: the ways to run a file that both have.
     """
 
-    anchor, facts = "versions", "changes.json"
+    anchor, template, facts = "versions", "versions.html.j2", "changes.json"
     question = "Does the upgrade change what these models compute?"
     kinds = CHANGES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -102,38 +102,49 @@ class JudgedTorch(JudgedModel):
         """See :meth:`.JudgedModel.recorder`."""
         places = [(self._network.outputs_of[name], _neurons(self._calls[name])) for name in layers]
 
-        def recorded(items: NDArray[Any]) -> tuple[list[Floats], Floats]:
-            parts = []
-            for x, rows in self._batches(items):
-                with torch.no_grad():
-                    values = self._network.values(x)
-                wanted = [_over_places(values[i], axis, torch.mean) for i, axis in places]
-                parts.append([as_array(value[:rows]) for value in (*wanted, values[-1])])
-            *hidden, output = (np.concatenate(found) for found in zip(*parts, strict=True))
+        def recorded(x: torch.Tensor) -> list[torch.Tensor]:
+            values = self._network.values(x)
+            wanted = [_over_places(values[i], axis, torch.mean) for i, axis in places]
+            return [*wanted, values[-1]]
+
+        def of_items(items: NDArray[Any]) -> tuple[list[Floats], Floats]:
+            *hidden, output = self._by_batches(recorded, items)
             return hidden, output
 
-        return recorded
+        return of_items
 
     def explainer(self, layer: str, composite: Composite) -> Explainer:
         """See :meth:`.JudgedModel.explainer`."""
         target, axis = place_of(self._network, layer), _neurons(self._calls[layer])
 
-        def explained(items: NDArray[Any]) -> tuple[Floats, Floats]:
-            parts = []
-            for x, rows in self._batches(items):
-                with torch.no_grad():
-                    values = self._network.values(x)
-                    scores = values[self._network.start]
-                    flat = scores.reshape(len(x), -1)
-                    winners = nn.functional.one_hot(flat.argmax(1), flat.shape[1])
-                    seed = (flat * winners).reshape(scores.shape)
-                    found = propagate(self._network, composite, values, seed, target)
-                told = (flat, _over_places(found, axis, torch.sum))
-                parts.append([as_array(value[:rows]) for value in told])
-            scored, summed = (np.concatenate(found) for found in zip(*parts, strict=True))
-            return scored, summed
+        def explained(x: torch.Tensor) -> list[torch.Tensor]:
+            values = self._network.values(x)
+            scores = values[self._network.start]
+            flat = scores.reshape(len(x), -1)
+            winners = nn.functional.one_hot(flat.argmax(1), flat.shape[1])
+            seed = (flat * winners).reshape(scores.shape)
+            found = propagate(self._network, composite, values, seed, target)
+            return [flat, _over_places(found, axis, torch.sum)]
 
-        return explained
+        def of_items(items: NDArray[Any]) -> tuple[Floats, Floats]:
+            flat, summed = self._by_batches(explained, items)
+            return flat, summed
+
+        return of_items
+
+    def _by_batches(
+        self, function: Callable[[torch.Tensor], list[torch.Tensor]], items: NDArray[Any]
+    ) -> list[Floats]:
+        """What a function of a batch gives, of all items: a fixed number of rows is filled up."""
+        parts = []
+        for start in range(0, len(items), self._rows):
+            part = items[start : start + self._rows]
+            missing = self._rows - len(part) if self._fixed else 0
+            filled = np.concatenate([part, np.repeat(part[-1:], missing, 0)]) if missing else part
+            with torch.no_grad():
+                found = function(self._given(filled))
+            parts.append([as_array(value[: len(part)]) for value in found])
+        return [np.concatenate(found) for found in zip(*parts, strict=True)]
 
     def _exported(self, model: Any, example: NDArray[Any]) -> fx.GraphModule:
         """The graph of a model, whose first axis is free where that is possible."""
@@ -160,15 +171,6 @@ class JudgedTorch(JudgedModel):
         tensor = torch.from_numpy(np.ascontiguousarray(items))
         real = tensor.is_floating_point()
         return tensor.to(self._like) if real else tensor.to(self._like.device)
-
-    def _batches(self, items: NDArray[Any]) -> Iterator[tuple[torch.Tensor, int]]:
-        """Batches, and how many of their rows are inputs: a fixed number of rows is filled up."""
-        for start in range(0, len(items), self._rows):
-            part = items[start : start + self._rows]
-            filled = part
-            if self._fixed and len(part) < self._rows:
-                filled = np.concatenate([part, np.repeat(part[-1:], self._rows - len(part), 0)])
-            yield self._given(filled), len(part)
 
     def _ends(self, example: NDArray[Any]) -> tuple[Any, Any]:
         """The smallest and the largest value that an input can take."""

@@ -18,7 +18,6 @@ from torch import fx
 from asterism.deepimportance.network import (
     Elementwise,
     Linear,
-    LinearKind,
     Network,
     Opaque,
     Operation,
@@ -27,10 +26,10 @@ from asterism.deepimportance.network import (
     Weighted,
 )
 from asterism.models.runtimes.functions import as_array
-from asterism.models.signatures.torch import operator_of
+from asterism.models.signatures.torch import modules_of, operator_of
 
-#: Activations that give no value below zero.
-_NONNEGATIVE = {"relu", "relu6", "sigmoid", "softplus", "softmax", "hardsigmoid", "exp"}
+#: Functions of each value, and softmax, that give no value below zero.
+_NONNEGATIVE = {"relu", "relu6", "sigmoid", "softplus", "softmax", "hardsigmoid"}
 _SQUASHING = {"softmax", "sigmoid", "log_softmax"}
 ACTIVATIONS = {
     *("relu", "relu6", "hardtanh", "sigmoid", "hardsigmoid", "tanh", "softplus", "elu", "selu"),
@@ -93,8 +92,12 @@ class GraphCall:
 
     def __call__(self, *xs: Any) -> Any:
         """The output for values of the inputs."""
-        known = {**self.constants, **dict(zip(self.inputs, xs, strict=True))}
-        args, kwargs = fx.map_arg((self.node.args, self.node.kwargs), lambda node: known[node])
+        given = dict(zip(self.inputs, xs, strict=True))
+
+        def value(node: fx.Node) -> Any:
+            return given[node] if node in given else self.constants[node]
+
+        args, kwargs = fx.map_arg((self.node.args, self.node.kwargs), value)
         assert callable(self.node.target)
         found = self.node.target(*args, **kwargs)
         return found if self.picked is None else found[self.picked]
@@ -178,19 +181,18 @@ def network_of_graph(
 
 def _call(node: fx.Node, place: dict[fx.Node, int], constants: dict[fx.Node, Any]) -> GraphCall:
     """A node's call; of one that picks an output of another node, that node's."""
+    picked = None
     if node.target is operator.getitem:
-        source, picked = node.args
-        assert isinstance(source, fx.Node)
-        if source.op == "call_function" and isinstance(picked, int):
-            inputs = tuple(given for given in source.all_input_nodes if given in place)
-            return GraphCall(source, inputs, constants, picked)
+        source, which = node.args
+        if isinstance(source, fx.Node) and source.op == "call_function" and isinstance(which, int):
+            node, picked = source, which
     inputs = tuple(given for given in node.all_input_nodes if given in place)
-    return GraphCall(node, inputs, constants)
+    return GraphCall(node, inputs, constants, picked)
 
 
 def _operation(call: GraphCall) -> Operation:
     found: Operation | None = None
-    if call.operator in ACTIVATIONS and call.one:
+    if call.operator in ACTIVATIONS | _SQUASHING and call.one:
         found = Elementwise(call, call.operator in _NONNEGATIVE, call.operator in _SQUASHING)
     elif call.operator in _ROUTING and _is_tensor(call):
         found = Routing(call, keeps_vector=sum(size != 1 for size in call.shape()[1:]) <= 1)
@@ -207,32 +209,22 @@ def _is_tensor(call: GraphCall) -> bool:
 
 def _names(call: GraphCall) -> Iterator[str]:
     """Layers that end with a node, unless a later one belongs to them too; the innermost first."""
-    stack = [str(name) for name, _ in call.node.meta.get("nn_module_stack", {}).values()]
-    if call.operator in ACTIVATIONS and (not stack or not _is_module_of_its_own(call.node)):
+    if call.operator in ACTIVATIONS and not _is_module_of_its_own(call.node):
         yield call.node.name
-    yield from (name for name in reversed(stack) if name)
+    yield from reversed(modules_of(call.node))
 
 
 def _is_module_of_its_own(node: fx.Node) -> bool:
     """Whether a node is all that its innermost module does."""
-    stack = list(node.meta["nn_module_stack"].items())
-    same = [
-        other
-        for other in node.graph.nodes
-        if other.op == "call_function"
-        and list(other.meta.get("nn_module_stack", {}).items())[: len(stack)] == stack
-    ]
-    return bool(stack[-1][1][0]) and len(same) == 1
-
-
-@converts("softmax", "log_softmax")
-def _softmax(call: GraphCall) -> Operation | None:
-    return Elementwise(call, call.operator == "softmax", squashes=True) if call.one else None
+    calls = (other for other in node.graph.nodes if other.op == "call_function")
+    innermost = modules_of(node)[-1:]
+    return bool(innermost) and sum(innermost[0] in modules_of(other) for other in calls) == 1
 
 
 @converts("linear")
 def _linear(call: GraphCall) -> Operation | None:
-    return _dense(call, call.array(1, "weight"), call.array(2, "bias")) if call.one else None
+    weights = call.array(1, "weight")
+    return _dense(weights.T, call.array(2, "bias")) if call.one and weights is not None else None
 
 
 @converts("addmm")
@@ -240,17 +232,16 @@ def _add_and_multiply(call: GraphCall) -> Operation | None:
     scaled = {name for name, value in call.node.kwargs.items() if value != 1}
     if scaled or call.inputs != (call.node.args[1],):
         return None
-    weights, bias = call.array(2, "mat2"), call.array(0, "input")
-    return _dense(call, None if weights is None else weights.T, bias)
+    kernel = call.array(2, "mat2")
+    return None if kernel is None else _dense(kernel, call.array(0, "input"))
 
 
 @converts("matmul")
 def _multiply(call: GraphCall) -> Operation | None:
     """Weights are constant, or are attention's: then what is weighed stands behind them."""
     if call.one:
-        weights = call.array(1, "mat2")
-        plain = weights is not None and weights.ndim == 2
-        return _dense(call, weights.T, None) if plain and weights is not None else None
+        kernel = call.array(1, "mat2")
+        return _dense(kernel, None) if kernel is not None and kernel.ndim == 2 else None
     first = call.node.args[0]
     if len(call.inputs) == 2 and isinstance(first, fx.Node) and _is_softmax(first):
         return Weighted(lambda p, _: p, lambda v, p: torch.matmul(p, v), weighed=1)
@@ -293,11 +284,9 @@ def _convolution(call: GraphCall) -> Operation | None:
 def _average(call: GraphCall) -> Operation | None:
     axes = call.argument(1, "dim", default=()) if call.operator == "mean" else (1,)
     over = [axes] if isinstance(axes, int) else list(axes or ())
-    if (
-        not call.one
-        or not over
-        or any(axis % len(call.shape(call.inputs[0])) == 0 for axis in over)
-    ):
+    if not call.one or not over:
+        return None
+    if any(axis % len(call.shape(call.inputs[0])) == 0 for axis in over):
         return None
     return Linear("pooling", lambda x, k: call(x) * k, np.ones(()), np.zeros(()))
 
@@ -349,14 +338,12 @@ def _subtract(call: GraphCall) -> Operation | None:
 
 def _sum(call: GraphCall, sign: float) -> Operation | None:
     """Both are tensors of one shape, or one is a constant, which keeps its part of relevance."""
-    if call.node.kwargs.get("alpha", 1) != 1:
+    if call.node.kwargs.get("alpha", 1) != 1 or not _is_tensor(call):
         return None
     one, other = (call.argument(i, name) for i, name in enumerate(("input", "other")))
     if len(call.inputs) == 2:
         shapes = {call.shape(node) for node in call.inputs}
-        return Sum((1.0, sign)) if len(shapes) == 1 and _is_tensor(call) else None
-    if not _is_tensor(call):
-        return None
+        return Sum((1.0, sign)) if len(shapes) == 1 else None
     weight, constant = (1.0, sign * _number(other)) if call.one else (sign, _number(one))
     return Weighted(lambda x: weight, lambda x, w: x * w, np.asarray(constant))
 
@@ -375,14 +362,10 @@ def _scale(call: GraphCall) -> Operation | None:
     return None
 
 
-def _dense(
-    call: GraphCall, weights: NDArray[Any] | None, bias: NDArray[Any] | None
-) -> Operation | None:
-    if weights is None:
-        return None
-    kind: LinearKind = "dense"
-    bias = np.zeros(len(weights), weights.dtype) if bias is None else bias
-    return Linear(kind, torch.matmul, weights.T, bias)
+def _dense(kernel: NDArray[Any], bias: NDArray[Any] | None) -> Operation:
+    """Of a kernel ``(inputs, outputs)``."""
+    bias = np.zeros(kernel.shape[-1], kernel.dtype) if bias is None else bias
+    return Linear("dense", torch.matmul, kernel, bias)
 
 
 def _number(value: Any) -> Any:

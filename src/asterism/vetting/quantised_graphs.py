@@ -13,7 +13,7 @@ from torch import fx, nn
 
 from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
-from asterism.models.signatures.torch import operator_of
+from asterism.models.signatures.torch import modules_of, operator_of
 from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, ReplacedModule
 
 #: How far weights may be from the original's, as a share of their size: further away they are
@@ -194,5 +194,4 @@ def _constant(module: fx.GraphModule, node: fx.Node) -> Any:
 
 def _module_of(node: fx.Node) -> str:
     """The fully qualified name of the module that a node belongs to; the node's own without one."""
-    stack = list(node.meta.get("nn_module_stack", {}).values())
-    return str(stack[-1][0]) if stack and stack[-1][0] else str(node.name)
+    return [str(node.name), *modules_of(node)][-1]

@@ -64,6 +64,11 @@ def operator_of(target: Any) -> str:
     return str(getattr(packet, "__name__", ""))
 
 
+def modules_of(node: Any) -> list[str]:
+    """The fully qualified names of the modules that a node is part of, the outermost first."""
+    return [str(name) for name, _ in node.meta.get("nn_module_stack", {}).values() if name]
+
+
 def is_form(operator: str) -> bool:
     """Whether an operator gives the same numbers in another form."""
     return operator in _FORMS

@@ -17,7 +17,7 @@ from small_files import chain
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
 from asterism.differential.comparing import comparison, making, versions
-from asterism.differential.comparing.explaining import Explained
+from asterism.differential.comparing.explaining import BlamedChange
 from asterism.differential.comparing.naming import readers_of_version, version_of
 from asterism.differential.comparing.upgrade import Pair
 from asterism.differential.comparing.versions import (
@@ -164,7 +164,7 @@ def test_facts():
     subject = subject_of("m", chain("Neg"), 4, {})
     part = SimpleNamespace(layers=["Neg n"])
     rest = {
-        "explained": [Explained(one, part, "place", (("a", 0), ("b", 1)))],
+        "explained": [BlamedChange(one, part, "place", (("a", 0), ("b", 1)))],
         "rejected": [("bad", "why")],
     }
     rest |= {"subjects": [(subject, [one, other])], "versions": ({}, {})}

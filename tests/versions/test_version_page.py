@@ -8,7 +8,7 @@ from made_up_changes import made_change
 from made_up_pool import PAIR
 from small_files import chain
 
-from asterism.differential.comparing.explaining import Explained
+from asterism.differential.comparing.explaining import BlamedChange
 from asterism.differential.comparing.upgrade import CHANGES, Pair
 from asterism.differential.comparing.versions import Upgrade
 from asterism.differential.oracle.params import JudgeParams
@@ -24,7 +24,9 @@ def change(subject="m", kind="now wrong", pair=PAIR, inputs="normal", **more):
 
 def explained(of, layers=("Exp a",), statuses=(0, 1), *, finished=True):
     part = SimpleNamespace(layers=list(layers), nodes=9, finished=finished)
-    return Explained(of, part, "01-folder", tuple(zip(("lib 1", "lib 2"), statuses, strict=True)))
+    return BlamedChange(
+        of, part, "01-folder", tuple(zip(("lib 1", "lib 2"), statuses, strict=True))
+    )
 
 
 def comparison(*changes, explained=()):

@@ -1,4 +1,4 @@
-"""AugmentationSet: inputs that are added to a test set; and the split of the test inputs."""
+"""Inputs that are added to a test set; and the split of the test inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ImageSet: images, their distances from their originals, and whether the model fails on them."""
+"""Images, their distances from their originals, and whether the model fails on them."""
 
 from __future__ import annotations
 

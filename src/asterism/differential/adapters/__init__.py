@@ -1,1 +1,1 @@
-"""What each library under test and each converter is to us: plug-ins, and the ways to run them."""
+"""What backends are made of: converters, reference arithmetic, environments and versions."""

@@ -1,1 +1,1 @@
-"""Versions of libraries side by side: their environments, and what an upgrade changes."""
+"""Models given as files, compared in several libraries or in two versions of one."""

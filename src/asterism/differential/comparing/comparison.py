@@ -20,7 +20,7 @@ from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import suffix_of
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.comparing.blaming import Blame
-from asterism.differential.comparing.explaining import Asked, Explained, write_part
+from asterism.differential.comparing.explaining import BlamedChange, BlameRequest, write_part
 from asterism.differential.comparing.judging import lacks_reference, run_subject
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Result
@@ -114,7 +114,7 @@ class Comparison(ABC, Generic[T]):
 
     subjects: list[tuple[ModelFile, T]] = field(default_factory=list)
     no_reference: dict[str, str] = field(default_factory=dict)
-    explained: list[Explained] = field(default_factory=list)
+    explained: list[BlamedChange] = field(default_factory=list)
     rejected: NotCompared = field(default_factory=list)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -134,7 +134,7 @@ class Comparison(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def asked(self) -> Iterator[Asked]:
+    def asked(self) -> Iterator[BlameRequest]:
         """What is worth looking for nodes to blame, the worst first."""
 
     @property
@@ -219,7 +219,7 @@ class Comparison(ABC, Generic[T]):
                     (name, exit_statuses(script, 1, interpreter_of(library))[0])
                     for name, library in one.libraries.items()
                 )
-                self.explained.append(Explained(change, part, script.parent.name, statuses))
+                self.explained.append(BlamedChange(change, part, script.parent.name, statuses))
 
     def write_page(self, target: Path, params: JudgeParams) -> None:
         """Write the page, by the comparison's own template.
@@ -240,6 +240,6 @@ class Comparison(ABC, Generic[T]):
         write_document(target, [section], "")
 
 
-def of_change(explained: Sequence[Explained], changes: Sequence[Any]) -> list[Explained]:
+def of_change(explained: Sequence[BlamedChange], changes: Sequence[Any]) -> list[BlamedChange]:
     """Those of some changes, or of some findings that are at fault in one."""
     return [e for e in explained if any(c in (e.change, e.change.at_fault) for c in changes)]

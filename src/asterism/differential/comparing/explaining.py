@@ -19,7 +19,7 @@ _LONGEST = 60
 
 
 @dataclass(frozen=True)
-class Asked:
+class BlameRequest:
     """A change whose nodes are looked for.
 
     Args:
@@ -36,7 +36,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Explained:
+class BlamedChange:
     """A change with the smallest part that shows it.
 
     Args:

@@ -20,7 +20,7 @@ from asterism.differential.comparing.comparison import (
     Row,
     of_change,
 )
-from asterism.differential.comparing.explaining import Asked
+from asterism.differential.comparing.explaining import BlameRequest
 from asterism.differential.comparing.judging import Unresolved, Verdict, verdict_of
 from asterism.differential.comparing.naming import (
     installed,
@@ -151,7 +151,7 @@ class Standing(Comparison[Verdict]):
         """See :class:`Comparison`."""
         return within_type(pool, subject, inputs, verdict_of(subject, result, params))
 
-    def asked(self) -> Iterator[Asked]:
+    def asked(self) -> Iterator[BlameRequest]:
         """One fault of each model, library and kind."""
         subjects = {subject.name: subject for subject, _ in self.subjects}
         seen: set[tuple[str, ...]] = set()
@@ -162,7 +162,7 @@ class Standing(Comparison[Verdict]):
                 change = _beside(subjects[name], one, name in self.no_reference)
                 title = title_of(one.library)
                 words = f"{one.library} {one.symptom}"
-                yield Asked(change, words, {title: one.library}, partial(_title, one, title))
+                yield BlameRequest(change, words, {title: one.library}, partial(_title, one, title))
 
     @property
     def headline(self) -> Headline:

@@ -20,7 +20,7 @@ from asterism.differential.comparing.comparison import (
     Row,
     of_change,
 )
-from asterism.differential.comparing.explaining import Asked
+from asterism.differential.comparing.explaining import BlameRequest
 from asterism.differential.comparing.naming import (
     package_versions,
     readers_of_version,
@@ -218,7 +218,7 @@ class Upgrade(Comparison[list[Change]]):
             raise UserError(f"not both versions have a way to run {subject.suffix} files")
         return changes
 
-    def asked(self) -> Iterator[Asked]:
+    def asked(self) -> Iterator[BlameRequest]:
         """The worst change of each model and way to run it."""
         seen: set[tuple[str, str]] = set()
         for change in self.changes:
@@ -226,7 +226,7 @@ class Upgrade(Comparison[list[Change]]):
                 seen.add(key)
                 libraries = map(library_of, (change.pair.old, change.pair.new))
                 named = dict(zip((self.old, self.new), libraries, strict=True))
-                yield Asked(change, change.kind, named, headline)
+                yield BlameRequest(change, change.kind, named, headline)
 
     @property
     def title(self) -> str:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""ExecutionOutcome: how one step of one model ended in one library, also where it failed."""
+"""How one step of one model ended in one library, also where it failed."""
 
 from __future__ import annotations
 

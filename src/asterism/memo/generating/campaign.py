@@ -1,4 +1,4 @@
-"""GenerationCampaign: the models that a strategy made and their coverage; and its checkpoints."""
+"""The models that a strategy made and their coverage; and its checkpoints."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from vetted_truth.answers import Answer
 from vetted_truth.counting import ROLES
 from vetted_truth.judging import Outcome, judge_answers, judge_repair
 from vetted_truth.networks import Array
-from vetted_truth.pairs import GIVEN, counted
+from vetted_truth.pairs import GIVEN, counted, right_answers
 
 CLASSES, WIDTH = 5, 24
 #: What ends a network by the kind of its outputs: their role, how many, and the last module.
@@ -186,13 +186,12 @@ def run_pair(seed: int, number: int, device: str = "cpu") -> dict[str, Any]:
         net, small = net.to(device), small.to(device)
     f, g = _answers(net, items), _answers(small, items)
     labelled = role == "classes" and bool(rng.random() < 0.5)
-    right = [int(sum(a["output"].argmax() == c and np.isfinite(a["output"]).all()
-                     for a, c in zip(side, labels, strict=True))) for side in (f, g)]  # fmt: skip
+    right = [right_answers(role, side, labels) for side in (f, g)] if labelled else None
     truth = {
         "roles": {"output": role},
         "comparisons": {"output": ROLES[role]},
         "node": node,
-        "accuracy": right if labelled else None,
+        "accuracy": right,
         "lost_in_half": 0,
         **counted({"output": role}, f, g),
     }

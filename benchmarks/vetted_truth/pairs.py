@@ -172,7 +172,7 @@ def _counted(asked: Asked, made: Made, items: Items) -> dict[str, Any]:
     counts = counted(roles, f, g)
     accuracy = None
     if original.labelled:
-        accuracy = [_right(original.outputs[0].role, side, items.labels) for side in (f, g)]
+        accuracy = [right_answers(original.outputs[0].role, side, items.labels) for side in (f, g)]
     beyond = lost = 0
     if asked.form == "half" and asked.damage in ("none", "half-precision overflow"):
         beyond = int(_beyond_half(original.model, feed).sum())
@@ -212,7 +212,8 @@ def counted(roles: dict[str, str], f: list[Answer], g: list[Answer]) -> dict[str
     }
 
 
-def _right(role: str, side: list[Answer], labels: Array) -> int:
+def right_answers(role: str, side: list[Answer], labels: Array) -> int:
+    """How many answers of a model are finite and right."""
     first = [next(iter(answer.values())).reshape(-1) for answer in side]
     given = [a.argmax() if role == "classes" else int(a[0] >= 0.5) for a in first]
     finite = [bool(np.isfinite(a).all()) for a in first]

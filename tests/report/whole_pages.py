@@ -12,7 +12,7 @@ from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.differential.comparing.explaining import Explained
+from asterism.differential.comparing.explaining import BlamedChange
 from asterism.differential.comparing.versions import Upgrade
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
@@ -144,7 +144,7 @@ def write_versions(folder):
         new="onnxruntime 1.31",
         versions=packages,
         subjects=[(subject_of(c.subject, chain("Relu", "Exp"), 4, {}), [c]) for c in changes],
-        explained=[Explained(wrong, part, "01-now-wrong-a-model", (("0.1", 0), ("1.31", 1)))],
+        explained=[BlamedChange(wrong, part, "01-now-wrong-a-model", (("0.1", 0), ("1.31", 1)))],
         rejected=[("a fourth", "holds an operator of another domain")],
     )
     found.write_page(folder / "versions.html", JudgeParams(ulps=64, conditioning=8))

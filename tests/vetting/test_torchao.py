@@ -77,9 +77,7 @@ def quantised(net, name, only=None):
 def graph_of(net, rows, dynamic=False):
     """A graph that PT2E quantised, whose ranges were measured on some rows."""
     pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
-    x86 = importlib.import_module(
-        "torchao.quantization.pt2e.quantizer.x86_inductor_quantizer"
-    )
+    x86 = importlib.import_module("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
     quantizer = x86.X86InductorQuantizer()
     chosen = x86.get_default_x86_inductor_quantization_config(is_dynamic=dynamic)
     quantizer.set_global(chosen)
@@ -119,7 +117,9 @@ def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
     graph = graph_of(net, rows, dynamic)
     with torch.no_grad():
         wanted = graph(rows[:9]).numpy()
-    torch.export.save(torch.export.export(graph, (rows[:9],), dynamic_shapes=FREE), tmp_path / "g.pt2")
+    torch.export.save(
+        torch.export.export(graph, (rows[:9],), dynamic_shapes=FREE), tmp_path / "g.pt2"
+    )
     (found,) = open_runtime(tmp_path / "g.pt2").run({"pictures": rows[:9].numpy()}).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     assert read_signature(tmp_path / "g.pt2").quantised > 5

@@ -23,7 +23,9 @@ _PYTORCHS = ("aten", "prims")
 _QUANTISED = {
     "quantized_decomposed": (
         "torch.ao.quantization.fx._decomposed",
-        re.compile(r"(de)?quantize_per_(tensor|channel|token)|choose_qparams(_symmetric)?", re.ASCII),
+        re.compile(
+            r"(de)?quantize_per_(tensor|channel|token)|choose_qparams(_symmetric)?", re.ASCII
+        ),
     ),
     "torchao": (
         "torchao.quantization",

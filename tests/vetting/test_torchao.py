@@ -1,4 +1,4 @@
-"""Models that TorchAO compressed, as modules, graphs of PT2E and files: opened, vetted, repaired."""
+"""Models that TorchAO compressed, as modules, as graphs and as files: opened, vetted, repaired."""
 
 import copy
 import importlib

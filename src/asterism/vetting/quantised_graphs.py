@@ -105,11 +105,8 @@ class _FloatWeights:
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module
-        self._norms = [
-            part
-            for part in module.modules()
-            if isinstance(part, nn.modules.batchnorm._BatchNorm) and part.running_var is not None
-        ]
+        normal = nn.modules.batchnorm._BatchNorm
+        self._norms = [part for part in module.modules() if isinstance(part, normal)]
 
     @torch.no_grad()
     def closest(self, rounded: torch.Tensor, name: str) -> torch.Tensor | None:
@@ -133,11 +130,12 @@ class _FloatWeights:
         yield from part.parameters(recurse=False)
         if isinstance(part, nn.modules.conv._ConvNd) and not part.transposed:
             for norm in self._norms:
-                if norm.num_features == part.out_channels:
-                    yield from fuse_conv_bn_weights(
-                        part.weight, part.bias, norm.running_mean, norm.running_var, norm.eps,
-                        norm.weight, norm.bias,
-                    )  # fmt: skip
+                mean, variance = norm.running_mean, norm.running_var
+                if mean is None or variance is None or norm.num_features != part.out_channels:
+                    continue
+                yield from fuse_conv_bn_weights(
+                    part.weight, part.bias, mean, variance, norm.eps, norm.weight, norm.bias
+                )
 
 
 class _Followed(nn.Module):

@@ -83,7 +83,8 @@ class TorchCopy(nn.Module):
 
     def __init__(self, model: keras.Model) -> None:
         super().__init__()
-        self._first, self._steps = id(model.inputs[0]), [*map(self._step, model.layers[1:])]
+        layers = [layer for layer in model.layers if type(layer).__name__ != "InputLayer"]
+        self._first, self._steps = id(model.inputs[0]), [*map(self._step, layers)]
         if self._steps[-1].after is not _softmax:
             raise UserError(f"{model.name} ends in no softmax, which its copy needs")
         self.eval()

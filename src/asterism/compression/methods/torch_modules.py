@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from asterism.models.training.torch_copies import TorchCopy
 
 
+#: What PyTorch notes of the run that exported a program: where the source lies, and addresses.
+_OF_THIS_RUN = ("stack_trace", "from_node")
+
+
 class TorchCompressor(Compressor):
     """Compresses a copy in PyTorch, and exports it; a subclass says how it is compressed.
 
@@ -45,8 +49,9 @@ class TorchCompressor(Compressor):
         with deterministic(training.seed, "compress", "torch"):
             small = cls.smaller(TorchCopy(model), options, training)
             program = torch.export.export(small, (example,), dynamic_shapes=free)
-        for node in program.graph.nodes:  # where the source lies is nothing that a model is made of
-            node.meta.pop("stack_trace", None)
+        for node in program.graph.nodes:
+            for fact in _OF_THIS_RUN:
+                node.meta.pop(fact, None)
         torch.export.save(program, target)
 
     @staticmethod
@@ -122,8 +127,18 @@ class StaticPt2e(TorchCompressor):
         prepared = pt2e.prepare_pt2e(exported.module(), quantiser)
         with torch.no_grad():
             prepared(images)
-        converted: torch.nn.Module = pt2e.convert_pt2e(prepared)
+        converted: torch.fx.GraphModule = pt2e.convert_pt2e(prepared)
+        _leave_out_unused(converted)
         return converted
+
+
+def _leave_out_unused(graph: torch.fx.GraphModule) -> None:
+    """Drop the weights in floating point that quantised ones were made of."""
+    used = {node.target for node in graph.graph.nodes if node.op == "get_attr"}
+    for name in [*dict(graph.named_parameters()), *dict(graph.named_buffers())]:
+        if name not in used:
+            owner, _, attribute = name.rpartition(".")
+            delattr(graph.get_submodule(owner), attribute)
 
 
 @COMPRESSORS.register("torch_pruned")
@@ -147,9 +162,11 @@ class TorchPruning(TorchCompressor):
         if options.scope == "global":
             prune.global_unstructured(kernels, prune.L1Unstructured, amount=options.sparsity)
         else:
+            by_size: Any = prune.l1_unstructured
             for layer in layers:
-                prune.l1_unstructured(layer, "weight", options.sparsity)
+                by_size(layer, "weight", options.sparsity)
         fit_by_torch(copy, training.inputs, training.labels, options.tuning)
+        removed: Any = prune.remove
         for layer in layers:
-            prune.remove(layer, "weight")
+            removed(layer, "weight")
         return copy

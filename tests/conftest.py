@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from sharing_workers import share
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("OMP_NUM_THREADS", "4")
+
+# A shell's background jobs ignore it, and so would every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The machine's speed is nothing that a property depends on. Continuous integration tries the same
 # examples every time; new ones are for people who can look at what they find.

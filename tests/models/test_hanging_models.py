@@ -163,7 +163,6 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
         env=marked.environment,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wait_until(lambda: any(p.cpu_times().user > 1 for p in isolated_by(marked)), 200)
     time.sleep(3)

@@ -47,7 +47,6 @@ def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=Fals
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     if after is not None:
         wait_until(lambda: catches_sigterm(process.pid) or process.poll() is not None)

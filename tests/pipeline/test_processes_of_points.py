@@ -54,13 +54,8 @@ class TestPoint:
 
         def run(text):
             monkeypatch.setattr(point.sys, "executable", script(tmp_path / "python", text))
-            # A shell cannot trap what it was started to ignore, as by a run in the background.
-            before = signal.signal(signal.SIGINT, signal.default_int_handler)
-            try:
-                with held(tmp_path / "lock") as lock:
-                    return point._supervise(sweep, here, log, lock)
-            finally:
-                signal.signal(signal.SIGINT, before)
+            with held(tmp_path / "lock") as lock:
+                return point._supervise(sweep, here, log, lock)
 
         return run
 

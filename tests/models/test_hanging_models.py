@@ -65,6 +65,7 @@ def test_a_model_that_reads_nothing_hangs(tmp_path, monkeypatch):
         assert model.pid is None
 
 
+@pytest.mark.slow
 def test_a_batch_that_hangs_is_not_divided(tmp_path, monkeypatch):
     """Each part with the input that hangs would take the whole limit again."""
     path = endless_classifier(tmp_path / "endless.onnx")

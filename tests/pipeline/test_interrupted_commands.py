@@ -179,6 +179,7 @@ sys.argv = ["asterism", "vet", "--demo", "--dry-run"]
 """
 
 
+@pytest.mark.slow
 def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     status, said = run(tmp_path, DEMO + MAIN)
     assert status == INTERRUPTED

@@ -312,6 +312,8 @@ class TestJobs:
         script(tools / "sbatch", f'env > {tmp_path}/env; cp "$1" {tmp_path}/job; echo "job 12"')
         script(tools / "scancel", f'echo "$@" >> {tmp_path}/cancelled')
         script(tools / "srun", "")
+        # Else threads that wait for the job outlive the tests.
+        script(tools / "sacct", 'echo "JobID|State|NodeList"; echo "12|CANCELLED|"')
         monkeypatch.setenv("PATH", str(tools), prepend=":")
         monkeypatch.setenv("SLURM_CONF", "/etc/mine.conf")
         monkeypatch.setenv("SLURM_JOB_ID", "7")

@@ -14,15 +14,20 @@ from typing import Any
 from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backends import OF_ONNX, product_of
 from asterism.differential.comparing.blaming import Part
-from asterism.differential.comparing.upgrade import Pair, change_of
-from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.explaining import right_of
+from asterism.differential.comparing.judging import run_subject
+from asterism.differential.comparing.upgrade import Pair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.computed_references import onnx_reference
-from asterism.differential.report.decisions import comparing, failing
+from asterism.differential.report.decisions import (
+    FailureDecision,
+    OutputDecision,
+    comparing,
+    failing,
+)
 from asterism.differential.report.file_scripts import write_file_script
 from asterism.differential.report.numbers import Array, simple_inputs
 from asterism.differential.report.onnx_text import onnx_text
@@ -162,11 +167,10 @@ class OperatorScripts:
         (place / "model.onnx").write_bytes(content)
         runner = Runner.of([change.culprit])
         program = onnx_program(runner, text, "", inputs)
-        if right is None:
-            lines = failing(finding, program, "it runs")
-        else:
-            lines = comparing(program, right, onnx_reference(text, inputs, right))
-        script = program.script(signature, runner.versions, lines)
+        decision: OutputDecision | FailureDecision = failing(finding, "it runs")
+        if right is not None:
+            decision = comparing(right, onnx_reference(text, inputs, right))
+        script = program.script(signature, runner.versions, decision)
         (place / REPRO).write_text(script, encoding="utf-8")
 
 

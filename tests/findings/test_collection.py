@@ -16,7 +16,7 @@ from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import Entry, place_of, read_entries
 from asterism.findings.gathering import note_links
 from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
-from asterism.findings.sightings import Seen, Sighting, written_candidates
+from asterism.findings.sightings import Sighting, written_candidates
 from rights import entered_by_others
 
 FACTS = {
@@ -57,7 +57,7 @@ def test_a_cause_is_a_candidate_where_three_processes_show_it(tmp_path):
     def write(sighting, folder):
         text = SCRIPT.replace("{status}", str(sighting.subject))
         (folder / "repro.py").write_text(text)
-        return Seen("call", (sighting.backend,), (), {"jax": "0.1"})
+        return sighting.entry("call", [sighting.backend], [], {"jax": "0.1"})
 
     def found(writer, is_new=lambda signature, others: True):
         return [c and c.entry.layer for c in written_candidates(seen, writer, tmp_path, is_new)]

@@ -40,7 +40,7 @@ from asterism.differential.report import confirming
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.decisions import Right, comparing, failing
-from asterism.differential.report.numbers import MAKERS, Numbers, literal_numbers
+from asterism.differential.report.numbers import ONES, RAMP, Numbers, literal_numbers, simple_array
 from asterism.differential.report.onnx_text import onnx_text, recounted
 from asterism.differential.report.program_text import (
     Program,
@@ -107,8 +107,11 @@ def script(backend, kind="normal", graph=GRAPH, layers=LAYERS, right=None, numbe
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_layers_take_few_lines_in_every_backend(backend):
     simple = Numbers(
-        (MAKERS[1]((2, 3), "float32", 0),),
-        {i: tuple(MAKERS[2](s, "float32", 0) for _, s in LAYERS[i].variables) for i in LAYERS},
+        (simple_array(ONES, (2, 3), "float32"),),
+        {
+            i: tuple(simple_array(RAMP, s, "float32") for _, s in LAYERS[i].variables)
+            for i in LAYERS
+        },
     )
     library, option = backend.split(":")
     for kind, most in (("normal", 22), (RESIZED, 27), (OVERWRITTEN, 42)):
@@ -399,7 +402,7 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     )
     text = onnx_text(content)
     assert text is not None and "long/name" not in text
-    inputs = (MAKERS[1]((2, 3), "float32", 0),)
+    inputs = (simple_array(ONES, (2, 3), "float32"),)
     expected = np.full((2, 3), 2.0)
     right = Right([expected], [expected.astype(np.float32)], [np.full((2, 3), 1e-6)])
     program = onnx_program(Runner.of(["onnxruntime:tf2onnx"]), text, "normal", inputs)

@@ -21,7 +21,7 @@ from asterism.differential.report.confirming import run_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry
-from asterism.findings.sightings import Seen, Sighting, entry_of
+from asterism.findings.sightings import Sighting
 
 #: What a finding by hand may show, and where its facts say that it comes from.
 SYMPTOMS, SOURCE = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE), "hand"
@@ -48,8 +48,7 @@ def add_by_hand(
         raise UserError(f"{sighting.symptom!r} is none of {', '.join(SYMPTOMS)}")
     installed = installed_versions()
     versions = {package: installed[package] for package in packages}
-    seen = Seen(SOURCE, (sighting.backend,), (), versions)
-    entry = entry_of(sighting, seen)
+    entry = sighting.entry(SOURCE, [sighting.backend], [], versions)
     if title:
         entry = replace(entry, told=replace(entry.diagnosis, title=title))
     runs = [run_script(script) for _ in range(CONFIRMATIONS)]

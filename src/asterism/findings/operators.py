@@ -36,8 +36,8 @@ from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.findings.collecting import versions_of_library
-from asterism.findings.entry import place_of
-from asterism.findings.sightings import ORDINARY, Seen, Sighting, deciding
+from asterism.findings.entry import Entry, place_of
+from asterism.findings.sightings import ORDINARY, Sighting, deciding
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
@@ -134,7 +134,7 @@ class OperatorScripts:
     params: JudgeParams
     seed: int
 
-    def __call__(self, sighting: Sighting[Subject], folder: Path) -> Seen | None:
+    def __call__(self, sighting: Sighting[Subject], folder: Path) -> Entry | None:
         """The script on the simplest inputs that show it, or on those that were drawn."""
         subject, pair = sighting.subject, self.pairs[sighting.backend]
         shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
@@ -150,7 +150,8 @@ class OperatorScripts:
                 self._write(folder, part, arrays, sighting.signature)
                 other = pair.old if change.culprit == pair.new else pair.new
                 versions = versions_of_library(product_of(sighting.library))
-                return Seen("operator", (change.culprit,), (other, OF_ONNX.right), versions)
+                right = other, OF_ONNX.right
+                return sighting.entry("operator", [change.culprit], right, versions)
         return None
 
     def _write(

@@ -22,7 +22,7 @@ from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.what_ran_before import HISTORY
 from asterism.differential.triage.groups import layer_at_fault
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.findings.causes import Candidate, same_place
 from asterism.findings.checking import lives
 from asterism.findings.entry import Entry, name_of, names_place

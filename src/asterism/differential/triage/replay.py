@@ -45,6 +45,7 @@ class Replay:
     out_of_time: bool = False
 
 
+@dataclass(frozen=True)
 class Replayer:
     """Replays findings.
 
@@ -56,15 +57,10 @@ class Replayer:
             there is time.
     """
 
-    def __init__(
-        self,
-        show: Reproduction,
-        graphs: Sequence[Graph],
-        most: int,
-        ceiling: Ceiling = NO_CEILING,
-    ) -> None:
-        self.show, self.graphs, self.most = show, graphs, most
-        self.ceiling = ceiling
+    show: Reproduction
+    graphs: Sequence[Graph]
+    most: int
+    ceiling: Ceiling = NO_CEILING
 
     def replay(self, found: UniqueFinding) -> Replay:
         """Run a finding's model in fresh workers until it shows, then shrink what that takes."""

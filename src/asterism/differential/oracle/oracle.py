@@ -114,8 +114,8 @@ def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[F
             grouped.setdefault(key, []).append(one)
     severity = _severity(graph, result.distributions)
     for (library, *_), group in sorted(grouped.items()):
-        backends = tuple(one.backends[0] for one in group)
-        found.append(replace(group[0], library=library, backends=backends, severity=severity))
+        one = replace(group[0], library=library, severity=severity, agreeing=tuple(ran))
+        found.append(replace(one, backends=tuple(one.backends[0] for one in group)))
     return [replace(one, distributions=result.distributions) for one in found]
 
 

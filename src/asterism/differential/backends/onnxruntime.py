@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from asterism.differential.adapters.code import Code, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
@@ -56,10 +57,10 @@ class OnnxRuntime(FileLibrary):
     """ONNX Runtime on the CPU."""
 
     name = "onnxruntime"
-    packages = ("onnxruntime",)
+    packages: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     suffix = ".onnx"
-    endings = LEVELS
-    unsupported = (
+    endings: ClassVar[Mapping[str, str]] = LEVELS
+    unsupported: ClassVar[tuple[str, ...]] = (
         r"Could not find an implementation",
         r"NOT_IMPLEMENTED",
         r"is under development and support for this is limited",  # operators newer than it
@@ -69,6 +70,7 @@ class OnnxRuntime(FileLibrary):
         """Say errors only."""
         import onnxruntime as ort
 
+        super().start()
         ort.set_default_logger_severity(3)
 
     def code(self, option: str) -> Code:

@@ -34,7 +34,8 @@ class PyTorchProgram(FileLibrary):
 function = {self.way(option)}""",
             """with torch.no_grad():
     outputs = function(*(torch.from_numpy(x.copy()) for x in inputs))
-outputs = [y.numpy() for y in torch.utils._pytree.tree_leaves(outputs) if hasattr(y, "numpy")]""",
+leaves = torch.utils._pytree.tree_leaves(outputs)
+outputs = [y.detach().numpy() for y in leaves if isinstance(y, torch.Tensor)]""",
         )
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:

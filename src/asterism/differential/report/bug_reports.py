@@ -157,7 +157,7 @@ class Reporter:
         folder = self._target / name
         scripts, started = self._started.pop(signature)
         confirmed = _ended(found.finding, folder, scripts, started.result())
-        issue = issue_of(self._known_issues, signature, found.finding)
+        issue = issue_of(self._known_issues, signature, found.finding.distributions)
         known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
         replay = None
         if self._replayer is not None and not (_shows(confirmed) or limit):

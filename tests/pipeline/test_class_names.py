@@ -9,7 +9,7 @@ import asterism
 #: Every stage has a section of this name.
 SHARED = {"Params"}
 #: Names that the engine of differential tests shares with other packages.
-OF_THE_ENGINE = {"Code", "Comparison", "Operator", "Program", "Ran", "Verdict"}
+OF_THE_ENGINE = {"Comparison", "Operator", "Program", "Verdict"}
 
 
 def test_no_two_public_classes_have_one_name():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import SHAPES, Code
+from asterism.differential.adapters.code import SHAPES, BackendCode
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.backends.onnxruntime import OnnxRuntime
 
@@ -24,10 +24,10 @@ class OnnxProgram(OnnxRuntime):
     endings = _LEVELS
     unsupported = (r"UnsupportedOperatorError", r"Could not find an implementation")
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         runtime = super().code(option)
-        return Code(
+        return BackendCode(
             ("import io", "import torch", *runtime.imports),
             f"""module = torch.export.load(path).module(check_guards=False)
 module = torch.fx.GraphModule(module, module.graph)  # which can be set to inference

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from asterism.differential.adapters.code import Code, Prepared
+from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 
@@ -73,9 +73,9 @@ class OnnxRuntime(FileLibrary):
         super().start()
         ort.set_default_logger_severity(3)
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`; converters keep the order of a model's inputs."""
-        return Code(
+        return BackendCode(
             ("import onnxruntime as ort",),
             f"""options = ort.SessionOptions()
 options.intra_op_num_threads = 1

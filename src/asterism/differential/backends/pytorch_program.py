@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 
@@ -26,9 +26,9 @@ class PyTorchProgram(FileLibrary):
     suffix = ".pt2"
     endings = _COMPILED
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
-        return Code(
+        return BackendCode(
             ("import torch",),
             f"""module = torch.export.load(path).module(check_guards=False)
 function = {self.way(option)}""",

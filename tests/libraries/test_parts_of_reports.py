@@ -71,7 +71,7 @@ class Writer:
     def __init__(self, *given):
         self.given = given
 
-    def write(self, found, folder):
+    def write(self, folder):
         for kind in ("short", "whole"):
             (folder / "repro.py").write_text(f"{kind}\n")
             yield kind

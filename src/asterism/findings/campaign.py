@@ -199,7 +199,7 @@ def run_piece(
 
 def _is_limit(known: Mapping[str, KnownIssue], finding: Finding) -> bool:
     """Whether a library documents it, whatever the layer: shrinking it would tell nothing."""
-    issue = issue_of(known, signature(finding), finding)
+    issue = issue_of(known, signature(finding), finding.distributions)
     return issue is not None and bool(issue.limit)
 
 

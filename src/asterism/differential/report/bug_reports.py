@@ -116,7 +116,7 @@ class Reporter:
         replayer: Replayer | None = None,
     ) -> None:
         self._worker_pool = worker_pool
-        self._scripts = ScriptWriter(worker_pool, judging, seed, stored)
+        self._settings = worker_pool, judging, seed, stored
         self._target = target
         self._known_issues = known_issues
         self._replayer = replayer
@@ -134,7 +134,7 @@ class Reporter:
         """Write the model and the first script, and run it in fresh processes meanwhile."""
         folder = self._target / folder_name(found)
         write_json(folder / GRAPH, found.graph.to_json())
-        scripts = self._scripts.write(found, folder)
+        scripts = ScriptWriter(found, *self._settings).write(folder)
         next(scripts)
         self._started[found.signature] = (
             scripts,
@@ -152,7 +152,7 @@ class Reporter:
         folder = self._target / name
         scripts, started = self._started.pop(signature)
         confirmed = _ended(found.finding, folder, scripts, started.result())
-        issue = issue_of(self._known_issues, signature, found.finding)
+        issue = issue_of(self._known_issues, signature, found.finding.distributions)
         known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
         replay = None
         if self._replayer is not None and not (_shows(confirmed) or limit):
@@ -186,7 +186,8 @@ class Reporter:
         found.unfinished, found.out_of_time = replay.unfinished, replay.out_of_time
         found.ablation = {}  # it was seen in workers that had run other models
         write_json(folder / GRAPH, found.graph.to_json())
-        return _ended(found.finding, folder, self._scripts.write(found, folder), before)
+        scripts = ScriptWriter(found, *self._settings).write(folder)
+        return _ended(found.finding, folder, scripts, before)
 
 
 def _ended(

@@ -16,12 +16,13 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.bug_reports import HISTORY
+from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.triage.groups import layer_at_fault
 from asterism.differential.triage.triage import UniqueFinding
 from asterism.findings.causes import Candidate, have_one_cause
-from asterism.findings.checking import lives
+from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry, name_of, names_place
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
@@ -120,10 +121,13 @@ def collect(
             kept[at].entry.write(collection / same.entry.name)
         elif (candidate.folder / REPRO).stat().st_size > _LARGEST:
             outcome.large += 1
-        elif not lives(candidate.entry, candidate.folder / REPRO):
-            outcome.unconfirmed += 1
         else:
+            ran = run_script(candidate.folder / REPRO)
+            if word_of(candidate.entry, ran) != LIVES:
+                outcome.unconfirmed += 1
+                continue
             _copy(candidate, collection)
+            note_run(collection, candidate.entry, ran)
             kept.append(candidate)
             outcome.new.append(candidate.entry.name)
 

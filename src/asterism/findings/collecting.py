@@ -12,7 +12,6 @@ from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
-from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.bug_reports import HISTORY
@@ -150,15 +149,6 @@ def unique_of(collection: Path, entries: Iterable[Entry]) -> list[UniqueFinding]
     return found
 
 
-def versions_of_library(library: str) -> dict[str, str]:
-    """Versions of the packages of a library or converter."""
-    installed = installed_versions()
-    packages: Sequence[str] = ("keras",)
-    if library in LIBRARIES or library in CONVERTERS:
-        packages = (LIBRARIES if library in LIBRARIES else CONVERTERS)[library].packages
-    return {package: installed[package] for package in packages if package in installed}
-
-
 def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
     graph, finding = graph_from_json(value["graph"]), Finding.from_json(value["finding"])
     node = _at_fault(graph, finding, value["layer"])
@@ -176,7 +166,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
         parameters=parameters,
         backends=finding.backends,
         right=finding.agreeing,
-        versions=versions_of_library(finding.library),
+        versions=installed_versions(finding.library),
         models=len(value["models"]),
         finding=finding.to_json(),
     )

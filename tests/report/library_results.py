@@ -19,6 +19,7 @@ BUDGET = GenerateParams(
     executed=None,
     islands=1,
     mutations=1,
+    published=False,
     p=0.05,
     pool="replace",
     max_layers=20,

@@ -35,8 +35,8 @@ class GenerateParams(ParameterSection):
         ge=1, le=50, description="mutations of a model before it is run"
     )
     published: bool = Field(
-        description="MEMO as published: its seven operators, on one to five layers, and scores that "
-        "count mutants; else also the later version's three operators, one layer at a time, and "
+        description="MEMO as published: its seven operators, on one to five layers, and scores "
+        "that count mutants; else also the later version's three operators, one layer at a time, and "
         "scores that count what mutants newly cover, inputs of layers too"
     )
     p: Annotated[float, Source("MEMO, Algorithm 2")] = Field(

@@ -36,8 +36,8 @@ class GenerateParams(ParameterSection):
     )
     published: bool = Field(
         description="MEMO as published: its seven operators, on one to five layers, and scores "
-        "that count mutants; else also the later version's three operators, one layer at a time, and "
-        "scores that count what mutants newly cover, inputs of layers too"
+        "that count mutants; else the later version's three operators too, one layer at a time, "
+        "and scores that count what mutants newly cover, inputs of layers too"
     )
     p: Annotated[float, Source("MEMO, Algorithm 2")] = Field(
         gt=0, lt=1, description="parameter of the geometric distribution of the selection"

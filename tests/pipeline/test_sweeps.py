@@ -196,6 +196,7 @@ def test_data_under_dvc_add_and_data_that_are_missing(project):
     assert "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_a_dirty_workspace_is_rejected_with_one_way_back(project):
     script = project.root / "stages/small.py"
     script.write_text(script.read_text() + "# changed\n")

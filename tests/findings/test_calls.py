@@ -19,6 +19,7 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
 )
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.confirming import run_script
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import Shown, run_calls, totals
 from asterism.findings.calls.candidates import sighting_of, sightings_of
@@ -28,7 +29,7 @@ from asterism.findings.calls.running import Ran, Runners
 from asterism.findings.calls.scripts import script_text, words_of
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
-from asterism.findings.checking import GONE, LIVES, OTHER, run_script
+from asterism.findings.checking import GONE, LIVES, OTHER, word_of
 from asterism.findings.sightings import distinct
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
@@ -260,7 +261,7 @@ def test_a_script_decides(tmp_path, word, lines, says):
     made = script_text(program, word, "a | b | c", "v 1", indirect, plain, [0.1, 0.0])
     assert len(made.splitlines()) <= 32
     (tmp_path / "repro.py").write_text(made)
-    assert run_script(tmp_path / "repro.py").word(entry(symptom=word)) == says
+    assert word_of(entry(symptom=word), run_script(tmp_path / "repro.py")) == says
 
 
 def test_the_innermost_condition_of_openvino_tells_failures_apart():

@@ -12,7 +12,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.bug_reports import Reporter
-from asterism.differential.report.confirming import exit_status
+from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
@@ -124,7 +124,7 @@ def examine(worker_pool, kind, folder):
         assert "asterism" not in text.lower()
         if kind != "hang":  # for that one it would have to wait as long as any machine may take
             script.write_text(text.replace(LINES[kind], SOUND[kind]))
-            assert exit_status(script) == 0, "the script must say when the bug is gone"
+            assert exit_statuses(script, 1) == (0,), "the script must say when the bug is gone"
     finally:
         worker_pool.switch.write_text("")
 

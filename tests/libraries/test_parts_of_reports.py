@@ -71,9 +71,10 @@ class Writer:
     def __init__(self, *given):
         self.given = given
 
-    def write(self, found, folder, kinds=("short", "whole")):
-        (folder / "repro.py").write_text(f"{kinds[0]}\n")
-        return kinds[1:]
+    def write(self, found, folder):
+        for kind in ("short", "whole"):
+            (folder / "repro.py").write_text(f"{kind}\n")
+            yield kind
 
 
 @pytest.mark.parametrize(

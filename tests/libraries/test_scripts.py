@@ -38,9 +38,9 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.standard import Standard
 from asterism.differential.report import confirming
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
-from asterism.differential.report.confirming import death_of, exit_status, exit_statuses
+from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.decisions import Right, comparing, failing
-from asterism.differential.report.numbers import MAKERS, Numbers, literal_numbers
+from asterism.differential.report.numbers import ONES, RAMP, Numbers, literal_numbers, simple_array
 from asterism.differential.report.onnx_text import onnx_text, recounted
 from asterism.differential.report.program_text import (
     Program,
@@ -101,14 +101,17 @@ def script(backend, kind="normal", graph=GRAPH, layers=LAYERS, right=None, numbe
     known = numbers or literal_numbers(graph, {}, layers, sample_inputs(graph, 0, 0, kind))
     program = keras_program(runner, graph, kind, layers, known)
     some = right or Right([np.zeros(3)], [np.ones(3, np.float32)], [np.full(3, 1e-6)])
-    return program.script("a | b", "x 1", comparing(program, some))
+    return program.script("a | b", "x 1", comparing(some))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_layers_take_few_lines_in_every_backend(backend):
     simple = Numbers(
-        (MAKERS[1]((2, 3), "float32", 0),),
-        {i: tuple(MAKERS[2](s, "float32", 0) for _, s in LAYERS[i].variables) for i in LAYERS},
+        (simple_array(ONES, (2, 3), "float32"),),
+        {
+            i: tuple(simple_array(RAMP, s, "float32") for _, s in LAYERS[i].variables)
+            for i in LAYERS
+        },
     )
     library, option = backend.split(":")
     for kind, most in (("normal", 22), (RESIZED, 27), (OVERWRITTEN, 42)):
@@ -189,7 +192,7 @@ def test_a_script_decides(worker_pool, backend, kind, tmp_path):
         )
         text = script(backend, kind, graph, layers, right, known)
         (tmp_path / "repro.py").write_text(text)
-        assert exit_status(tmp_path / "repro.py") == status, text
+        assert exit_statuses(tmp_path / "repro.py", 1) == (status,), text
 
 
 @pytest.mark.slow
@@ -210,7 +213,7 @@ def test_a_script_draws_the_numbers_of_workers(worker_pool, backend, tmp_path):
         )
         text = script(backend, "training", graph, layers, right)
         (tmp_path / "repro.py").write_text(text)
-        assert exit_status(tmp_path / "repro.py") == status
+        assert exit_statuses(tmp_path / "repro.py", 1) == (status,)
 
 
 def test_jax_is_told_of_float64_before_a_model_is_built():
@@ -227,11 +230,10 @@ def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
 # ---- what a script decides
 
 
-def ran(lines, folder):
-    """How a process of a script ends that does these lines."""
-    (folder / "repro.py").write_text(
-        "\n".join(["import os, sys, time", "import numpy as np", *lines])
-    )
+def ran(step, finding, folder):
+    """A script of a failure that does this."""
+    program = Program(("import os, time",), (step,))
+    (folder / "repro.py").write_text(program.script("t", "v", failing(finding, "it runs")))
     return folder / "repro.py"
 
 
@@ -251,9 +253,9 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
     standard = Standard({"right": [reference]}, ["float32"], tolerance, [reference], moved)
     found = standard.off([output])
     right = Right([reference], [output], standard.allowed(), ["float32"])
-    lines = comparing(Program((), (), (), {}), right)
+    text = Program((), ()).script("t", "v", comparing(right))
     with pytest.raises(SystemExit) as ended:
-        exec("\n".join(lines), {"np": np, "sys": sys, "outputs": [output]})
+        exec(text, {"outputs": [output]})
     judged = np.abs(reference[np.isfinite(reference)]) <= np.finfo(np.float32).max / 4
     if judged.all():  # what is nearly too large is no library's to decide
         assert ended.value.code == int(found is not None)
@@ -270,10 +272,10 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
 )
 def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status, capsys):
     right = Right([np.zeros((4, 5))], [actual], [np.full((4, 5), 1e-6)], ["float32"])
-    lines = comparing(Program((), (), (), {}), right)
+    text = Program((), ()).script("t", "v", comparing(right))
     for given_, ends in ((actual, status), (np.zeros((4, 5), np.float32), 0)):
         with pytest.raises(SystemExit) as ended:
-            exec("\n".join(lines), {"np": np, "sys": sys, "outputs": [given_]})
+            exec(text, {"outputs": [given_]})
         assert ended.value.code == ends
     assert "expected" in capsys.readouterr().out
 
@@ -283,10 +285,8 @@ def failure(symptom, exception="", message="", backend="jax:jit"):
 
 
 def status_of(finding, step, folder):
-    program = Program((), (), (step,), {})
-    return exit_statuses(
-        ran(failing(finding, program, "it runs"), folder), 1, death=death_of(finding)
-    )[0]
+    (status,) = exit_statuses(ran(step, finding, folder), 1, death=death_of(finding))
+    return status
 
 
 @pytest.mark.parametrize(
@@ -328,18 +328,18 @@ def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
     monkeypatch.setattr(confirming, "PATIENCE", 2.0)
     monkeypatch.setattr(confirming.Death.__dataclass_fields__["seconds"], "default", 2.0)
     finding = failure(symptom)
-    script_ = ran(failing(finding, Program((), (), ("time.sleep(9)",), {}), "x"), tmp_path)
+    script_ = ran("time.sleep(9)", finding, tmp_path)
     death = replace(death_of(finding), seconds=2.0)
     assert exit_statuses(script_, 1, death=death) == (status,)
 
 
 def test_what_must_run_before_runs_first_and_may_fail(tmp_path):
-    first = Program((), ("print(1 / 0)",), (), {})
-    program = Program((), (), ("outputs = [np.float32(2)]",), {})
+    first = Program((), ("print(1 / 0)",))
+    program = Program((), ("outputs = [np.float32(2)]",))
     right = Right([np.array(1.0)], [np.array(2, np.float32)], [np.array(1e-6)])
-    text = program.script("t", "v", comparing(program, right), [first])
+    text = program.script("t", "v", comparing(right), [first])
     (tmp_path / "repro.py").write_text(text)
-    assert exit_status(tmp_path / "repro.py") == 1
+    assert exit_statuses(tmp_path / "repro.py", 1) == (1,)
 
 
 @LIBRARIES.register("made_up")
@@ -362,7 +362,7 @@ def test_a_script_of_a_crash_is_confirmed_in_three_processes(tmp_path):
     for option, status in (("abort", 1), ("none", 0)):
         finding = failure("error", "SIGABRT", backend=f"made_up:{option}")
         program = keras_program(Runner.of(finding.backends), graph, "normal", {}, numbers)
-        text = program.script("t", "v", failing(finding, program, "it runs"))
+        text = program.script("t", "v", failing(finding, "it runs"))
         (tmp_path / "repro.py").write_text(text)
         assert exit_statuses(tmp_path / "repro.py", 3, death=death_of(finding)) == (status,) * 3
 
@@ -402,13 +402,13 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     )
     text = onnx_text(content)
     assert text is not None and "long/name" not in text
-    inputs = (MAKERS[1]((2, 3), "float32", 0),)
+    inputs = (simple_array(ONES, (2, 3), "float32"),)
     expected = np.full((2, 3), 2.0)
     right = Right([expected], [expected.astype(np.float32)], [np.full((2, 3), 1e-6)])
     program = onnx_program(Runner.of(["onnxruntime:tf2onnx"]), text, "normal", inputs)
     reference = onnx_reference(text, inputs, right)
     assert "ReferenceEvaluator" in reference
-    written = program.script("s", "v", comparing(program, right, reference))
+    written = program.script("s", "v", comparing(right, reference))
     assert "import keras" not in written and len(lines_of(written)) <= 32
     (tmp_path / "repro.py").write_text(written)
     done = subprocess.run(

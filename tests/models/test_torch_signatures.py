@@ -77,8 +77,8 @@ def test_tokens_index_a_table_and_outputs_have_names(tmp_path):
         ("dequantize_per_token.default", True),
         ("quantize_per_channel.default", True),
         ("quantize_per_tensor.nothing", False),
+        ("choose_qparams.tensor", True),
         ("fake_quant_per_channel.default", False),
-        ("choose_qparams.tensor", False),
     ],
 )
 def test_of_quantised_programs_what_converts_numbers_is_taken(name, taken):

@@ -162,6 +162,7 @@ def check_findings(
         note_elsewhere,
         note_run,
         sample_of,
+        word_of,
     )
     from asterism.findings.entry import read_entries
     from asterism.findings.gathering import write_pages_of
@@ -185,7 +186,7 @@ def check_findings(
         return
     words = []
     for entry, ran in check_all(folder, chosen, seconds):
-        words.append(ran.word(entry))
+        words.append(word_of(entry, ran))
         say(f"{words[-1]:16} {entry.name}")
         if write:
             note_run(folder, entry, ran)
@@ -220,7 +221,7 @@ def campaign(
     from asterism.config import changed_params
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.campaign import folder_of_pieces, run_pieces
-    from asterism.findings.collecting import collected, unique_of
+    from asterism.findings.collecting import unique_of
     from asterism.findings.entry import read_entries
     from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
@@ -232,7 +233,7 @@ def campaign(
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
     elsewhere = facts_of(collection)["pieces"]
-    known = unique_of(collected(collection, read_entries(collection)))
+    known = unique_of(collection, read_entries(collection))
     shown = run_pieces(models, size, settings, target, elsewhere, known)
     for number, path in enumerate(shown, 1):
         say(str(path))

@@ -14,11 +14,9 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.locks import held_now
 from asterism.core.files.own_folders import own_folder
@@ -30,11 +28,12 @@ from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, write_triaged
-from asterism.differential.triage.groups import LayerAtFault, layer_at_fault
+from asterism.differential.triage.groups import layer_at_fault
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
 
 log = get_logger(__name__)

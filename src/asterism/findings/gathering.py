@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,11 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import OF_ONNX, is_backend, under_test
-from asterism.differential.adapters.library import CONVERTERS
+from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.versions import pairs_of
-from asterism.differential.engine.execution import open_worker_pool
-from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.report.known_issues import KnownIssue, read_known_issues
 from asterism.differential.triage.params import TriageSettings
-from asterism.differential.triage.reproduction import Reproduction
 from asterism.findings.calls.campaign import CALLS, totals
 from asterism.findings.calls.candidates import CallScripts, all_sightings
 from asterism.findings.calls.running import Runners
@@ -32,14 +27,14 @@ from asterism.findings.campaign import (
     folder_of_pieces,
     pieces_of,
 )
-from asterism.findings.causes import Candidate, have_one_cause
+from asterism.findings.causes import Candidate
 from asterism.findings.checking import (
     check_all,
     made_environments,
     note_elsewhere,
     note_run,
 )
-from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
+from asterism.findings.collecting import Collected, candidates_of, collect, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.operators import OperatorScripts, sightings_of
 from asterism.findings.pages import write_pages
@@ -47,7 +42,6 @@ from asterism.findings.sightings import written_candidates
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
-from asterism.memo.graphs.store import write_weights
 
 #: What the pages say of campaigns; it lies beside them.
 FACTS = "campaign.json"
@@ -64,8 +58,7 @@ def gather(
     """Add what is new to a collection and write its pages.
 
     Args:
-        settings: tolerances, limits and known issues. Where causes are compared, models run in the
-            backends that show a finding or were right.
+        settings: tolerances, limits and known issues.
         collection: its folder.
         pieces: of a campaign; None for those below ``programs.root``.
         comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
@@ -80,7 +73,7 @@ def gather(
     outcome, compared = Collected(), 0
     facts = facts_of(collection)
     issues = read_known_issues(settings.triage.known_issues)
-    known = collected(collection, read_entries(collection))
+    known = [Candidate(entry, collection / entry.name) for entry in read_entries(collection)]
     signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
     noted = set(filter(names_place, signatures))
     folder = folder_of_pieces(pieces)
@@ -95,19 +88,9 @@ def gather(
         fresh = [c for c in candidates if c is not None and c.entry.signature not in noted]
         fresh.sort(key=_telling)
         outcome.unconfirmed += candidates.count(None)
-        weights = scratch / "weights.npz"
-        write_weights(weights, {})
-        with open_worker_pool(_in_backends_of([*known, *fresh], settings), weights) as pool:
-
-            def show() -> Reproduction:
-                pool.start()
-                hurried = settings.triage.hang_seconds
-                return Reproduction(pool, settings.judge, settings.seed, hurried)
-
-            shown = progress(fresh, label="collecting", unit="finding")
-            calls = (_of_calls(name, settings, scratch, noted, only) for name in frameworks)
-            judge = partial(have_one_cause, show)
-            collect(chain(shown, *calls), known, collection, judge, outcome)
+        shown = progress(fresh, label="collecting", unit="finding")
+        calls = (_of_calls(name, settings, scratch, noted, only) for name in frameworks)
+        collect(chain(shown, *calls), known, collection, outcome)
     added = [read_entry(collection, name) for name in outcome.new]
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
@@ -133,14 +116,6 @@ def gather(
     write_json(collection / FACTS, facts)
     write_pages_of(collection)
     return outcome
-
-
-def _in_backends_of(candidates: Sequence[Candidate], settings: TriageSettings) -> ExecuteParams:
-    """The settings of running, in the backends that findings of layers name."""
-    findings = [one.finding for one in candidates if one.finding is not None]
-    named = sorted({b for f in findings for b in (*f.backends, *f.agreeing)} - {*CONVERTERS})
-    known = [b for b in under_test(named) if is_backend(b)]
-    return settings.execute.model_copy(update={"backends": known or settings.execute.backends})
 
 
 def write_pages_of(collection: Path) -> None:

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from asterism.differential.adapters import questions
 from asterism.differential.adapters.code import SHAPES, Code, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
-from asterism.differential.adapters.questions import (
-    BY_LAYERS,
-    COSINES,
-    GRADIENT,
-    HESSIAN,
-    LOSS,
-    OPTIMIZERS,
-    TRAINED,
-    TRAINING,
-    VARIABLES,
-    WEIGHT_GRADIENT,
-)
 
 _IMPORT = ("import jax",)
 #: JAX may work on the memory of a NumPy array, as its alignment has it.
@@ -57,7 +46,7 @@ _FUNCTIONS = {
 }
 
 _BEGIN = f"""import jax
-{COSINES}
+{questions.COSINES}
 {_COPIED}
 trainable = [v.value for v in model.trainable_variables]
 fixed = [v.value for v in model.non_trainable_variables]
@@ -82,13 +71,13 @@ def derivative(weights, floating, inputs, factors, along):
 """
 
 _DERIVATIVE = {
-    GRADIENT: "return jax.grad(total, 1)(weights, floating, inputs, factors)",
-    WEIGHT_GRADIENT: "return jax.grad(total)(weights, floating, inputs, factors)",
-    HESSIAN: """gradient = lambda f: jax.grad(total, 1)(weights, f, inputs, factors)
+    questions.GRADIENT: "return jax.grad(total, 1)(weights, floating, inputs, factors)",
+    questions.WEIGHT_GRADIENT: "return jax.grad(total)(weights, floating, inputs, factors)",
+    questions.HESSIAN: """gradient = lambda f: jax.grad(total, 1)(weights, f, inputs, factors)
     return jax.jvp(gradient, (floating,), (along,))[1]""",
 }
 
-_STEP = f"""{_BEGIN}{LOSS}
+_STEP = f"""{_BEGIN}{questions.LOSS}
 
 def step(weights, x):
     outputs, after, losses = model.stateless_call(
@@ -104,7 +93,7 @@ if trainable:
 variables = [*model.trainable_variables, *model.non_trainable_variables]
 for variable, value in zip(variables, [*trainable, *after]):
     variable.assign(value)
-{TRAINED}"""
+{questions.TRAINED}"""
 
 
 @LIBRARIES.register("jax")
@@ -137,22 +126,22 @@ class Jax(Library):
         """Derivatives in reverse mode, second ones in forward over reverse mode; or a step."""
         if option == "export":
             raise NotImplementedError(f"{question} is not supported of an exported model")
-        if question in TRAINING:
+        if question in questions.TRAINING:
             if option.startswith("vmap"):
                 raise NotImplementedError(f"{question} is not supported over single items")
             step = "jax.value_and_grad(step, has_aux=True)"
             step = step if option == "eager" else f"jax.jit({step})"
-            return filled(_STEP, STEP=step, OPTIMIZER=OPTIMIZERS[question])
+            return filled(_STEP, STEP=step, OPTIMIZER=questions.OPTIMIZERS[question])
         by_item = option == "vmap_of_gradient"
         derivative = "jax.vmap(derivative, (None, 0, 0, 0, 0))" if by_item else "derivative"
         function = _FUNCTIONS.get(option, "jax.jit(call)")
         text = filled(_DERIVATIVES, FUNCTION=function, DERIVATIVE=_DERIVATIVE[question])
         text += f"\noutputs = {derivative}(trainable, floating, inputs, factors, along)"
-        if question != WEIGHT_GRADIENT:
+        if question != questions.WEIGHT_GRADIENT:
             return text
         summed = "[g.sum(0) for g in outputs]" if by_item else "outputs"
         return f"""{text}
 of = dict(zip(map(id, model.trainable_variables), {summed}))
-{VARIABLES}
+{questions.VARIABLES}
 found = [of[id(v)] for v in variables]
-{BY_LAYERS}"""
+{questions.BY_LAYERS}"""

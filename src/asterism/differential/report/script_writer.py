@@ -6,8 +6,7 @@ what is expected and what comes, and exits 1 while the bug lives.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +33,13 @@ from asterism.differential.oracle.oracle import standard_of
 from asterism.differential.oracle.outside import allowance, expected_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
-from asterism.differential.report.decisions import Right, comparing, failing
+from asterism.differential.report.decisions import (
+    FailureDecision,
+    OutputDecision,
+    Right,
+    comparing,
+    failing,
+)
 from asterism.differential.report.file_scripts import write_file_script
 from asterism.differential.report.model_text import Layers, with_changes
 from asterism.differential.report.numbers import (
@@ -85,35 +90,31 @@ class ScriptWriter:
         self, worker_pool: WorkerPool, judging: JudgeParams, seed: int, stored: Stored
     ) -> None:
         self._settings = worker_pool, judging, seed, stored
-        self._cases: dict[tuple[str, str], _Case] = {}
 
     def write(
         self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
-    ) -> tuple[str, ...]:
-        """Write the script of a finding into a folder, of the first kind that there is.
+    ) -> Iterator[str]:
+        """Write the scripts of a finding, each in place of the one before.
 
         What must run before in the same process is in whole scripts only.
 
         Args:
             found: the finding.
             folder: of the finding.
-            kinds: those of :data:`KINDS` that are left to try, the whole one last.
+            kinds: those of :data:`KINDS` that are tried.
 
-        Returns:
-            The kinds that are left after that one.
+        Yields:
+            The kind of each script, when it is written.
         """
-        key = found.signature, json.dumps(found.graph.to_json(), sort_keys=True)
-        if key not in self._cases:
-            self._cases[key] = _Case(found, *self._settings)
-        case = self._cases[key]
+        case = _Case(found, *self._settings)
         if case.write_beside_its_file(folder):
-            return ()
-        for at, kind in enumerate(kinds):
+            yield WHOLE
+            return
+        for kind in kinds:
             script = None if found.before and kind != WHOLE else case.script(kind)
             if script is not None:
                 (folder / REPRO).write_text(script, encoding="utf-8")
-                return tuple(kinds[at + 1 :])
-        return ()
+                yield kind
 
 
 class _Case:
@@ -170,6 +171,7 @@ class _Case:
         numbers = self._known if kind == WHOLE else self._simple
         values, right = self._as_run(numbers), self._right(numbers)
         runner, reference = Runner.of(finding.backends), ""
+        decision: OutputDecision | FailureDecision
         if kind == NATIVE:
             text = self._onnx_text(values)
             if text is None:
@@ -182,15 +184,14 @@ class _Case:
             program = keras_program(runner, graph, self._kind, layers, values)
         if kind == COMPUTED and not (reference := eager_reference(found, runner)):
             return None
-        if right is None:
-            wanted = expected_outside(finding) if found.changed else "it runs"
-            lines = failing(finding, program, wanted)
-        else:
+        if right is not None:
             nodes = compared_nodes(graph, finding.distributions)
             dtypes = [graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
-            lines = comparing(program, replace(right, dtypes=dtypes), reference)
+            decision = comparing(replace(right, dtypes=dtypes), reference)
+        else:
+            decision = failing(finding, expected_outside(finding) if found.changed else "it runs")
         before = [self._program(task) for task in found.before]
-        return program.script(found.signature, runner.versions, lines, before)
+        return program.script(found.signature, runner.versions, decision, before)
 
     def _described(self, graph: Graph, changed: Config) -> Layers:
         """What Keras says of each layer, some of whose parameters may have other values."""

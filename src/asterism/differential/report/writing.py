@@ -101,8 +101,6 @@ def write_triaged(
     with Reporter(*common, settings.seed, stored, folder, known, replayer) as reporter:
         kinds = settings.execute.distributions
         unique, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
-        for found in unique:
-            reporter.settle(found)
         reports = _finished(reporter, unique, folder)
     write_json(folder / LEFT, [_left(group, left) for group in left.groups])
     _tell(unique, left, triage.minutes)

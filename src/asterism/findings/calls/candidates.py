@@ -22,7 +22,8 @@ from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.collecting import versions_of_library
-from asterism.findings.sightings import Seen, Sighting, deciding
+from asterism.findings.entry import Entry
+from asterism.findings.sightings import Sighting, deciding
 
 #: What a way can show that is a finding.
 FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
@@ -118,7 +119,7 @@ class CallScripts:
 
     runners: Runners
 
-    def __call__(self, sighting: Sighting[Call], folder: Path) -> Seen | None:
+    def __call__(self, sighting: Sighting[Call], folder: Path) -> Entry | None:
         """The script of the call with the simplest inputs that show the symptom."""
         call, way, word = sighting.subject, WAYS[sighting.backend], sighting.symptom
         params = self.runners.params
@@ -137,7 +138,8 @@ class CallScripts:
         text = script_text(program, word, sighting.signature, said, indirect, plains[0], allowed)
         (folder / REPRO).write_text(text, encoding="utf-8")
         facts = {"call": call.name, "said": sighting.details, "place": list(sighting.place)}
-        return Seen("call", (sighting.backend,), (f"{call.framework}:eager",), versions, facts)
+        right = [f"{call.framework}:eager"]
+        return sighting.entry("call", [sighting.backend], right, versions, facts)
 
 
 def _versions(call: Call, way: Way) -> dict[str, str]:

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import library_of
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import GIVEN, LIBRARIES, Library
 from asterism.differential.adapters.questions import (
     BY_LAYER,
@@ -43,13 +43,13 @@ from asterism.differential.report.decisions import Right, comparing, failing
 from asterism.differential.report.numbers import ONES, RAMP, Numbers, literal_numbers, simple_array
 from asterism.differential.report.onnx_text import onnx_text, recounted
 from asterism.differential.report.program_text import (
-    Program,
     Runner,
+    ScriptProgram,
     keras_program,
     onnx_program,
 )
 from asterism.differential.triage.ablation import with_dtype
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor
 from memo.small_graphs import layer
@@ -232,7 +232,7 @@ def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
 
 def ran(step, finding, folder):
     """A script of a failure that does this."""
-    program = Program(("import os, time",), (step,))
+    program = ScriptProgram(("import os, time",), (step,))
     (folder / "repro.py").write_text(program.script("t", "v", failing(finding, "it runs")))
     return folder / "repro.py"
 
@@ -253,7 +253,7 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
     standard = Standard({"right": [reference]}, ["float32"], tolerance, [reference], moved)
     found = standard.off([output])
     right = Right([reference], [output], standard.allowed(), ["float32"])
-    text = Program((), ()).script("t", "v", comparing(right))
+    text = ScriptProgram((), ()).script("t", "v", comparing(right))
     with pytest.raises(SystemExit) as ended:
         exec(text, {"outputs": [output]})
     judged = np.abs(reference[np.isfinite(reference)]) <= np.finfo(np.float32).max / 4
@@ -272,7 +272,7 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
 )
 def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status, capsys):
     right = Right([np.zeros((4, 5))], [actual], [np.full((4, 5), 1e-6)], ["float32"])
-    text = Program((), ()).script("t", "v", comparing(right))
+    text = ScriptProgram((), ()).script("t", "v", comparing(right))
     for given_, ends in ((actual, status), (np.zeros((4, 5), np.float32), 0)):
         with pytest.raises(SystemExit) as ended:
             exec(text, {"outputs": [given_]})
@@ -334,8 +334,8 @@ def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
 
 
 def test_what_must_run_before_runs_first_and_may_fail(tmp_path):
-    first = Program((), ("print(1 / 0)",))
-    program = Program((), ("outputs = [np.float32(2)]",))
+    first = ScriptProgram((), ("print(1 / 0)",))
+    program = ScriptProgram((), ("outputs = [np.float32(2)]",))
     right = Right([np.array(1.0)], [np.array(2, np.float32)], [np.array(1e-6)])
     text = program.script("t", "v", comparing(right), [first])
     (tmp_path / "repro.py").write_text(text)
@@ -352,7 +352,9 @@ class MadeUp(Library):
     options = ("abort", "none")
 
     def code(self, option):
-        return Code(("import os",), "", "os.abort()" if option == "abort" else "outputs = inputs")
+        return BackendCode(
+            ("import os",), "", "os.abort()" if option == "abort" else "outputs = inputs"
+        )
 
 
 @pytest.mark.slow

@@ -93,29 +93,6 @@ def _told(output: str) -> list[str]:
     return [line for line in lines[:actual] if line.startswith(EXPECTED)] + lines[actual:]
 
 
-def elsewhere(
-    collection: Path, entry: Entry, environments: Iterable[str], seconds: float = SECONDS
-) -> dict[str, str]:
-    """Whether other versions have a finding, or cannot tell, by environment.
-
-    Args:
-        collection: the folder of the finding's folder.
-        entry: the finding.
-        environments: names; those of other libraries than the finding's are passed over.
-        seconds: time limit of each script.
-
-    Raises:
-        UserError: an environment of its library is not made.
-    """
-    script = collection / entry.name / REPRO
-    found: dict[str, str] = {}
-    for name in environments:
-        if package_of(product_of(name)) == package_of(entry.library):
-            ran = run_script(script, environment(name).interpreter(), seconds)
-            found[name] = ELSEWHERE.get(word_of(entry, ran), CANNOT_TELL)
-    return found
-
-
 def note_elsewhere(
     collection: Path,
     entries: Sequence[Entry],
@@ -129,11 +106,19 @@ def note_elsewhere(
     Args:
         collection: the folder.
         entries: the findings.
-        environments: names; what others were seen to say stays.
+        environments: names; what others were seen to say stays, and those of other libraries than
+            the finding's are passed over.
         seconds: time limit of each script.
+
+    Raises:
+        UserError: an environment of a finding's library is not made.
     """
     for entry in entries:
-        said = elsewhere(collection, entry, environments, seconds)
+        script, said = collection / entry.name / REPRO, {}
+        for name in environments:
+            if package_of(product_of(name)) == package_of(entry.library):
+                ran = run_script(script, environment(name).interpreter(), seconds)
+                said[name] = ELSEWHERE.get(word_of(entry, ran), CANNOT_TELL)
         today = read_entry(collection, entry.name)
         kept = {name: word for name, word in today.elsewhere.items() if name not in environments}
         noted = replace(today, elsewhere=kept | said)

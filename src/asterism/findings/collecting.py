@@ -15,12 +15,11 @@ from asterism.core.messages.console import get_logger
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.report.bug_reports import CONFIRMATIONS, HISTORY
-from asterism.differential.report.confirming import death_of, exit_statuses
+from asterism.differential.report.bug_reports import HISTORY
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.triage.groups import layer_at_fault
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import lives
 from asterism.findings.entry import Entry, name_of, names_place
@@ -68,8 +67,6 @@ def candidates_of(
 ) -> list[Candidate]:
     """The confirmed findings of a folder that triage wrote; the others are counted.
 
-    What was not confirmed there is run again: its process may have lacked something.
-
     Args:
         triaged: the folder.
         outcome: counts what became of each.
@@ -83,13 +80,11 @@ def candidates_of(
     for value in read_json(triaged / UNIQUE):
         folder = inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
         require_own(folder / REPRO)
-        issue = issue_of(known, value["signature"], Finding.from_json(value["finding"]))
+        finding = Finding.from_json(value["finding"])
+        issue = issue_of(known, value["signature"], finding.distributions)
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
             continue
-        if any(status != 1 for status in value["confirmed"]):
-            death = death_of(Finding.from_json(value["finding"]))
-            value["confirmed"] = exit_statuses(folder / REPRO, CONFIRMATIONS, death=death)
         if any(status != 1 for status in value["confirmed"]):
             outcome.unconfirmed += 1
         else:

@@ -16,7 +16,7 @@ from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.versions import pairs_of
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.report.known_issues import KnownIssue, read_known_issues
+from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.triage.params import TriageSettings
 from asterism.findings.calls.campaign import CALLS, totals
 from asterism.findings.calls.candidates import CallScripts, all_sightings
@@ -132,13 +132,8 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
     """
     issues = {part: issue for part, issue in known.items() if not issue.limit}
     for entry in read_entries(collection):
-        fits = (
-            issue.link
-            for part, issue in issues.items()
-            if part in entry.signature and issue.inputs in ("", entry.inputs)
-        )
-        link = next(fits, "")
-        noted = linked(entry, link)
+        issue = issue_of(issues, entry.signature, [entry.inputs])
+        noted = linked(entry, issue.link if issue is not None else "")
         if noted != entry:
             noted.write(collection / entry.name)
 
@@ -184,12 +179,12 @@ def _wanted(
 ) -> Callable[[str, Sequence[str]], bool]:
     """Whether a cause is new, no limit that a library documents, and one that is asked for."""
     known = read_known_issues(settings.triage.known_issues)
-    limits = [part for part, issue in known.items() if issue.limit and not issue.inputs]
+    limits = {part: issue for part, issue in known.items() if issue.limit}
 
     def wanted(signature: str, others: Sequence[str]) -> bool:
         asked = not only or any(part in signature for part in only)
-        documented = any(part in signature for part in limits)
-        return asked and not documented and not {signature, *others} & set(noted)
+        documented = issue_of(limits, signature, ())
+        return asked and documented is None and not {signature, *others} & set(noted)
 
     return wanted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from asterism.differential.adapters import questions
-from asterism.differential.adapters.code import SHAPES, Code, filled
+from asterism.differential.adapters.code import SHAPES, BackendCode, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
 
 _IMPORT = ("import jax",)
@@ -18,11 +18,11 @@ item = jax.jit(lambda x: jax.tree.map(lambda a: a[0], model(batch(x), training=F
 function = jax.vmap(item)"""
 
 _CODES = {
-    "jit": Code(_IMPORT, f"function = jax.jit({_MODEL})", _CALL.format("function(GIVEN)")),
-    "eager": Code(_IMPORT, "", _CALL.format("model(GIVEN, training=False)")),
-    "vmap": Code(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
-    "vmap_of_gradient": Code(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
-    "export": Code(
+    "jit": BackendCode(_IMPORT, f"function = jax.jit({_MODEL})", _CALL.format("function(GIVEN)")),
+    "eager": BackendCode(_IMPORT, "", _CALL.format("model(GIVEN, training=False)")),
+    "vmap": BackendCode(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
+    "vmap_of_gradient": BackendCode(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
+    "export": BackendCode(
         (*_IMPORT, "import jax.export"),
         f"program = jax.export.export(jax.jit({_MODEL}))(GIVEN).serialize()\n"
         "function = jax.export.deserialize(program).call",
@@ -30,7 +30,7 @@ _CODES = {
         SHAPES,
     ),
     # A reference need not run fast: to optimise it takes longer than to run it.
-    "float64": Code(
+    "float64": BackendCode(
         _IMPORT,
         'options = {"xla_backend_optimization_level": 0}\n'
         f"function = jax.jit({_MODEL}, compiler_options=options)",
@@ -118,7 +118,7 @@ class Jax(Library):
 
         jax.config.update("jax_enable_x64", True)
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         return _CODES[option]
 

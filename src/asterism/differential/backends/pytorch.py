@@ -8,7 +8,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.differential.adapters import questions
-from asterism.differential.adapters.code import BATCHES, SHAPES, Arrays, Code, Prepared, filled
+from asterism.differential.adapters.code import (
+    BATCHES,
+    SHAPES,
+    Arrays,
+    BackendCode,
+    Prepared,
+    filled,
+)
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.reference import PERTURBATIONS, STAND_INS, moved
@@ -28,7 +35,7 @@ with torch.no_grad():
     outputs = keras.tree.flatten({function})"""
 
 
-def _exported(made: str, imports: tuple[str, ...] = _IMPORT, *, free: bool = False) -> Code:
+def _exported(made: str, imports: tuple[str, ...] = _IMPORT, *, free: bool = False) -> BackendCode:
     """By lines that make ``function`` of the program that ``torch.export`` traces.
 
     Keras' own code interrupts Dynamo, so that ``torch.compile`` of a model makes many small graphs;
@@ -48,15 +55,15 @@ def _exported(made: str, imports: tuple[str, ...] = _IMPORT, *, free: bool = Fal
     module = "torch.nn.Sequential(model.eval())"
     lines.append(f"program = torch.export.export({module}, ({given},){sizes})")
     prepare = "\n".join([*lines, made])
-    return Code(imports, prepare, _called("function(GIVEN)"), BATCHES if free else SHAPES)
+    return BackendCode(imports, prepare, _called("function(GIVEN)"), BATCHES if free else SHAPES)
 
 
 _CODES = {
-    "eager": Code(_IMPORT, "", _called("model(GIVEN, training=False)")),
-    "compile": Code(
+    "eager": BackendCode(_IMPORT, "", _called("model(GIVEN, training=False)")),
+    "compile": BackendCode(
         _IMPORT, "function = torch.compile(model)", _called("function(GIVEN, training=False)")
     ),
-    "compile_dynamic": Code(
+    "compile_dynamic": BackendCode(
         _IMPORT,
         "function = torch.compile(model, dynamic=True)",
         _called("function(GIVEN, training=False)"),
@@ -79,7 +86,7 @@ _CODES = {
         _FOLDER,
         free=True,
     ),
-    "keras_file": Code(
+    "keras_file": BackendCode(
         (*RELOADED["keras_file"][0], *_IMPORT),
         RELOADED["keras_file"][1],
         _called("model(GIVEN, training=False)"),
@@ -185,7 +192,7 @@ class PyTorch(Library):
         torch._dynamo.config.recompile_limit = _RECOMPILED
         torch._dynamo.config.accumulated_recompile_limit = _RECOMPILED
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         return _CODES[option]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asterism.differential.adapters import questions
-from asterism.differential.adapters.code import Code, filled
+from asterism.differential.adapters.code import BackendCode, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.reloading import RELOADED, SAME_LAYERS
 
@@ -12,23 +12,23 @@ _CALL = "outputs = keras.tree.flatten({}(GIVEN, training=False))"
 
 #: Keras' layers need no rewriting of their Python code, which would put its lines into messages.
 _CODES = {
-    "eager": Code((), "", _CALL.format("model")),
-    "graph": Code(
+    "eager": BackendCode((), "", _CALL.format("model")),
+    "graph": BackendCode(
         _IMPORT, "function = tf.function(model, autograph=False)", _CALL.format("function")
     ),
-    "xla": Code(
+    "xla": BackendCode(
         _IMPORT,
         "function = tf.function(model, autograph=False, jit_compile=True)",
         _CALL.format("function"),
     ),
-    "saved_model": Code(
+    "saved_model": BackendCode(
         ("import tempfile", *_IMPORT),
         "folder = tempfile.TemporaryDirectory()\n"
         'model.export(folder.name, format="tf_saved_model", verbose=False)\n'
         "loaded = tf.saved_model.load(folder.name)",
         "outputs = keras.tree.flatten(loaded.serve(GIVEN))",
     ),
-    **{name: Code(*lines, _CALL.format("model")) for name, lines in RELOADED.items()},
+    **{name: BackendCode(*lines, _CALL.format("model")) for name, lines in RELOADED.items()},
 }
 _CODES["float64"] = _CODES["eager"]
 
@@ -105,7 +105,7 @@ class TensorFlow(Library):
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         return _CODES[option]
 

@@ -30,7 +30,7 @@ from asterism.differential.report.script_writer import (
     packages_of,
 )
 from asterism.differential.triage.replay import Replay, Replayer
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.weights import Stored
 
@@ -77,20 +77,15 @@ class Report:
         """What the list of unique findings says about this one."""
         return {
             "folder": self.folder,
-            "signature": self.signature,
             "confirmed": list(self.confirmed),
             "known": self.known,
             "limit": self.limit,
-            "layer": str(found.layer or ""),
-            "models": sorted(found.models),
+            **found.to_json(),
             "layers": len(found.graph.layers),
-            "original_layers": found.original_layers,
             "minimality": found.minimality,
-            "ablation": found.ablation,
             "finding": (
                 replace(found.finding, before=()) if self.reproduced else found.finding
             ).to_json(),
-            "graph": found.graph.to_json(),
             "changed": found.changed,
         }
 
@@ -121,7 +116,7 @@ class Reporter:
         replayer: Replayer | None = None,
     ) -> None:
         self._worker_pool = worker_pool
-        self._scripts = ScriptWriter(worker_pool, judging, seed, stored)
+        self._settings = worker_pool, judging, seed, stored
         self._target = target
         self._known_issues = known_issues
         self._replayer = replayer
@@ -139,7 +134,7 @@ class Reporter:
         """Write the model and the first script, and run it in fresh processes meanwhile."""
         folder = self._target / folder_name(found)
         write_json(folder / GRAPH, found.graph.to_json())
-        scripts = self._scripts.write(found, folder)
+        scripts = ScriptWriter(found, *self._settings).write(folder)
         next(scripts)
         self._started[found.signature] = (
             scripts,
@@ -157,7 +152,7 @@ class Reporter:
         folder = self._target / name
         scripts, started = self._started.pop(signature)
         confirmed = _ended(found.finding, folder, scripts, started.result())
-        issue = issue_of(self._known_issues, signature, found.finding)
+        issue = issue_of(self._known_issues, signature, found.finding.distributions)
         known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
         replay = None
         if self._replayer is not None and not (_shows(confirmed) or limit):
@@ -191,7 +186,8 @@ class Reporter:
         found.unfinished, found.out_of_time = replay.unfinished, replay.out_of_time
         found.ablation = {}  # it was seen in workers that had run other models
         write_json(folder / GRAPH, found.graph.to_json())
-        return _ended(found.finding, folder, self._scripts.write(found, folder), before)
+        scripts = ScriptWriter(found, *self._settings).write(folder)
+        return _ended(found.finding, folder, scripts, before)
 
 
 def _ended(

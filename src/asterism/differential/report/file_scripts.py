@@ -22,7 +22,7 @@ from asterism.differential.report.decisions import (
     comparing,
     failing,
 )
-from asterism.differential.report.program_text import Program, Runner
+from asterism.differential.report.program_text import Runner, ScriptProgram
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -57,7 +57,7 @@ def write_file_script(
         f'inputs = [arrays[f"input{{n}}"] for n in range({len(inputs)})]',
         *filter(None, (code.prepare, code.call)),
     )
-    program = Program(("import os", *code.imports), lines)
+    program = ScriptProgram(("import os", *code.imports), lines)
     arrays = {f"input{n}": array for n, array in enumerate(inputs)}
     decision: OutputDecision | FailureDecision = failing(finding, "it runs")
     if right is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from asterism.differential.adapters.backends import library_of, option_of, plugin_of
-from asterism.differential.adapters.code import Code, given, source_of
+from asterism.differential.adapters.code import BackendCode, given, source_of
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.fixed_draws import DRAWN, fixed
 from asterism.differential.adapters.library import CONVERTERS, Converter, Library
@@ -59,7 +59,7 @@ class Runner:
             found |= versions_of(library_of(self.backend))
         return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
-    def lines(self, inputs: int, distribution: str) -> Code:
+    def lines(self, inputs: int, distribution: str) -> BackendCode:
         """The library's imports and lines for this kind of inputs.
 
         Args:
@@ -67,15 +67,15 @@ class Runner:
             distribution: kind of the inputs.
         """
         if self.library is None or self.backend is None:
-            return Code(call="outputs = []")
+            return BackendCode(call="outputs = []")
         option = option_of(self.backend)
         code = self.library.code(option)
         call = self.library.lines(option, distribution)
-        return Code(code.imports, given(code.prepare, inputs), given(call, inputs))
+        return BackendCode(code.imports, given(code.prepare, inputs), given(call, inputs))
 
 
 @dataclass(frozen=True)
-class Program:
+class ScriptProgram:
     """A model and how it is run.
 
     Args:
@@ -98,7 +98,7 @@ class Program:
         title: str,
         versions: str,
         decision: OutputDecision | FailureDecision,
-        before: Sequence[Program] = (),
+        before: Sequence[ScriptProgram] = (),
     ) -> str:
         """The text of its script.
 
@@ -124,7 +124,7 @@ class Program:
 
 def keras_program(
     runner: Runner, graph: Graph, distribution: str, layers: Layers, numbers: Numbers
-) -> Program:
+) -> ScriptProgram:
     """What a worker does with a generated model.
 
     Args:
@@ -151,10 +151,12 @@ def keras_program(
     code = runner.lines(len(graph.inputs), distribution)
     runs += filter(None, (code.prepare, code.call))
     imports += code.imports
-    return Program(tuple(imports), (*model, *runs), _environment(runner.keras_backend))
+    return ScriptProgram(tuple(imports), (*model, *runs), _environment(runner.keras_backend))
 
 
-def onnx_program(runner: Runner, text: str, distribution: str, inputs: Sequence[Array]) -> Program:
+def onnx_program(
+    runner: Runner, text: str, distribution: str, inputs: Sequence[Array]
+) -> ScriptProgram:
     """What a runtime does with an ONNX model, without Keras.
 
     Args:
@@ -171,7 +173,7 @@ def onnx_program(runner: Runner, text: str, distribution: str, inputs: Sequence[
         "onnx.save(onnx.parser.parse_model(MODEL), path)",
         *filter(None, (code.prepare, code.call)),
     )
-    return Program(("import onnx", "import onnx.parser", *code.imports), lines)
+    return ScriptProgram(("import onnx", "import onnx.parser", *code.imports), lines)
 
 
 def _environment(keras_backend: str) -> dict[str, str]:

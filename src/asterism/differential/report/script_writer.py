@@ -29,7 +29,7 @@ from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
-from asterism.differential.oracle.oracle import standard_of
+from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.outside import allowance, expected_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
@@ -50,14 +50,14 @@ from asterism.differential.report.numbers import (
 )
 from asterism.differential.report.onnx_text import onnx_text, recounted
 from asterism.differential.report.program_text import (
-    Program,
     Runner,
+    ScriptProgram,
     keras_program,
     onnx_program,
 )
 from asterism.differential.triage.ablation import with_dtype
 from asterism.differential.triage.reproduction import Reproduction
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import weights_file
 from asterism.memo.graphs.weights import Stored
@@ -77,50 +77,16 @@ Arrays = Sequence[NDArray[Any]]
 
 
 class ScriptWriter:
-    """Writes scripts of unique findings.
+    """Writes scripts of a finding; workers are asked once for all that they are made of.
+
+    The model and its inputs are those of the finding's backend: a reference's are float64.
 
     Args:
+        found: the finding.
         worker_pool: started workers.
         judging: tolerances.
         seed: of the inputs.
         stored: arrays that nodes may name.
-    """
-
-    def __init__(
-        self, worker_pool: WorkerPool, judging: JudgeParams, seed: int, stored: Stored
-    ) -> None:
-        self._settings = worker_pool, judging, seed, stored
-
-    def write(
-        self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
-    ) -> Iterator[str]:
-        """Write the scripts of a finding, each in place of the one before.
-
-        What must run before in the same process is in whole scripts only.
-
-        Args:
-            found: the finding.
-            folder: of the finding.
-            kinds: those of :data:`KINDS` that are tried.
-
-        Yields:
-            The kind of each script, when it is written.
-        """
-        case = _Case(found, *self._settings)
-        if case.write_beside_its_file(folder):
-            yield WHOLE
-            return
-        for kind in kinds:
-            script = None if found.before and kind != WHOLE else case.script(kind)
-            if script is not None:
-                (folder / REPRO).write_text(script, encoding="utf-8")
-                yield kind
-
-
-class _Case:
-    """A finding with all that scripts of it are made of; workers are asked once for each.
-
-    The model and its inputs are those of the finding's backend: a reference's are float64.
     """
 
     def __init__(
@@ -135,6 +101,27 @@ class _Case:
         self._pool, self._judging, self._seed, self._stored = worker_pool, judging, seed, stored
         self._kind = next(iter(self._finding.distributions), "")
         self._rights: dict[bool, Right] = {}
+
+    def write(self, folder: Path, kinds: Sequence[str] = KINDS) -> Iterator[str]:
+        """Write the scripts, each in place of the one before.
+
+        What must run before in the same process is in whole scripts only.
+
+        Args:
+            folder: of the finding.
+            kinds: those of :data:`KINDS` that are tried.
+
+        Yields:
+            The kind of each script, when it is written.
+        """
+        if self._write_beside_its_file(folder):
+            yield WHOLE
+            return
+        for kind in kinds:
+            script = None if self._found.before and kind != WHOLE else self._script(kind)
+            if script is not None:
+                (folder / REPRO).write_text(script, encoding="utf-8")
+                yield kind
 
     @cached_property
     def _layers(self) -> Layers:
@@ -165,7 +152,7 @@ class _Case:
     def _as_run(self, numbers: Numbers) -> Numbers:
         return numbers if self._graph is self._found.graph else _in_float64(numbers)
 
-    def script(self, kind: str) -> str | None:
+    def _script(self, kind: str) -> str | None:
         """The text of a script of one kind; None where there is none of that kind."""
         found, finding, graph = self._found, self._finding, self._graph
         numbers = self._known if kind == WHOLE else self._simple
@@ -203,7 +190,7 @@ class _Case:
             layers = {i: replace(one, variables=[]) for i, one in valid.items()}
         return with_changes(graph, layers, changed)
 
-    def _program(self, task: Task) -> Program:
+    def _program(self, task: Task) -> ScriptProgram:
         """A task of one backend and one kind of inputs as a program."""
         graph, backends = task.graph, task.backends
         assert isinstance(graph, Graph) and backends is not None
@@ -228,7 +215,7 @@ class _Case:
         text = onnx_text(content) if isinstance(content, bytes) else None
         return recounted(text) if text is not None else None
 
-    def write_beside_its_file(self, folder: Path) -> bool:
+    def _write_beside_its_file(self, folder: Path) -> bool:
         """Write the script with the model's file beside it, if that is how it can run.
 
         A library's own environment has no converter. It is not so where the library is in this one,
@@ -284,7 +271,7 @@ class _Case:
         with weights_file(stored) as weights:
             task = Task(finding.model, graph, given, backends=wanted, weights=weights)
             result = self._pool.run(task)
-        standard = standard_of(graph, result, self._kind, self._judging)
+        standard = judge_of(graph, result, self._kind, self._judging).standard
         assert standard is not None
         actual = result.outputs.get(backend, {}).get(self._kind, [])
         return Right(standard.expected, actual, standard.allowed(backend))

@@ -14,7 +14,7 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.bug_reports import LONGEST, Report, report_text
 from asterism.differential.report.script_writer import ScriptWriter
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
 from asterism.memo.universe.tensors import Tensor

@@ -21,7 +21,7 @@ from asterism.differential.report.writing import ToTriage, write_triaged
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.replay import Replayer, _counts
 from asterism.differential.triage.reproduction import Reproduced
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.universe.tensors import Tensor

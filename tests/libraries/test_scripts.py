@@ -49,7 +49,7 @@ from asterism.differential.report.program_text import (
     onnx_program,
 )
 from asterism.differential.triage.ablation import with_dtype
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor
 from memo.small_graphs import layer

@@ -22,7 +22,7 @@ from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
 from asterism.differential.report.program_text import Runner, keras_program
 from asterism.differential.report.python_text import call, in_docstring, literal
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

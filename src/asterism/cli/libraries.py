@@ -57,8 +57,8 @@ def findings(
         say(f"{count:6}  {name}")
     if triage is not None:
         found = ToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
-        with remembered(triage_run(later.WEIGHTS, params)) as answers:
-            metrics = triage_and_write(found, params, triage, answers)
+        with remembered(triage_run(later.WEIGHTS, params)) as memory:
+            metrics = triage_and_write(found, params, triage, memory)
         say(f"{metrics['unique']} unique findings are written to {triage}/")
 
 

@@ -91,7 +91,7 @@ class Request:
 
 
 @dataclass(kw_only=True)
-class Comparison(ABC, Generic[T]):
+class SideBySide(ABC, Generic[T]):
     """What is found of all models that run side by side.
 
     Args:

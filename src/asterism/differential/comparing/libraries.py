@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from asterism.config import changed_params
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import product_of
+from asterism.differential.comparing.answers import Unresolved, unresolved_of
 from asterism.differential.comparing.beyond_type import within_type
 from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.comparison import (
-    Comparison,
     Headline,
     Params,
     Request,
     Row,
+    SideBySide,
     of_change,
 )
 from asterism.differential.comparing.explaining import BlameRequest
-from asterism.differential.comparing.judging import Unresolved, Verdict, verdict_of
+from asterism.differential.comparing.judging import findings_of, judge_of_file
 from asterism.differential.comparing.naming import (
     installed,
     named_version,
@@ -38,6 +39,7 @@ from asterism.differential.oracle.finding import (
     INVALID_INPUTS,
     RIGHT,
     STATUSES,
+    UNRESOLVED,
     Finding,
 )
 from asterism.differential.oracle.params import JudgeParams
@@ -96,11 +98,12 @@ def _libraries(
 
 
 @dataclass(kw_only=True)
-class Standing(Comparison[Verdict]):
+class Standing(SideBySide[list[Finding]]):
     """What all libraries did.
 
     Args:
         libraries: that ran the models, each with its version.
+        unresolved: all that nothing decides.
     """
 
     anchor, template, facts = "libraries", "libraries.html.j2", "findings.json"
@@ -109,6 +112,7 @@ class Standing(Comparison[Verdict]):
     kinds = STATUSES
 
     libraries: Sequence[str]
+    unresolved: list[Unresolved] = field(default_factory=list)
 
     @property
     def faults(self) -> list[tuple[str, Finding]]:
@@ -118,12 +122,7 @@ class Standing(Comparison[Verdict]):
 
     @property
     def _findings(self) -> list[tuple[str, Finding]]:
-        return [(s.name, one) for s, verdict in self.subjects for one in verdict.findings]
-
-    @property
-    def unresolved(self) -> Sequence[Unresolved]:
-        """All that nothing decides."""
-        return [one for _, verdict in self.subjects for one in verdict.unresolved]
+        return [(subject.name, one) for subject, found in self.subjects for one in found]
 
     @property
     def beyond(self) -> Mapping[str, str]:
@@ -134,8 +133,8 @@ class Standing(Comparison[Verdict]):
     def invalid(self) -> Mapping[str, str]:
         """Models that are not to be run on these inputs, and the inputs' shapes."""
         found = {}
-        for subject, verdict in self.subjects:
-            if any(one.symptom == INVALID_INPUTS for one in verdict.findings):
+        for subject, judged in self.subjects:
+            if any(one.symptom == INVALID_INPUTS for one in judged):
                 shapes = (f"{s.label}={','.join(map(str, s.shape))}" for s in subject.inputs)
                 found[subject.name] = " ".join(shapes)
         return found
@@ -147,9 +146,15 @@ class Standing(Comparison[Verdict]):
         inputs: Mapping[str, Arrays],
         result: Result,
         params: JudgeParams,
-    ) -> Verdict:
-        """See :class:`Comparison`."""
-        return within_type(pool, subject, inputs, verdict_of(subject, result, params))
+    ) -> list[Finding]:
+        """See :class:`SideBySide`."""
+        found = findings_of(subject, result, params)
+        open_on = {one.distributions[0]: None for one in found if one.symptom == UNRESOLVED}
+        self.unresolved += [
+            unresolved_of(subject.name, judge_of_file(subject, result, name, params))
+            for name in open_on
+        ]
+        return within_type(pool, subject, inputs, found)
 
     def asked(self) -> Iterator[BlameRequest]:
         """One fault of each model, library and kind."""
@@ -166,7 +171,7 @@ class Standing(Comparison[Verdict]):
 
     @property
     def headline(self) -> Headline:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         wrong = {name for name, _ in self.faults}
         confirmed = sum(one.confirmed for one in self.explained)
         return {
@@ -184,9 +189,9 @@ class Standing(Comparison[Verdict]):
             ),
         }
 
-    def done(self, judged: Verdict) -> Iterator[tuple[str, str]]:
-        """See :class:`Comparison`."""
-        return ((one.backends[0], one.symptom) for one in judged.findings)
+    def done(self, judged: list[Finding]) -> Iterator[tuple[str, str]]:
+        """See :class:`SideBySide`."""
+        return ((one.backends[0], one.symptom) for one in judged)
 
     def rows(self) -> Iterator[Row]:
         """A row for each model, library and kind of fault."""
@@ -207,7 +212,7 @@ class Standing(Comparison[Verdict]):
             }
 
     def to_json(self) -> dict[str, Any]:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         return {
             "libraries": list(self.libraries),
             "left_out": dict(self.left_out),

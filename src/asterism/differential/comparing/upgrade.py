@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import option_of
 from asterism.differential.comparing.answers import answers_in_words, constant_in_words
-from asterism.differential.comparing.judging import FileJudge
+from asterism.differential.comparing.judging import judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     RIGHT,
@@ -180,7 +180,7 @@ def change_of(
 
     Without a reference, the old version is compared with the new one.
     """
-    judge = FileJudge(subject, result, distribution, params)
+    judge = judge_of_file(subject, result, distribution, params)
     both = result.outcomes[pair.old].ran and result.outcomes[pair.new].ran
     other = pair.new if both else ""
     old, new = judge.of(pair.old, other), judge.of(pair.new, other)

@@ -30,7 +30,7 @@ from asterism.differential.report.script_writer import (
     packages_of,
 )
 from asterism.differential.triage.replay import Replay, Replayer
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.weights import Stored
 
@@ -77,20 +77,15 @@ class Report:
         """What the list of unique findings says about this one."""
         return {
             "folder": self.folder,
-            "signature": self.signature,
             "confirmed": list(self.confirmed),
             "known": self.known,
             "limit": self.limit,
-            "layer": str(found.layer or ""),
-            "models": sorted(found.models),
+            **found.to_json(),
             "layers": len(found.graph.layers),
-            "original_layers": found.original_layers,
             "minimality": found.minimality,
-            "ablation": found.ablation,
             "finding": (
                 replace(found.finding, before=()) if self.reproduced else found.finding
             ).to_json(),
-            "graph": found.graph.to_json(),
             "changed": found.changed,
         }
 

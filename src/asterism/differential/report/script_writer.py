@@ -29,7 +29,7 @@ from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
-from asterism.differential.oracle.oracle import standard_of
+from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.outside import allowance, expected_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
@@ -57,7 +57,7 @@ from asterism.differential.report.program_text import (
 )
 from asterism.differential.triage.ablation import with_dtype
 from asterism.differential.triage.reproduction import Reproduction
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import weights_file
 from asterism.memo.graphs.weights import Stored
@@ -271,7 +271,7 @@ class ScriptWriter:
         with weights_file(stored) as weights:
             task = Task(finding.model, graph, given, backends=wanted, weights=weights)
             result = self._pool.run(task)
-        standard = standard_of(graph, result, self._kind, self._judging)
+        standard = judge_of(graph, result, self._kind, self._judging).standard
         assert standard is not None
         actual = result.outputs.get(backend, {}).get(self._kind, [])
         return Right(standard.expected, actual, standard.allowed(backend))

@@ -16,7 +16,7 @@ from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import Shown, read_shown
 from asterism.findings.calls.judging import judge, standards_of
-from asterism.findings.calls.program import FILLS, Program
+from asterism.findings.calls.program import FILLS, CallProgram
 from asterism.findings.calls.running import Runners
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
@@ -123,7 +123,7 @@ class CallScripts:
         call, way, word = sighting.subject, WAYS[sighting.backend], sighting.symptom
         params = self.runners.params
         for fill in FILLS:
-            program = Program(call, way, fill)
+            program = CallProgram(call, way, fill)
             plains, indirect = self.runners.plain(program), self.runners.indirect(program)
             if judge(way, *plains, indirect, params, call.narrow)[0] == word:
                 break

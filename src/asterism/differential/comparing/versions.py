@@ -107,7 +107,8 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Upg
     references = [r for subject in subjects for r in subject.references.all]
     references += OF_ONNX.all if of_onnx else ()
     references += [f"onnxruntime:{CONVERTER}"] if request.generated else []
-    with WorkerPool([*_backends(pairs), *dict.fromkeys(references)], params.limits) as pool:
+    every = [*_backends(pairs), *dict.fromkeys(references)]
+    with WorkerPool(every, params.execute.limits) as pool:
         found.leave_out(pairs, pool.start())
         subjects += operator_subjects() if request.operators else ()
         subjects += generated_models(request, params, pool, rejected)

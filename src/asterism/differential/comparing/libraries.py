@@ -32,6 +32,7 @@ from asterism.differential.comparing.naming import (
     ways_of,
 )
 from asterism.differential.comparing.upgrade import Change
+from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import (
@@ -75,7 +76,7 @@ def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> 
     libraries = _libraries(request, {subject.suffix for subject in subjects}, say, rejected)
     backends = [f"{library}:{way}" for library in libraries for way in ways_of(library)]
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
-    with WorkerPool([*backends, *references], params.execute.limits) as pool:
+    with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
         titles = [title_of(library) for library in libraries]
         found = Standing(libraries=titles, left_out=pool.start(), rejected=rejected)
         found.run(request, params, pool, subjects, backends)

@@ -11,6 +11,7 @@ from pathlib import Path
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
+from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64, library_of, plugin_of
 from asterism.differential.adapters.forms import FORMS, LENGTHENED
 from asterism.differential.adapters.questions import OVERWRITTEN, QUESTIONS, RESIZED
@@ -38,9 +39,14 @@ PART_RUNS = 700
 _TELL_EVERY = 60.0
 
 
+def limits_of(params: ExecuteParams) -> Limits:
+    """Ceilings of one step of a model."""
+    return Limits(params.hang_seconds, params.memory_mb)
+
+
 def open_worker_pool(params: ExecuteParams, weights: Path) -> WorkerPool:
     """Workers for the backends under test and the references."""
-    return WorkerPool(backends_of(params), params.limits, weights)
+    return WorkerPool(backends_of(params), limits_of(params), weights)
 
 
 def backends_of(params: ExecuteParams) -> tuple[str, ...]:

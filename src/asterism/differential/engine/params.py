@@ -8,7 +8,6 @@ from pydantic import Field
 
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import accepted_by
-from asterism.core.workers.worker import Limits
 
 Backends = Annotated[
     Distinct[str], accepted_by("asterism.differential.adapters.backends:check_backends")
@@ -67,11 +66,6 @@ class ExecuteParams(ParameterSection):
     memory_mb: int = Field(
         gt=0, description="a worker that grows by more than this in one step blew up"
     )
-
-    @property
-    def limits(self) -> Limits:
-        """Ceilings of one step of a model."""
-        return Limits(self.hang_seconds, self.memory_mb)
 
     @property
     def more_share(self) -> float:

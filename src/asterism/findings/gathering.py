@@ -29,10 +29,8 @@ from asterism.findings.campaign import (
 )
 from asterism.findings.causes import Candidate
 from asterism.findings.checking import (
-    check_all,
     made_environments,
     note_elsewhere,
-    note_run,
 )
 from asterism.findings.collecting import Collected, candidates_of, collect, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
@@ -95,8 +93,6 @@ def gather(
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
-    for entry, ran in check_all(collection, added):
-        note_run(collection, entry, ran)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))

@@ -56,6 +56,7 @@ def generate_params(**changes: object) -> GenerateParams:
         "executed": None,
         "islands": 1,
         "mutations": 1,
+        "published": False,
         "p": 0.05,
         "pool": "replace",
         "max_layers": 20,

@@ -37,8 +37,9 @@ def script_text(
         allowed: largest deviation of each output that rounding explains.
     """
     way, framework = program.way, program.framework
-    said = {"exception": indirect.exception, "message": indirect.message}
-    finding = Finding(0, word, "run", way.library, (way.framework,), **said)
+    ended, message = indirect.exception, indirect.message
+    facts = 0, word, "run", way.library, (way.framework,)
+    finding = Finding(*facts, exception=ended, message=message)
     lines = [program.function().rstrip(), "", way.lines]
     decision: OutputDecision | FailureDecision
     if finding.fails or word == SILENT_ACCEPTANCE:

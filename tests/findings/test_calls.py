@@ -122,24 +122,24 @@ def test_a_worker_gives_results_failures_and_its_end():
 )
 def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
     nothing = TextRun("error")
-    assert judge(PLAIN, plain, nothing, nothing, indirect, PARAMS)[0] == word
+    assert judge(PLAIN, plain, nothing, nothing, indirect, PARAMS).symptom == word
 
 
 def test_what_float64_excuses_is_no_finding():
     plain, indirect = ok(np.float32([1.01])), ok(np.float32([1.0]))
     exact = ok([1.0])
-    assert judge(PLAIN, plain, exact, exact, indirect, PARAMS)[0] == RIGHT
+    assert judge(PLAIN, plain, exact, exact, indirect, PARAMS).symptom == RIGHT
     moved = ok([1.005])
-    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS)[0] == RIGHT
+    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS).symptom == RIGHT
 
 
 def test_a_narrow_dtype_in_between_rounds_more():
     plain, off = ok([1.0]), ok([1.001])
     nothing = TextRun("error")
-    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS)[0] == "values differ"
+    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS).symptom == "values differ"
     narrow = Call("pytorch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
     assert narrow == ("bfloat16", "float16")
-    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS, narrow)[0] == RIGHT
+    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS, narrow).symptom == RIGHT
     assert Call("pytorch", "sum", "x.sum()", (Input((2,)),)).narrow == ()
 
 
@@ -258,9 +258,11 @@ def test_a_script_decides(tmp_path, word, lines, says):
     way = replace(PLAIN, lines=lines, expected="expected = f(*inputs)")
     text = "[x, y]" if word != SILENT_ACCEPTANCE else "1 / 0"
     program = CallProgram(Call("pytorch", "pair", text, given), way, "ramp")
-    ends = {ERROR: failed("no such size here"), CRASH: TextRun("crash", exception="SIGABRT")}
-    indirect = ends.get(word, ok([1.0]))
-    made = script_text(program, word, "a | b | c", "v 1", indirect, [0.1, 0.0])
+    ends = {ERROR: ("ValueError", "no such size here"), CRASH: ("SIGABRT", "")}
+    exception, message = ends.get(word, ("", ""))
+    facts = {"exception": exception, "message": message}
+    found = Finding(0, word, "run", "pytorch", ("pytorch",), **facts)
+    made = script_text(program, found, "a | b | c", "v 1", [0.1, 0.0])
     assert len(made.splitlines()) <= 32
     (tmp_path / "repro.py").write_text(made)
     assert word_of(entry(symptom=word), run_script(tmp_path / "repro.py")) == says
@@ -283,7 +285,8 @@ def test_a_script_holds_the_call_and_what_is_expected(framework):
     call = next(iter(calls_of(framework).values()))
     for word, way in itertools.product(("values differ", ERROR, CRASH, SILENT_ACCEPTANCE), ways):
         program = CallProgram(call, way, "ramp")
-        text = script_text(program, word, "s", "v 1", failed(), [0.1])
+        found = Finding(0, word, "run", way.library, (way.framework,))
+        text = script_text(program, found, "s", "v 1", [0.1])
         compile(text, "repro.py", "exec")
         assert call.expression in text and all(line in text for line in way.lines.split("\n"))
 

@@ -8,7 +8,6 @@ from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
 from asterism.differential.report.decisions import FailureDecision, OutputDecision, failing
 from asterism.differential.report.program_text import ScriptProgram
 from asterism.findings.calls.program import CallProgram
-from asterism.findings.calls.running import TextRun
 
 _SAME = """
 def same(one, other, allowed):
@@ -20,30 +19,25 @@ def same(one, other, allowed):
 
 def script_text(
     program: CallProgram,
-    word: str,
+    finding: Finding,
     signature: str,
     versions: str,
-    indirect: TextRun,
     allowed: Sequence[float] = (),
 ) -> str:
     """The script: it prints what is expected and what comes, and exits 1 while the bug lives.
 
     Args:
         program: the call and the way.
-        word: the symptom.
+        finding: what the way shows.
         signature: the finding's name.
         versions: of the packages, in words.
-        indirect: how the way ended.
         allowed: largest deviation of each output that rounding explains.
     """
     way, framework = program.way, program.framework
-    ended, message = indirect.exception, indirect.message
-    facts = 0, word, "run", way.library, (way.framework,)
-    finding = Finding(*facts, exception=ended, message=message)
     lines = [program.function().rstrip(), "", way.lines]
     decision: OutputDecision | FailureDecision
-    if finding.fails or word == SILENT_ACCEPTANCE:
-        raises = word == SILENT_ACCEPTANCE
+    raises = finding.symptom == SILENT_ACCEPTANCE
+    if finding.fails or raises:
         wanted = "an exception, as in the plain call" if raises else "what the plain call gives"
         decision = failing(finding, wanted)
     else:

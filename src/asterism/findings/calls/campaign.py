@@ -15,8 +15,8 @@ from asterism.core.resuming.journal import Journal
 from asterism.differential.oracle.finding import INVALID_INPUTS
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import judge
-from asterism.findings.calls.program import Program
-from asterism.findings.calls.running import Ran, Runners
+from asterism.findings.calls.program import CallProgram
+from asterism.findings.calls.running import TextRun, Runners
 from asterism.findings.calls.way import WAYS
 
 #: The folder of the ways' files, below the root of the state.
@@ -67,10 +67,10 @@ def run_calls(
     }
     for call in calls.values():
         wanted = [name for name in names if mark_of(call.name) not in done[name]]
-        plains: dict[str, tuple[Ran, Ran, Ran]] = {}
+        plains: dict[str, tuple[TextRun, TextRun, TextRun]] = {}
         for name in wanted:
             way, began = WAYS[name], time.monotonic()
-            program = Program(call, way)
+            program = CallProgram(call, way)
             if way.expected not in plains:
                 plains[way.expected] = runners.plain(program)
             shown = _show(program, plains[way.expected], runners, began)
@@ -112,13 +112,13 @@ def read_shown(folder: Path, way: str) -> list[Shown]:
     return [record_from(Shown, value) for value in journal_of(folder, way).read()]
 
 
-def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, began: float) -> Shown:
+def _show(program: CallProgram, plains: tuple[TextRun, TextRun, TextRun], runners: Runners, began: float) -> Shown:
     plain, exact, moved = plains
     if plain.status in ("crash", "hang", "memory"):
         return Shown(program.call.name, INVALID_INPUTS, f"{plain.status}: {plain.message}")
     indirect = runners.indirect(program)
     narrow = program.call.narrow
-    word, details = judge(program.way, plain, exact, moved, indirect, runners.params, narrow)
-    odd = plain if plain.status == "error" else indirect
+    one = judge(program.way, plain, exact, moved, indirect, runners.params, narrow)
     seconds = round(time.monotonic() - began, 3)
-    return Shown(program.call.name, word, details[:600], odd.exception, odd.frame, seconds)
+    facts = one.symptom, one.message[:600], one.exception, one.frame
+    return Shown(program.call.name, *facts, seconds)

@@ -40,7 +40,7 @@ from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import ModelPair, open_pair
-from asterism.dflare.trigger import SearchSeeds, search_pair
+from asterism.dflare.trigger import SearchSeeds, budget_of, search_pair
 from asterism.differential.engine.execution import backends_of, parts_of
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import Result
@@ -131,7 +131,8 @@ def trigger(params: Params, times: int, checkpoint: Counting) -> float:
         began = time.perf_counter()
         with patch.object(saved_folders, "write", timed):
             units = SharedWorkUnits("trigger", "0" * 32)
-            search_pair(params.trigger, under_test, seeds, params.seed, units)
+            budget = budget_of(params.trigger)
+            search_pair(params.trigger.searches, under_test, seeds, budget, params.seed, units)
         return time.perf_counter() - began
 
 

@@ -24,7 +24,7 @@ from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import ComparisonParams, DomainParams, SearchParams, TriggerParams
-from asterism.dflare.trigger import SearchSeeds, draw_seeds, search_pair, summarise
+from asterism.dflare.trigger import SearchSeeds, budget_of, draw_seeds, search_pair, summarise
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairedFile, repair_curve
@@ -174,7 +174,7 @@ def _searched(
             with replacing(kept) as temporary:
                 temporary.mkdir(parents=True)
                 clock, work = time.perf_counter(), processor_seconds()
-                findings = search_pair(alone, under_test, group, 0)[name]
+                findings = search_pair(alone.searches, under_test, group, budget_of(alone), 0)[name]
                 spent = {
                     "seconds": time.perf_counter() - clock,
                     "processor_seconds": processor_seconds() - work,

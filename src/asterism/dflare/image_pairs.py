@@ -16,6 +16,7 @@ from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import ModelPair, open_pair
 from asterism.dflare.params import PairParams, TriggerParams
 from asterism.dflare.trigger import (
+    budget_of,
     draw_seeds,
     save_found,
     search_pair,
@@ -62,9 +63,10 @@ def search_images(
     seeds = draw_seeds(data.test_images, params.seeds, seed)
     files = Path(pair.original), Path(pair.compressed)
     with open_pair(*files, preprocessing) as models:
-        under_test = PairUnderTest(ModelPair(*models), domain, TopLabel())
+        under_test = PairUnderTest(ModelPair(*models), domain, TopLabel(), params.bound)
         with replacing(folder) as temporary:
-            found = search_pair(params, under_test, seeds, seed, units)
+            budget, minimise = budget_of(params), params.minimise_queries
+            found = search_pair(params.searches, under_test, seeds, budget, seed, units, minimise)
             summaries = save_found(found, seeds, domain, temporary)
             for name, findings in found.items():
                 write_confusion(temporary / name / "confusion.csv", findings)

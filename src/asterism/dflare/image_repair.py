@@ -22,7 +22,14 @@ from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import ModelPair, PairedOutputs, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
-from asterism.dflare.trigger import SearchSeeds, load_seeds, save_found, search_pair, summarise
+from asterism.dflare.trigger import (
+    SearchSeeds,
+    budget_of,
+    load_seeds,
+    save_found,
+    search_pair,
+    summarise,
+)
 from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
@@ -159,11 +166,9 @@ def _search_again(
     folder: Path,
 ) -> dict[str, Any]:
     """Dflare on the original and the repaired model, from the same seeds (the paper's table 8)."""
-    under_test = PairUnderTest(
-        ModelPair(original, repaired), ImageDomain(trigger.operators), TopLabel()
-    )
+    models, domain = ModelPair(original, repaired), ImageDomain(trigger.operators)
+    under_test = PairUnderTest(models, domain, TopLabel(), trigger.bound)
     only = {params.search: trigger.searches[params.search]}
-    once = trigger.model_copy(update={"searches": only, "minimise_queries": 0})
-    found = search_pair(once, under_test, seeds, seed)
+    found = search_pair(only, under_test, seeds, budget_of(trigger), seed)
     summaries = save_found(found, seeds, under_test.domain, folder / "search")
     return dict(summaries[params.search])

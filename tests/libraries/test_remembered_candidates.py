@@ -1,6 +1,8 @@
 """Triage that is cut off and goes on: by a kill, by a ceiling of time, by a budget of steps."""
 
 import random
+import shutil
+from contextlib import contextmanager
 from itertools import count
 from types import SimpleNamespace
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from asterism.core.resuming.journal import Journal
+from asterism.core.resuming.checkpoints import saved_facts
 from asterism.core.resuming.state import Run
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
@@ -45,15 +47,26 @@ class Workers:
 
 @pytest.fixture
 def path(state_root):
-    return Run("triage_findings", "0" * 32).checkpoint("candidates") / "answers.jsonl"
+    return Run("triage_findings", "0" * 32).checkpoint("candidates")
+
+
+@contextmanager
+def kept(path):
+    """Answers that are saved when the block ends; without a path nowhere."""
+    if path is None:
+        yield Answers()
+        return
+    with saved_facts(path) as facts:
+        yield Answers(facts)
 
 
 def shrunk(path, graph, workers, steps, ceiling=NO_CEILING):
     """A shrinker and its result, in a run of its own; without a path it remembers nothing."""
-    answers = Answers(None if path is None else Journal(path))
-    questions = Questions(answers, "a finding", lambda: 0, ceiling)
-    shrinker = Shrinker(lambda g: questions.ask(g.to_json(), lambda: workers(g)), steps, ceiling)
-    return shrinker, shrinker.shrink(graph)
+    with kept(path) as answers:
+        questions = Questions(answers, "a finding", lambda: 0, ceiling)
+        ask = lambda g: questions.ask(g.to_json(), lambda: workers(g))  # noqa: E731
+        shrinker = Shrinker(ask, steps, ceiling)
+        return shrinker, shrinker.shrink(graph)
 
 
 #: Models, what shows it in them, and a budget of steps.
@@ -66,7 +79,7 @@ IN_TESTS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture],
 def test_a_killed_run_goes_on_to_the_same_result_and_asks_nothing_twice(
     path, kinds, seed, steps, kills
 ):
-    path.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
     graph, wanted = straight(kinds), kinds[:1]
     undisturbed = Workers(seed, wanted)
     whole, expected = shrunk(None, graph, undisturbed, steps)
@@ -85,7 +98,7 @@ def test_a_killed_run_goes_on_to_the_same_result_and_asks_nothing_twice(
 @IN_TESTS
 @given(MODELS, st.integers(0, 99), st.integers(0, 40), st.integers(0, 40))
 def test_more_steps_go_on_where_fewer_ended(path, kinds, seed, fewer, more):
-    path.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
     graph, wanted = straight(kinds), kinds[:1]
     undisturbed, first, second = (Workers(seed, wanted) for _ in range(3))
     _, expected = shrunk(None, graph, undisturbed, fewer + more)
@@ -98,7 +111,7 @@ def test_more_steps_go_on_where_fewer_ended(path, kinds, seed, fewer, more):
 @IN_TESTS
 @given(MODELS, st.integers(0, 99), st.integers(0, 8))
 def test_runs_that_time_cuts_off_come_to_the_result_of_a_whole_one(path, kinds, seed, minutes):
-    path.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
     graph, wanted = straight(kinds), kinds[:1]
     undisturbed = Workers(seed, wanted)
     _, expected = shrunk(None, graph, undisturbed, 300)
@@ -135,9 +148,9 @@ def test_gone_is_not_remembered_of_a_worker_that_died(path):
             deaths.count += dies
             return shows
 
-        answers = Answers(Journal(path))
-        questions = Questions(answers, "a finding", lambda: deaths.count, NO_CEILING)
-        return questions.ask(candidate, run), questions.recalled
+        with kept(path) as answers:
+            questions = Questions(answers, "a finding", lambda: deaths.count, NO_CEILING)
+            return questions.ask(candidate, run), questions.recalled
 
     assert ask("lives", False, 0) == (False, 0) and ask("lives", True, 0) == (False, 1)
     assert ask("dies", False, 1) == (False, 0) and ask("dies", True, 1) == (True, 0)
@@ -145,10 +158,13 @@ def test_gone_is_not_remembered_of_a_worker_that_died(path):
 
 
 def test_lines_that_are_no_answers_are_passed_over(path):
-    for line in ([1, 2, 3], {"a": 1}, None, ["a", "b", 1], ["a", "b", True, False]):
-        Journal(path).append(line)
-    Answers(Journal(path)).add("a", "b", True)
-    assert Answers(Journal(path)).earlier("a", "b") is True
+    with saved_facts(path) as facts:
+        for line in ([1, 2, 3], {"a": 1}, None, ["a", "b", 1], ["a", "b", True, False]):
+            facts.add(line)
+    with kept(path) as answers:
+        answers.add("a", "b", True)
+    with kept(path) as answers:
+        assert answers.earlier("a", "b") is True
 
 
 class Spoilt(Everything):
@@ -173,12 +189,14 @@ def triaged(monkeypatch, answers, workers, **budgets):
 
 
 def test_answers_of_spoilt_workers_are_struck_out_and_make_no_wrong_result(monkeypatch, path):
-    wrong = triaged(monkeypatch, Answers(Journal(path)), Spoilt(True))
+    with kept(path) as answers:
+        wrong = triaged(monkeypatch, answers, Spoilt(True))
     assert types(wrong.graph) == ["Dense"]
     expected = triaged(monkeypatch, None, Spoilt(False))
     for run in range(2):
         workers = Spoilt(False)
-        found = triaged(monkeypatch, Answers(Journal(path)), workers)
+        with kept(path) as answers:
+            found = triaged(monkeypatch, answers, workers)
         assert types(found.graph) == ["LeakyReLU"]
         assert found == expected
         assert (workers.asked > 0) == (run == 0), "afterwards all is remembered"
@@ -200,7 +218,8 @@ def test_what_only_the_whole_model_shows_is_shrunk_anew_once_and_not_in_every_ru
     found, asked = [], []
     for _ in range(4):
         workers = OnlyWhole(False)
-        found.append(triaged(monkeypatch, Answers(Journal(path)), workers))
+        with kept(path) as answers:
+            found.append(triaged(monkeypatch, answers, workers))
         asked.append(workers.asked)
     assert all(one == found[0] for one in found)
     assert found[0].minimality.startswith("not minimal, of 4 layers as before: none smaller")

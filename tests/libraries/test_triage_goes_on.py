@@ -11,6 +11,7 @@ import pytest
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.hashes import digest_of
+from asterism.core.resuming.checkpoints import read_facts
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
@@ -33,6 +34,19 @@ GRAPH = sequential(
         layer(TARGET, negative_slope=0.1),
     ],
 )
+
+
+#: A stage that saves whatever a saving is possible.
+EAGER = """
+import runpy
+import sys
+
+from asterism.core.resuming import checkpoints
+
+checkpoints.SAVE_EVERY = 0.0
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 @pytest.fixture
@@ -63,12 +77,10 @@ def triage(folder, state, *overrides):
     return digest_of(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
 
 
-def journals(state):
-    return list(state.glob("units/triage_findings/*/candidates.checkpoint/answers.jsonl"))
-
-
-def lines(state):
-    return [line for path in journals(state) for line in path.read_bytes().splitlines()]
+def answers(state):
+    """The answers that are saved."""
+    (folder,) = state.glob("units/triage_findings/*/candidates.checkpoint") or (state,)
+    return read_facts(folder)
 
 
 def remembered(log):
@@ -77,17 +89,17 @@ def remembered(log):
     return int(count)
 
 
-def kill_after(folder, state, answers):
-    """Triage, killed once so many more answers are in the journal."""
-    before = len(lines(state))
+def kill_after(folder, state, more):
+    """Triage that saves each answer, killed once so many more are saved."""
+    before = len(answers(state))
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "stages"), "triage_findings"],
+        [sys.executable, "-c", EAGER, str(ROOT / "stages"), "triage_findings"],
         cwd=folder,
         env=os.environ | {"ASTERISM_STATE_ROOT": str(state)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while len(lines(state)) < before + answers:
+    while len(answers(state)) < before + more:
         assert process.poll() is None, "it came to its end before it was killed"
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
@@ -97,28 +109,29 @@ def kill_after(folder, state, answers):
 @pytest.mark.slow
 def test_a_killed_triage_and_one_without_time_go_on_to_the_same_bytes(judged, tmp_path):
     whole, metrics, _ = triage(judged, tmp_path / "undisturbed")
-    asked = lines(tmp_path / "undisturbed")
+    asked = answers(tmp_path / "undisturbed")
     assert metrics["unique"] == 1 and metrics["not_minimal"] == 0 and len(asked) > 5
 
     state = tmp_path / "disturbed"
     kill_after(judged, state, 3)
-    written = len(lines(state))
+    written = len(answers(state))
 
     _, cut, log = triage(judged, state, "triage.minutes=0.0001")
     there = remembered(log)  # the killed run's last answer may have come after the kill
     assert 3 <= written <= there < len(asked)
     assert "stopped by triage.minutes=0.0001: the next run goes on" in log
-    assert cut["not_minimal_by_time"] == 1 and len(lines(state)) == there + 1
+    assert cut["not_minimal_by_time"] == 1 and len(answers(state)) == there + 1
     (unique,) = read_json(judged / ARTIFACTS / "unique.json")
     assert "triage.minutes=0.0001; " in unique["minimality"]
     report = (judged / ARTIFACTS / unique["folder"] / "report.md").read_text()
     assert "left to try, and the next run goes on here" in report
 
-    (path,) = journals(state)
-    damaged = bytearray(path.read_bytes())
-    damaged[len(damaged) // 2] ^= 1
-    path.write_bytes(damaged)
+    again, same, log = triage(judged, state)
+    assert (again, same) == (whole, metrics) and remembered(log) == there + 1
+    assert sorted(answers(state)) == sorted(asked), "nothing was asked twice"
+
+    (path,) = state.glob("units/triage_findings/*/candidates.checkpoint/*/facts.json")
+    path.write_bytes(path.read_bytes()[1:])
     again, same, log = triage(judged, state)
     assert (again, same) == (whole, metrics)
-    assert "damaged, computed again" in log and f"remembered_candidates={there}" in log
-    assert sorted(lines(state)) == sorted(asked), "nothing else was asked twice"
+    assert "damaged, computed again" in log and "remembered_candidates" not in log

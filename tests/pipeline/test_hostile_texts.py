@@ -11,7 +11,7 @@ import pytest
 from asterism import cli, judging_tests, project
 from asterism.cli import commands, completion
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import tidying
+from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
 from asterism.differential.comparing import libraries as libraries_app
 from asterism.differential.comparing import versions as versions_app
@@ -84,8 +84,8 @@ def fails(error):
     ("command", "replaced"),
     [
         ("doctor", [(examination, "examine", puts([Check(HOSTILE, "error", HOSTILE, HOSTILE)]))]),
-        ("state", [(tidying, "entries", puts([STATE])), (tidying, "others", puts({HOSTILE: 1}))]),
-        ("state --json", [(tidying, "others", puts({HOSTILE: 1}))]),
+        ("state", [(saved, "entries", puts([STATE])), (saved, "others", puts({HOSTILE: 1}))]),
+        ("state --json", [(saved, "others", puts({HOSTILE: 1}))]),
         ("new x", [(project, "new_project", puts([HOSTILE]))]),
         ("collect-findings", [(gathering, "gather", puts(Made(
             new=[HOSTILE], merged=0, limits=0, unconfirmed=0, large=0)))]),

@@ -16,8 +16,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.state import Run
-from asterism.core.resuming.tidying import clean, entries, tidy
+from asterism.core.resuming.state import Run, clean, entries, tidy
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from asterism.deepstellar.campaigns.population import Population

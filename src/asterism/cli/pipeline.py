@@ -113,7 +113,7 @@ def repro(
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
     from asterism.budget import RUN_LABEL
     from asterism.config import check_params
-    from asterism.core.resuming.tidying import tidy
+    from asterism.core.resuming.state import tidy
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
     from asterism.dvc_hydra.errors import errors_of_dvc
@@ -224,7 +224,7 @@ def state(
     as_json: AsJson = False,
 ) -> None:
     """List what stages keep under state.root, and remove what is no longer needed."""
-    from asterism.core.resuming import tidying
+    from asterism.core.resuming import state as saved_state
     from asterism.core.settings import machine
 
     if not clean and (older_than is not None or dry_run):
@@ -235,20 +235,20 @@ def state(
         runs = [
             {"stage": one.run.stage, "key": one.run.key, "units": one.units, "bytes": one.size}
             | {"days": round(one.days, 3), "status": one.status, "damaged": one.damaged}
-            for one in tidying.entries()
+            for one in saved_state.entries()
         ]
-        told = {"root": str(machine.state_root()), "runs": runs, "others": tidying.others()}
+        told = {"root": str(machine.state_root()), "runs": runs, "others": saved_state.others()}
         say_json(told)
         return
     days = machine.state_days() if older_than is None else older_than
     say(f"state.root is {machine.state_root()}")
-    found = tidying.entries()
+    found = saved_state.entries()
     for entry in found:
         facts = f"{entry.units} units, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
-        done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
+        done = f"; {saved_state.clean(entry, days, dry_run)}" if clean else ""
         say(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
-    for name, size in tidying.others().items():
+    for name, size in saved_state.others().items():
         say(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
     say(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 

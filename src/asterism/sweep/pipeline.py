@@ -20,7 +20,7 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import held
 from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming.tidying import tidy
+from asterism.core.resuming.state import tidy
 from asterism.dvc_hydra.repository import CommandFailedError, Repository, open_repository
 from asterism.sweep.executors import Shards, compute_units
 from asterism.sweep.forkserver import forkserver

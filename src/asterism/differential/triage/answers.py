@@ -17,7 +17,7 @@ something about the worker rather than about the candidate:
   shrunk from the start, with answers of this run alone. That is done once for each finding: what
   no model but the whole one shows would otherwise be shrunk from the start in every run.
 
-So no model is reported as one that shows a finding because a journal says so.
+So no model is reported as one that shows a finding because a saved answer says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asterism.core.messages.console import get_logger
-from asterism.core.resuming.journal import Journal
+from asterism.core.resuming.checkpoints import SavedFacts
 from asterism.differential.triage.ceiling import Ceiling
 
 log = get_logger(__name__)
@@ -39,14 +39,14 @@ class Answers:
     """Whether candidates show findings, as earlier runs have told, and as this one tells.
 
     Args:
-        journal: where they are kept; None for nowhere.
+        facts: where they are kept.
     """
 
-    def __init__(self, journal: Journal | None = None) -> None:
-        self._journal = journal
+    def __init__(self, facts: SavedFacts | None = None) -> None:
+        self._facts = facts or SavedFacts()
         self._earlier: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         self._struck_out: set[str] = set()
-        for line in journal.read() if journal is not None else ():
+        for line in self._facts.known:
             match line:
                 case [str(finding), str(candidate), bool(shows)]:
                     self._earlier[finding].setdefault(candidate, shows)
@@ -67,7 +67,7 @@ class Answers:
 
     def add(self, finding: str, candidate: str, shows: bool) -> None:
         """Remember what this run was told, for those after it."""
-        self._keep([finding, candidate, shows])
+        self._facts.add([finding, candidate, shows])
 
     def strike_out(self, finding: str) -> bool:
         """Forget what was remembered of a finding; whether that was not done before."""
@@ -75,12 +75,9 @@ class Answers:
             return False
         self._struck_out.add(finding)
         self._earlier.pop(finding, None)
-        self._keep([finding])
+        self._facts.add([finding])
+        self._facts.save()
         return True
-
-    def _keep(self, line: list[Any]) -> None:
-        if self._journal is not None:
-            self._journal.append(line)
 
 
 class Questions:

@@ -6,20 +6,23 @@ import inspect
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.hashes import digest_of
-from asterism.core.resuming.journal import Journal
-from asterism.core.resuming.stage_units import run_of
+from asterism.core.messages.console import get_logger
+from asterism.core.resuming.checkpoints import saved_facts
 from asterism.core.resuming.state import Run
+from asterism.core.resuming.work_units import run_of
 from asterism.core.settings import machine
 from asterism.differential.adapters.backends import library_of, plugin_of
 from asterism.differential.adapters.environments import FOLDER
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.triage.answers import Answers
 from asterism.differential.triage.params import TriageSettings
+
+log = get_logger(__name__)
 
 #: The stage whose code answers depend on. ``asterism state`` lists them under its name.
 STAGE = "triage_findings"
@@ -55,7 +58,18 @@ def triage_run(weights: Path, settings: TriageSettings) -> Run:
 
 
 @contextmanager
-def remembered(run: Run) -> Iterator[Answers]:
-    """The answers of earlier runs, to which those of this one are added while the block lasts."""
-    with run.in_use():
-        yield Answers(Journal(run.checkpoint("candidates") / "answers.jsonl"))
+def remembered(run: Run, of: str = "candidates") -> Iterator[Answers]:
+    """The answers of earlier runs, to which those of this one are added while the block lasts.
+
+    Args:
+        run: whose answers.
+        of: which of its answers. Where another process is at these, none are remembered.
+    """
+    with ExitStack() as using:
+        using.enter_context(run.in_use())
+        try:
+            facts = using.enter_context(saved_facts(run.checkpoint(of)))
+        except BlockingIOError:
+            log.warning("another process triages the same: what is seen here is not kept")
+            facts = None
+        yield Answers(facts)

@@ -27,7 +27,7 @@ from asterism.dvc_hydra import repository
 from asterism.models.tensor_models import trial
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
-from asterism.sweep import pipeline, plan, run_table, sharing
+from asterism.sweep import live_lines, pipeline, plan, sharing
 from asterism.sweep.workspace import git
 from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
@@ -418,7 +418,7 @@ def pipeline_of(root, note, monkeypatch):
 
     monkeypatch.setattr(repository, "open_checked_repository", "repository of {}".format)
     monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
-    note(run_table, "run_table", ["a table"])
+    note(live_lines, "run_table", ["a table"])
     note(config, "check_params")
     note(pipeline, "use_this_python")
     note(pipeline, "open_ends", ["stale"])

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from asterism import cli, judging_tests, project
-from asterism.cli import commands, completion
+from asterism.cli import commands, opening
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
@@ -195,5 +195,5 @@ def test_a_shell_is_offered_only_names_that_stand_for_themselves(tmp_path, monke
         folder.mkdir(parents=True)
         (folder / "index.html").touch()
     monkeypatch.chdir(tmp_path)
-    assert "plain" in completion.page_names("")
-    assert name not in completion.page_names("")
+    assert "plain" in opening.page_names("")
+    assert name not in opening.page_names("")

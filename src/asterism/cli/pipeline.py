@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from asterism.cli.changed_parameters import changed_parameters
-from asterism.cli.completion import stage_names
+from asterism.cli.opening import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import whole_path
@@ -114,11 +114,11 @@ def repro(
     from asterism.budget import RUN_LABEL
     from asterism.config import check_params
     from asterism.core.resuming.state import tidy
-    from asterism.core.running.footprint import Footprint
-    from asterism.core.running.stage import record_run
-    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.core.running.stage import Footprint, record_run
+    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
+    from asterism.sweep.live_lines import run_table
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
@@ -127,7 +127,6 @@ def repro(
         use_this_python,
     )
     from asterism.sweep.plan import read_plan
-    from asterism.sweep.run_table import run_table
     from asterism.sweep.settings import make_shards
     from asterism.sweep.workspace import BACK
 
@@ -180,7 +179,7 @@ def push(
 
     As `dvc push --run-cache` and `dvc exp push --all-commits` do.
     """
-    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.sweep.sharing import push as push_results
 
     require_own_root()
@@ -198,7 +197,7 @@ def pull(
 ) -> None:
     """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
-    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.sweep.sharing import pull as pull_checked
 
     require_own_root()
@@ -272,6 +271,6 @@ def budget(
 def _make_overview(folder: Path) -> None:
     """The page of all sweeps, where there is none yet: the report links to it."""
     if not (folder / "index.html").exists():
-        from asterism.sweep.overview import write_overview
+        from asterism.sweep.table import write_overview
 
         write_overview(folder)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, require_range
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
 # and the callers have threads of theirs.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.batched_draws import Draws, Randomness
+from asterism.core.randomness.random_streams import Draws, Randomness
 
 Waves = NDArray[np.float32]
 

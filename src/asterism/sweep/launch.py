@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asterism.core.files.removing import remove_tree
+from asterism.core.files.folders import remove_tree
 from asterism.core.parameters.overrides import quoted
 from asterism.dvc_hydra.composition import store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun

@@ -22,8 +22,8 @@ from typing import TypeVar
 
 from asterism.core.files import plain_files
 from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.limits import require_room
-from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine

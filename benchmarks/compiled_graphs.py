@@ -1,6 +1,6 @@
 """Graphs that ``torch.compile`` compiles an hour: `python benchmarks/compiled_graphs.py`.
 
-    python benchmarks/compiled_graphs.py [--models 16] [--write]
+    python benchmarks/compiled_graphs.py [--models 16]
 
 Keras' own code interrupts Dynamo, so that one model is many graphs. Models of generation run here
 as in a worker. Processor seconds are those of this process and of Inductor's compilers below it.
@@ -13,8 +13,6 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
-
-from figures import write_figures
 
 from asterism.core.parameters.params import read_params
 from asterism.differential.adapters.library import LIBRARIES
@@ -47,7 +45,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--models", type=int, default=16)
     parser.add_argument("--option", choices=OPTIONS, default="compile")
-    parser.add_argument("--write", action="store_true", help="into the manual")
     asked = parser.parse_args()
     import_keras("torch")
     library = LIBRARIES["pytorch"]()
@@ -75,11 +72,9 @@ def main() -> None:
     hour = 2 * 3600 / used
     row = [asked.option, f"{ran} of {asked.models}", f"{graphs:,}", f"{used / asked.models:.1f}"]
     row += [f"{graphs * hour:,.0f}", f"{asked.models * hour:,.0f}"]
-    print(" | ".join(row))
-    if asked.write:
-        header = ["option", "models that ran", "graphs", "processor seconds a model"]
-        header += ["graphs an hour on two cores", "models an hour on two cores"]
-        write_figures("libraries", "compiled graphs", header, [row])
+    header = ["option", "models that ran", "graphs", "processor seconds a model"]
+    header += ["graphs an hour on two cores", "models an hour on two cores"]
+    print(" | ".join(header), " | ".join(row), sep="\n")
 
 
 if __name__ == "__main__":

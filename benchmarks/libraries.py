@@ -20,7 +20,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import psutil
-from figures import write_figures
 
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.workers.worker import Limits
@@ -84,10 +83,7 @@ def seeds(params: ReduceParams) -> dict[str, Graph]:
     return {n: renumbered(narrowed(reduce_model(g), params.max_width)) for n, g in made.items()}
 
 
-def generate(
-    params: GenerateParams, graphs: dict[str, Graph], count: int, write: bool = False
-) -> None:
-    rows = []
+def generate(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:
     for mutations in (1, params.mutations):
         budget = params.model_copy(update={"models": count, "mutations": mutations})
         started = time.process_time()
@@ -99,15 +95,6 @@ def generate(
             f"{len(made.mutants) / seconds:.0f} models/s, "
             f"{mutations * len(made.mutants) / seconds:.0f} mutations/s"
         )
-        rates = [len(made.mutants) / seconds, mutations * len(made.mutants) / seconds]
-        rows.append([str(mutations), *(f"{rate:,.0f}" for rate in rates)])
-    if write:
-        header = (
-            "mutations of a model",
-            "valid models a second of a core",
-            "mutations a second",
-        )
-        write_figures("libraries", "the generator alone", header, rows)
 
 
 def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:
@@ -197,7 +184,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["generate", "coverage", "execute"])
     parser.add_argument("--models", type=int, default=500)
-    parser.add_argument("--write", action="store_true", help="of generate: into the manual")
     parser.add_argument("--first", type=int, help="of execute: the so many best")
     parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
     parser.add_argument("--strategy", default="memo", help="of execute")
@@ -213,7 +199,7 @@ def main() -> None:
     listed = arguments.seeds or params.reduce.models
     graphs = seeds(params.reduce.model_copy(update={"models": listed}))
     if arguments.what == "generate":
-        generate(params.generate, graphs, arguments.models, arguments.write)
+        generate(params.generate, graphs, arguments.models)
     elif arguments.what == "coverage":
         coverage(params.generate, graphs, arguments.models)
     else:

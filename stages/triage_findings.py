@@ -24,9 +24,9 @@ def run(params: Params) -> None:
     findings = read_findings(Path("artifacts/judge_models/findings.json"), len(graphs))
     apart = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
     state = triage_run(WEIGHTS, params)
-    with remembered(state) as answers:
+    with remembered(state) as memory:
         given = ToTriage(findings, graphs, WEIGHTS, apart)
-        metrics = triage_and_write(given, params, ARTIFACTS, answers)
+        metrics = triage_and_write(given, params, ARTIFACTS, memory)
         write_json(Path("metrics/triage_findings.json"), metrics)
         if not metrics["not_minimal"] and not metrics["groups_left_by_budget"]:
             state.finish(STAGE, outputs_of(STAGE))  # no larger budget would go on from it

@@ -9,8 +9,7 @@ import pytest
 from asterism.core.files.own_folders import own_folder, require_own
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.differential.report.confirming import exit_status
-from asterism.findings.checking import run_script
+from asterism.differential.report.confirming import run_script
 from rights import entered_by_others
 
 #: A user who is nobody else on a machine.
@@ -117,13 +116,12 @@ def test_scripts_are_not_run_among_temporary_files_that_others_can_rename(base, 
     monkeypatch.setattr("tempfile.tempdir", str(base / "own"))
     ran = base / "ran"
     (base / "check.py").write_text(f"open({str(ran)!r}, 'w')")
-    for run in (lambda script: run_script(script).status, exit_status):
-        if mode & stat.S_ISVTX:
-            assert run(base / "check.py") == 0 and ran.exists()
-            continue
-        with pytest.raises(UserError, match=r"chmod go-w .*TMPDIR"):
-            run(base / "check.py")
-        assert not ran.exists()
+    if mode & stat.S_ISVTX:
+        assert run_script(base / "check.py").status == 0 and ran.exists()
+        return
+    with pytest.raises(UserError, match=r"chmod go-w .*TMPDIR"):
+        run_script(base / "check.py")
+    assert not ran.exists()
 
 
 def test_a_folder_for_programs_is_made_for_its_user_alone(base, monkeypatch):

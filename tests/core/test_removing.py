@@ -10,13 +10,13 @@ from asterism.core.files.folders import remove_tree
 from asterism.core.resuming import saved_folders
 
 
-def deep_folder(path, levels=3000):
-    """A folder in a folder in a folder, deeper than a path can be, with a file at the end."""
+def deep_folder(path, levels=1100):
+    """Folders in folders, deeper than a path can be and functions can call, a file at the end."""
     path.mkdir(parents=True, exist_ok=True)
     here = os.open(path, os.O_RDONLY)
     for _ in range(levels):
-        os.mkdir("d", dir_fd=here)
-        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.mkdir("deep", dir_fd=here)
+        below = os.open("deep", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = below
     os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))

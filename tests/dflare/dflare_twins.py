@@ -13,17 +13,33 @@ from asterism.core.randomness.random_streams import stream
 from asterism.images.mutator import build_mutators
 from asterism.search.batched_random_streams import BatchedStreams
 
+#: Dflare_D, by what it asks of the gain.
+READINGS = {
+    "distance_only": lambda gain, delta: gain > 0,
+    "distance_at_least": lambda gain, delta: gain >= 0,
+    "distance_by_delta": lambda gain, delta: gain > delta,
+    "distance_changed": lambda gain, delta: abs(gain) > delta,
+}
 
-def fitness_replaces(rule, delta, observed, best_distance, f, g):
-    """Whether a mutant with outputs f and g replaces the best; it becomes observed."""
+
+def fitness_replaces(rule, delta, observed, best_distance, f, g, novelty=0.0, of_best=None):
+    """Whether a mutant with outputs f and g replaces the best; it becomes observed.
+
+    ``of_best`` is a list with the O of the best alone, for the rule that asks for it.
+    """
     distance = np.float32(abs(f.max() - g.max()))
     gain = float(distance - best_distance)
-    if rule == "distance_only":
-        return gain > 0, distance
-    if rule in ("paper", "consequence"):  # they differ in what D is
-        new = not any(np.array_equal(f, a) and np.array_equal(g, b) for a, b in observed)
+    if rule in READINGS:
+        return READINGS[rule](gain, delta), distance
+    if rule in ("paper", "consequence", "nearest_neighbour", "formula"):
+        near = [np.sqrt(((f - a) ** 2).sum() + ((g - b) ** 2).sum()) for a, b in observed]
+        new = min(near) > (0 if rule in ("paper", "consequence") else novelty)
         observed.append((f, g))
-        return bool(gain > delta or (abs(gain) <= delta and new)), distance
+        if rule != "formula":
+            return bool(gain > delta or (abs(gain) <= delta and new)), distance
+        at_least = gain + delta * (int(new) - int(of_best[0])) >= 0
+        of_best[0] = new if at_least else of_best[0]
+        return bool(at_least), distance
     if abs(gain) > delta:  # the released code: larger or smaller
         return True, distance
     squared = [((f - a) ** 2).sum() + ((g - b) ** 2).sum() for a, b in observed]

@@ -208,7 +208,7 @@ def test_every_search_is_deterministic_and_independent_of_the_batch(name):
     configured = {s["search"]: s["options"] for s in section("trigger")["searches"].values()}
     options = configured | {
         "dflare": PAPER,
-        "diffchaser": {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2},
+        "diffchaser": {"population": 8, "k": 2, "tournament": 2},
     }
     kind = SEARCHES[name]
 
@@ -230,7 +230,7 @@ def test_every_search_is_deterministic_and_independent_of_the_batch(name):
 
 
 def test_a_generation_of_diffchaser_counts_whole():
-    options = {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2}
+    options = {"population": 8, "k": 2, "tournament": 2}
     kind = SEARCHES["diffchaser"]
     arguments = (seeds(10), range(10), 3, "diffchaser", kind.Options(**options))
     findings = kind(under_test(), SeedBudget(85), *arguments).run()

@@ -20,11 +20,11 @@ def histories(draw):
 
 
 @pytest.mark.parametrize("rule", sorted(FITNESSES))
-@given(histories())
-def test_rules_are_their_twins(rule, history):
+@given(histories(), st.sampled_from([0.0, 0.213, 0.5]))
+def test_rules_are_their_twins(rule, history, novelty):
     outputs, delta = history
-    f, g = outputs[:, 0], outputs[:, 1]
-    fitness = FITNESSES[rule](1, delta)
+    f, g, of_best = outputs[:, 0], outputs[:, 1], [True]
+    fitness = FITNESSES[rule](1, delta, novelty)
     fitness.start(np.array([0]), outputs[:1].reshape(1, -1))
     observed = [(f[0], g[0])]
     best = np.float32(abs(f[0].max() - g[0].max()))
@@ -33,7 +33,9 @@ def test_rules_are_their_twins(rule, history):
         own = np.array([0]), np.array([gain], np.float64), outputs[step].reshape(1, -1)
         (given_,) = fitness.replaces(*own)
         fitness.observe(*own)
-        expected, distance = fitness_replaces(rule, delta, observed, best, f[step], g[step])
+        expected, distance = fitness_replaces(
+            rule, delta, observed, best, f[step], g[step], novelty, of_best
+        )
         assert given_ == expected
         best = distance if expected else best
 
@@ -56,6 +58,24 @@ def test_the_papers_rule_case_by_case():
     assert not replaces(0.89, 0.0005)  # within delta, observed by the step before
 
 
+def test_algorithm_1_keeps_a_mutant_that_is_as_fit_as_the_best():
+    """Line 6 has "at least": a seen state of the same D follows a best that was seen itself."""
+    fitness = FITNESSES["formula"](1, 1e-3, 0.1)
+    seed, near = np.float32([[0.9, 0.1, 0.8, 0.2]]), np.float32([[0.89, 0.11, 0.79, 0.21]])
+    fitness.start(np.array([0]), seed)
+
+    def replaces(outputs, gain):
+        own = np.array([0]), np.array([gain]), outputs
+        (found,) = fitness.replaces(*own)
+        fitness.observe(*own)
+        return found
+
+    assert not replaces(near, 0.0)  # H falls by one: the seed was unobserved
+    assert replaces(near, 0.001)  # a gain of delta makes up for it
+    assert replaces(seed, 0.0)  # the best is an observed state itself by now
+    assert not replaces(seed, -0.0001)
+
+
 def test_the_released_rule_takes_smaller_distances_too():
     own = np.array([0]), np.array([-0.49]), np.array([[0.9, 0.1, 0.9, 0.1]], np.float32)
     assert FITNESSES["released"](1, 1e-3).replaces(*own).tolist() == [True]
@@ -67,7 +87,8 @@ def test_the_released_rule_takes_smaller_distances_too():
 def test_many_mutants_are_judged_as_one_after_the_other(rule, history, seed):
     """Two trajectories' mutants in one batch: up to the first that replaces, as the twin says."""
     outputs, delta = history
-    rng, batched, singly = np.random.default_rng(seed), *(FITNESSES[rule](2, delta) for _ in "ab")
+    rng = np.random.default_rng(seed)
+    batched, singly = (FITNESSES[rule](2, delta, 0.213) for _ in "ab")
     owners = np.sort(rng.integers(0, 2, len(outputs) - 1))
     flat = outputs.reshape(len(outputs), -1)
     tops = np.abs(outputs[:, 0].max(axis=1) - outputs[:, 1].max(axis=1))

@@ -28,7 +28,7 @@ def params_of(kind, **changed):
         "operators": {name: {} for name in OPERATORS[kind]},
     }
     values = section("trigger") | small | changed
-    values["searches"]["diffchaser"]["options"] |= {"population": 10, "mutation_rate": 0.1}
+    values["searches"]["diffchaser"]["options"] |= {"population": 10}
     return validate(TriggerParams, values, names=True)
 
 

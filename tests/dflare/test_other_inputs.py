@@ -28,9 +28,6 @@ class Vectors:
     def crossover(self, first, second, rng):
         return np.where(rng.random(first.shape) < 0.5, first, second)
 
-    def disturb(self, items, rate, rng):
-        return np.where(rng.random(items.shape) < rate, rng.normal(0, 1, items.shape), items)
-
     def distances(self, items, references):
         return {"l1": np.abs(items - references).sum(axis=1)}
 
@@ -75,7 +72,7 @@ class Curve:
 def test_vectors_and_numbers_are_searched_like_images_and_labels(search, tmp_path):
     options = {
         "dflare": {"fitness": "paper", "delta": 1e-3, "guided": True},
-        "diffchaser": {"population": 8, "k": 2, "mutation_rate": 0.3, "tournament": 2},
+        "diffchaser": {"population": 8, "k": 2, "tournament": 2},
     }
     searches = {search: SearchParams(search=search, options=options[search])}
     f, g = Curve(0), Curve(0.1)

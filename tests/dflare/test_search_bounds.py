@@ -65,7 +65,7 @@ def test_with_a_bound_success_ranks_models_of_known_damage_and_without_it_does_n
     ],
 )
 def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
-    genetics = {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2}
+    genetics = {"population": 8, "k": 2, "tournament": 2}
     options = {"dflare": PAPER, "diffchaser": genetics}
     subject = under_test()
     subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, bound)

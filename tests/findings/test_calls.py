@@ -19,17 +19,18 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
 )
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.report.confirming import run_script
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.core.resuming.checkpoints import saved_facts
 from asterism.findings.calls.campaign import Shown, run_calls, totals
 from asterism.findings.calls.candidates import sighting_of, sightings_of
 from asterism.findings.calls.judging import judge
-from asterism.findings.calls.program import FILLS, Program, array_text
-from asterism.findings.calls.running import Ran, Runners
+from asterism.findings.calls.program import FILLS, CallProgram, array_text
+from asterism.findings.calls.running import TextRun, Runners
 from asterism.findings.calls.scripts import script_text, words_of
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
-from asterism.findings.checking import GONE, LIVES, OTHER, run_script
+from asterism.findings.checking import GONE, LIVES, OTHER, word_of
 from asterism.findings.sightings import distinct
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
@@ -45,11 +46,11 @@ FAMILY = Family(
 
 def ok(*arrays):
     given = tuple(np.asarray(a) for a in arrays)
-    return Ran("ok", given, tuple(str(a.dtype) for a in given))
+    return TextRun("ok", given, tuple(str(a.dtype) for a in given))
 
 
 def failed(message="wrong size", exception="ValueError"):
-    return Ran("error", exception=exception, message=message, frame="torch/x.py:f")
+    return TextRun("error", exception=exception, message=message, frame="torch/x.py:f")
 
 
 def test_the_usual_call_comes_first_then_each_change_alone():
@@ -71,7 +72,7 @@ def test_every_call_in_every_way_is_valid_python(framework):
     ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
     assert len(ways) > 4
     for at, call in enumerate(list(calls.values())[::40]):
-        program = Program(call, ways[at % len(ways)], FILLS[at % len(FILLS)])
+        program = CallProgram(call, ways[at % len(ways)], FILLS[at % len(FILLS)])
         for text in (program.imports, program.plain, program.indirect, program.in_float64(True)):
             compile(text, call.name, "exec")
         assert not program.way.imports or program.way.imports not in program.plain
@@ -111,15 +112,15 @@ def test_a_worker_gives_results_failures_and_its_end():
         (ok([1.0]), ok(np.float32([1.0])), "wrong dtype"),
         (ok([1.0]), failed(), ERROR),
         (ok([1.0]), failed("this is not supported"), UNSUPPORTED),
-        (ok([1.0]), Ran("crash", exception="SIGSEGV"), CRASH),
+        (ok([1.0]), TextRun("crash", exception="SIGSEGV"), CRASH),
         (failed(), ok([1.0]), SILENT_ACCEPTANCE),
         (failed("not implemented for 'Half'"), ok([1.0]), INVALID_INPUTS),
         (failed(), failed(), INVALID_INPUTS),
-        (failed(), Ran("crash", exception="SIGFPE"), CRASH),
+        (failed(), TextRun("crash", exception="SIGFPE"), CRASH),
     ],
 )
 def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
-    nothing = Ran("error")
+    nothing = TextRun("error")
     assert judge(PLAIN, plain, nothing, nothing, indirect, PARAMS)[0] == word
 
 
@@ -133,7 +134,7 @@ def test_what_float64_excuses_is_no_finding():
 
 def test_a_narrow_dtype_in_between_rounds_more():
     plain, off = ok([1.0]), ok([1.001])
-    nothing = Ran("error")
+    nothing = TextRun("error")
     assert judge(PLAIN, plain, nothing, nothing, off, PARAMS)[0] == "values differ"
     narrow = Call("pytorch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
     assert narrow == ("bfloat16", "float16")
@@ -255,13 +256,13 @@ def test_a_script_decides(tmp_path, word, lines, says):
     given = (Input((2, 3)), Input((2,), "int64"))
     way = replace(PLAIN, lines=lines, expected="expected = f(*inputs)")
     text = "[x, y]" if word != SILENT_ACCEPTANCE else "1 / 0"
-    program = Program(Call("pytorch", "pair", text, given), way, "ramp")
-    indirect = failed("no such size here") if word == ERROR else Ran("crash", exception="SIGABRT")
+    program = CallProgram(Call("pytorch", "pair", text, given), way, "ramp")
+    indirect = failed("no such size here") if word == ERROR else TextRun("crash", exception="SIGABRT")
     plain = failed() if word == SILENT_ACCEPTANCE else ok([1.0], [2.0])
     made = script_text(program, word, "a | b | c", "v 1", indirect, plain, [0.1, 0.0])
     assert len(made.splitlines()) <= 32
     (tmp_path / "repro.py").write_text(made)
-    assert run_script(tmp_path / "repro.py").word(entry(symptom=word)) == says
+    assert word_of(entry(symptom=word), run_script(tmp_path / "repro.py")) == says
 
 
 def test_the_innermost_condition_of_openvino_tells_failures_apart():
@@ -280,7 +281,7 @@ def test_a_script_holds_the_call_and_what_is_expected(framework):
     ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
     call = next(iter(calls_of(framework).values()))
     for word, way in itertools.product(("values differ", ERROR, CRASH, SILENT_ACCEPTANCE), ways):
-        program = Program(call, way, "ramp")
+        program = CallProgram(call, way, "ramp")
         text = script_text(program, word, "s", "v 1", failed(), ok([1.0]), [0.1])
         compile(text, "repro.py", "exec")
         assert call.expression in text and all(line in text for line in way.lines.split("\n"))

@@ -6,7 +6,16 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.files.artifacts import write_json
-from asterism.findings.checking import GONE, LATE, LIVES, OTHER, check_all, note_run, sample_of
+from asterism.findings.checking import (
+    GONE,
+    LATE,
+    LIVES,
+    OTHER,
+    check_all,
+    note_run,
+    sample_of,
+    word_of,
+)
 from asterism.findings.diagnosis import Diagnosis
 from asterism.findings.entry import read_entries, read_entry
 from places import ROOT
@@ -28,10 +37,10 @@ def collection(folder, **statuses):
 
 def the_word(folder, entries, **more):
     ((entry, ran),) = check_all(folder, entries, **more)
-    return ran.word(entry)
+    return word_of(entry, ran)
 
 
-def word_of(folder, text, **given):
+def said(folder, text, **given):
     made = candidate(folder, "one", text=text, **given)
     made.entry.write(made.folder)
     return the_word(folder, [made.entry], seconds=20)
@@ -39,7 +48,7 @@ def word_of(folder, text, **given):
 
 def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
     collection(tmp_path, a=1, b=0, c=2)
-    words = [ran.word(entry) for entry, ran in check_all(tmp_path, read_entries(tmp_path))]
+    words = [word_of(entry, ran) for entry, ran in check_all(tmp_path, read_entries(tmp_path))]
     assert words == [LIVES, GONE, OTHER]
 
 
@@ -60,7 +69,7 @@ def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
     ],
 )
 def test_an_end_that_says_nothing_of_the_bug_is_told_apart(tmp_path, text, given, word):
-    assert word_of(tmp_path, text, **given) == word
+    assert said(tmp_path, text, **given) == word
 
 
 def test_a_script_that_takes_too_long_is_ended(tmp_path):
@@ -126,4 +135,4 @@ def test_some_bugs_of_the_collection_can_be_checked_here():
     chosen = sample_of(read_entries(folder), 4, 1)
     assert len(chosen) == 4
     for entry, ran in check_all(folder, chosen):
-        assert ran.word(entry) in (LIVES, GONE), entry.name
+        assert word_of(entry, ran) in (LIVES, GONE), entry.name

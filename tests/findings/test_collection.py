@@ -3,20 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from small_findings import SCRIPT, candidate, entry
+from small_findings import GRAPH, SCRIPT, candidate, entry, finding
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.findings.audit import comparison, unlike
 from asterism.findings.campaign import TRIAGED, folder_of_pieces, read_unique
-from asterism.findings.causes import same_place
+from asterism.findings.causes import have_one_cause, same_place
 from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import Entry, place_of, read_entries
 from asterism.findings.gathering import note_links
 from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
-from asterism.findings.sightings import Seen, Sighting, written_candidates
+from asterism.findings.sightings import Sighting, written_candidates
 from rights import entered_by_others
 
 FACTS = {
@@ -34,7 +34,7 @@ def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
     third = candidate(tmp_path, "three", layer="Dense")
     outcome = Collected()
     target = tmp_path / "findings"
-    collect([first, second, third], [], target, lambda one, other: True, outcome)
+    collect([first, second, third], [], target, outcome)
     assert outcome.new == ["one", "three"]
     assert outcome.merged == 1
     kept = {e.name: e for e in read_entries(target)}
@@ -57,7 +57,7 @@ def test_a_cause_is_a_candidate_where_three_processes_show_it(tmp_path):
     def write(sighting, folder):
         text = SCRIPT.replace("{status}", str(sighting.subject))
         (folder / "repro.py").write_text(text)
-        return Seen("call", (sighting.backend,), (), {"jax": "0.1"})
+        return sighting.entry("call", [sighting.backend], [], {"jax": "0.1"})
 
     def found(writer, is_new=lambda signature, others: True):
         return [c and c.entry.layer for c in written_candidates(seen, writer, tmp_path, is_new)]
@@ -67,18 +67,21 @@ def test_a_cause_is_a_candidate_where_three_processes_show_it(tmp_path):
     assert found(lambda *_: None) == [None, None]
 
 
-def test_two_findings_in_one_place_are_kept_where_neither_shows_the_other(tmp_path):
-    found = [candidate(tmp_path, "one"), candidate(tmp_path, "two")]
-    outcome = Collected()
-    collect(found, [], tmp_path / "findings", lambda one, other: False, outcome)
-    assert (outcome.new, outcome.merged) == (["one", "two"], 0)
+def test_one_cause_is_one_symptom_in_one_place(tmp_path):
+    one, two = candidate(tmp_path, "one"), candidate(tmp_path, "two", inputs="nan")
+    other = candidate(tmp_path, "three", symptom="NaN/Inf mask differs")
+    assert have_one_cause(one, two) and not have_one_cause(one, other)
+    named = candidate(tmp_path, "four", layer="Dense", signature=one.entry.signature)
+    assert have_one_cause(one, named)
 
 
 def test_triage_knows_what_is_collected_but_no_bare_exceptions(tmp_path):
     one = candidate(tmp_path, signature="values differ | jax | ReLU()", also=("a | b at c | d",))
     bare = candidate(tmp_path, "bare", signature="error | jax | TypeError")
-    by_hand = replace(candidate(tmp_path, "hand"), graph=None)
-    found = unique_of([one, bare, by_hand])
+    for name in ("one", "bare"):
+        write_json(tmp_path / name / "model.json", GRAPH.to_json())
+    by_hand = candidate(tmp_path, "hand", source="hand")
+    found = unique_of(tmp_path, [c.entry for c in (one, bare, by_hand)])
     assert [u.signature for u in found] == ["values differ | jax | ReLU()", "a | b at c | d"]
     assert str(found[0].layer) == "ReLU()" and found[1].layer is None
 
@@ -86,12 +89,13 @@ def test_triage_knows_what_is_collected_but_no_bare_exceptions(tmp_path):
 def test_a_script_that_is_too_large_is_counted_and_not_kept(tmp_path):
     found = candidate(tmp_path, text="#" * 100_000)
     outcome = Collected()
-    collect([found], [], tmp_path / "findings", lambda one, other: True, outcome)
+    collect([found], [], tmp_path / "findings", outcome)
     assert (outcome.large, outcome.new) == (1, [])
 
 
 def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(tmp_path):
-    found = {n: candidate(tmp_path, n) for n in ("one", "two", "three")}
+    for name in ("one", "two", "three"):
+        candidate(tmp_path, name)
     values = [
         {
             "signature": f"values differ | jax | {name}",
@@ -99,13 +103,13 @@ def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(t
             "limit": "it is documented" if name == "two" else "",
             "known": "",
             "confirmed": [1, 1, 1],
-            "finding": one.finding.to_json(),
-            "graph": one.graph.to_json(),
+            "finding": finding().to_json(),
+            "graph": GRAPH.to_json(),
             "layer": "",
             "models": [0],
             "minimality": "minimal",
         }
-        for name, one in found.items()
+        for name in ("one", "two", "three")
     ]
     write_json(tmp_path / "unique.json", values)
     known = {"| one": KnownIssue("https://there"), "| three": KnownIssue("https://there", "it is")}
@@ -116,11 +120,10 @@ def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(t
 
 
 def test_a_piece_gives_back_what_it_found(tmp_path):
-    one = candidate(tmp_path)
     value = {
         "signature": "values differ | jax | ReLU()",
-        "finding": one.finding.to_json(),
-        "graph": one.graph.to_json(),
+        "finding": finding().to_json(),
+        "graph": GRAPH.to_json(),
         "layer": "ReLU()",
         "models": [3],
         "original_layers": 7,
@@ -130,7 +133,7 @@ def test_a_piece_gives_back_what_it_found(tmp_path):
     write_json(tmp_path / "piece" / TRIAGED / "unique.json", [value])
     (found,) = read_unique(tmp_path / "piece")
     assert (str(found.layer), found.models, found.original_layers) == ("ReLU()", {3}, 7)
-    assert found.graph.to_json() == one.graph.to_json() and found.finding == one.finding
+    assert found.graph.to_json() == GRAPH.to_json() and found.finding == finding()
 
 
 @pytest.mark.parametrize("place", ["", "one", "one/repro.py"])
@@ -145,7 +148,7 @@ def test_no_script_is_run_or_taken_that_others_can_write_to(place, confirmed):
             "folder": "one",
             "limit": "",
             "confirmed": confirmed,
-            "finding": one.finding.to_json(),
+            "finding": finding().to_json(),
         }
         write_json(folder / "unique.json", [value])
         (folder / place).chmod(0o777)

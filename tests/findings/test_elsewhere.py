@@ -11,7 +11,7 @@ from asterism.cli.commands import app
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
-from asterism.findings.checking import elsewhere, made_environments, note_elsewhere
+from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.entry import read_entries, read_entry
 from asterism.findings.pages import index_page
 from places import ROOT
@@ -51,6 +51,11 @@ def finding(project, name="one", text=ASKS, **given):
     (made.folder / "repro.py").write_text(text)
     made.entry.write(made.folder)
     return made.entry
+
+
+def elsewhere(collection, entry, environments, **limits):
+    (noted,) = note_elsewhere(collection, [entry], environments, **limits)
+    return noted.elsewhere
 
 
 def test_a_check_runs_in_the_versions_of_its_library_alone(project):

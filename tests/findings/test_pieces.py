@@ -135,11 +135,9 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
         shown.append((label, unit))
         return items
 
-    pool = SimpleNamespace(start=dict)
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(gathering, "progress", progress)
     monkeypatch.setattr(gathering, "import_keras", lambda _: None)
-    monkeypatch.setattr(gathering, "open_worker_pool", lambda *_: nullcontext(pool))
     piece = tmp_path / "pieces" / "piece-0000"
     (piece / TRIAGED).mkdir(parents=True)
     write_json(piece / TRIAGED / "unique.json", [])

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from small_findings import candidate
+from small_findings import GRAPH, candidate, finding
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
@@ -66,15 +66,14 @@ def test_a_link_in_a_collection_is_not_followed(collection, tmp_path, link):
 
 @pytest.mark.parametrize("name", [*OUT[:-2], "x/../../mine"])
 def test_a_list_of_findings_runs_no_script_of_another_folder(collection, tmp_path, name):
-    one = candidate(tmp_path, "given")
     value = {
         "signature": "values differ | jax | one",
         "folder": name.format(root=tmp_path),
         "limit": "",
         "known": "",
         "confirmed": [0],
-        "finding": one.finding.to_json(),
-        "graph": one.graph.to_json(),
+        "finding": finding().to_json(),
+        "graph": GRAPH.to_json(),
         "layer": "",
         "models": [0],
         "minimality": "minimal",
@@ -90,5 +89,5 @@ def test_a_file_behind_a_link_is_not_collected(tmp_path):
     found = candidate(tmp_path / "pieces")
     (found.folder / "model.json").symlink_to(tmp_path / "secret")
     with pytest.raises(UserError, match=r"model\.json"):
-        collect([found], [], tmp_path / "findings", lambda one, other: True, Collected())
+        collect([found], [], tmp_path / "findings", Collected())
     assert not (tmp_path / "findings/one").exists()

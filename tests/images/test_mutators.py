@@ -371,6 +371,18 @@ def test_noise_does_not_wrap_around() -> None:
         assert mutants[:, :14].max() < 150
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "drawn", "expected"),
+    [("gaussian_noise", "noise", 10.7, 4), ("multiplicative_noise", "factors", 1.5, 119)],
+)
+def test_noise_wraps_around_where_it_is_told_to(name, key, drawn, expected) -> None:
+    """As a cast to uint8 does it: the whole part, modulo 256."""
+    images = np.full((1, 2, 2, 1), 250, np.uint8)
+    draws = {key: np.full(images.shape, drawn, np.float32)}
+    assert (MUTATORS[name]().apply(images, draws) == 255).all()
+    assert (MUTATORS[name](wrap=True).apply(images, draws) == expected).all()
+
+
 @settings(max_examples=20, deadline=None)
 @given(deviation=st.floats(0.5, 20), seed=st.integers(0, 2**32))
 def test_gaussian_noise_has_the_asked_deviation(deviation: float, seed: int) -> None:

@@ -18,8 +18,8 @@ from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
-from memo.small_graphs import layer
-from memo.test_generation import SEEDS, params
+from memo.small_graphs import generate_params, layer
+from memo.test_generation import SEEDS
 
 PACKAGE = """
 def sign(x):
@@ -115,7 +115,7 @@ def test_new_branches_are_rewarded(tmp_path: Path):
         assert "keras/src/layers" in table["module"]
         assert all(0 <= r <= b for r, b in zip(table["reached"], table["branches"], strict=True))
         learnt = reward.learnt()
-        made = campaign(SEEDS, params(models=3), 0, "memo", extra=reward)
+        made = campaign(SEEDS, generate_params(models=3), 0, "memo", extra=reward)
         assert len(made.mutants) == 3 and len(reward.learnt()["branches"]) > len(learnt["branches"])
         reward.restore(learnt)
         assert reward.learnt() == learnt

@@ -7,14 +7,14 @@ import sys
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import LONGEST, Report, _markdown
+from asterism.differential.report.bug_reports import LONGEST, Report, report_text
 from asterism.differential.report.script_writer import ScriptWriter
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
 from asterism.memo.universe.tensors import Tensor
@@ -34,7 +34,7 @@ def written(tmp_path):
         found = UniqueFinding(
             "a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"}, unfinished
         )
-        return _markdown(found, REPORT, tmp_path)
+        return report_text(found, REPORT, tmp_path)
 
     return write
 
@@ -67,7 +67,7 @@ class ReadsAFile(LIBRARIES["onnxruntime"]):
         return "writes_a_file"
 
     def code(self, option):
-        return Code(("import os",), "", "raise ValueError(os.path.getsize(path))")
+        return BackendCode(("import os",), "", "raise ValueError(os.path.getsize(path))")
 
 
 @CONVERTERS.register("writes_a_file")
@@ -77,16 +77,16 @@ class WritesAFile(CONVERTERS["tf2onnx"]):
     keras_backend = "numpy"
 
     def code(self):
-        return Code(prepare="open(path, 'wb').write(b'123')")
+        return BackendCode(prepare="open(path, 'wb').write(b'123')")
 
 
 @pytest.mark.slow
 def test_a_script_of_a_failure_leaves_the_converted_file_alone(tmp_path):
     backends = ("reads_a_file:bytes",)
     finding = Finding(0, "error", "run", "x", backends, exception="ValueError", message="3")
-    unique = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
-    writer = ScriptWriter(Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
-    writer.write(unique, tmp_path, ("whole",))
+    found = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
+    writer = ScriptWriter(found, Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
+    assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
     done = subprocess.run(
         [sys.executable, "repro.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -120,8 +120,8 @@ def test_a_script_holds_the_reference_and_what_may_differ_from_it(tmp_path):
         5, "values differ", "run", "x", ("reads_a_file:bytes",), distributions=("wide",)
     )
     found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
-    writer = ScriptWriter(Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
-    assert writer.write(found, tmp_path, ("whole",)) == ()
+    writer = ScriptWriter(found, Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
+    assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
     text = (tmp_path / "repro.py").read_text()
     assert {p.name for p in tmp_path.glob("*.py")} == {"repro.py"}
     stated = [line for line in text.splitlines() if line.startswith(("inputs =", "expected ="))]
@@ -151,7 +151,7 @@ def test_a_file_of_weights_is_there_for_one_run_and_has_a_name_of_its_own(tmp_pa
     finding = Finding(5, "values differ", "run", "x", backends, distributions=("wide",))
     found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
     for _ in range(2):  # a worker reads a file once: under the same name it would not see another
-        writer = ScriptWriter(Keeping(), JudgeParams(ulps=64, conditioning=8), 2, {})
-        writer.write(found, tmp_path, ("whole",))
+        writer = ScriptWriter(found, Keeping(), JudgeParams(ulps=64, conditioning=8), 2, {})
+        assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
     assert len(read) == len(set(files)) == 2
     assert not any(file.exists() for file in files)

@@ -103,17 +103,6 @@ def test_a_file_is_run_with_inputs_and_outputs_in_their_order(tmp_path, library,
     assert again[0] == pytest.approx(EXPECTED[0] + W.sum(axis=0), abs=1e-4)
 
 
-@pytest.mark.parametrize(("library", "option", "converter"), CASES)
-def test_the_lines_alone_do_the_same(tmp_path, library, option, converter):
-    adapter = LIBRARIES[library]()
-    code = adapter.code(option)
-    names = {"np": np, "inputs": [A, B]}
-    names["path"] = str(Files(tmp_path).file(converter, adapter.suffix))
-    exec("\n".join((*code.imports, code.prepare, code.call)), names)
-    for found, wanted in zip(names["outputs"], EXPECTED, strict=True):
-        assert found == pytest.approx(wanted, abs=1e-4)
-
-
 def test_onnxruntime_optimises_where_the_option_says_so(tmp_path, monkeypatch):
     import onnxruntime
 

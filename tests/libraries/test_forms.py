@@ -9,7 +9,7 @@ import pytest
 
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64
-from asterism.differential.adapters.code import Code, Prepared, overwritten
+from asterism.differential.adapters.code import BackendCode, Prepared, overwritten
 from asterism.differential.adapters.forms import FORMS, LENGTHENED, SPLIT, has_form
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import OVERWRITTEN
@@ -114,6 +114,6 @@ def test_the_inputs_are_written_over_before_the_outputs_are_read(library, option
     plugin = LIBRARIES[library]()
     text = plugin.overwritten(option)
     assert plugin.code(option).call.splitlines()[0] in text
-    prepared = Prepared(Code(call="outputs = inputs"), {})
+    prepared = Prepared(BackendCode(call="outputs = inputs"), {})
     (output,) = prepared.run([np.zeros(2)], overwritten("outputs = inputs"))
     assert output.tolist() == [1, 1]

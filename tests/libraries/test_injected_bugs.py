@@ -12,14 +12,14 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.bug_reports import Reporter
-from asterism.differential.report.confirming import exit_status
+from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
-from asterism.differential.triage.params import TriageParams
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import injected_library
 from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET
+from libraries.small_triage import triage_params
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -101,15 +101,7 @@ def examine(worker_pool, kind, folder):
         assert {f.library for f in found} == {"injected"}
         assert {f.model for f in found} == {0, 2}
         assert {f.symptom for f in found} == {SYMPTOM[kind]}
-        params = TriageParams(
-            max_unique=5,
-            max_steps=12,
-            minutes=0,
-            hang_seconds=10,
-            graph_passes=0,
-            replays=0,
-            known_issues="conf/no_file",
-        )
+        params = triage_params(max_unique=5, max_steps=12)
         unique, left = Triage(worker_pool, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
         assert left.groups == []
         assert len(unique) == 1, [u.signature for u in unique]
@@ -132,7 +124,7 @@ def examine(worker_pool, kind, folder):
         assert "asterism" not in text.lower()
         if kind != "hang":  # for that one it would have to wait as long as any machine may take
             script.write_text(text.replace(LINES[kind], SOUND[kind]))
-            assert exit_status(script) == 0, "the script must say when the bug is gone"
+            assert exit_statuses(script, 1) == (0,), "the script must say when the bug is gone"
     finally:
         worker_pool.switch.write_text("")
 

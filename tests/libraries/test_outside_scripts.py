@@ -86,8 +86,8 @@ class Pool:
 )
 def test_a_short_script_builds_the_invalid_layer_and_says_what_is_wanted(symptom, wanted, tmp_path):
     (found,) = unique_outside([finding(0, symptom)], GRAPHS, 0, 1)
-    writer = ScriptWriter(Pool(), JUDGE, 0, {})
-    assert writer.write(found, tmp_path, ("short", "whole")) == ("whole",)
+    writer = ScriptWriter(found, Pool(), JUDGE, 0, {})
+    assert next(writer.write(tmp_path, ("short", "whole"))) == "short"
     text = (tmp_path / "repro.py").read_text()
     (name,) = found.changed
     assert f"{name}=" in text and "MaxPooling2D" in text

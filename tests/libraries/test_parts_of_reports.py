@@ -12,7 +12,7 @@ from asterism.differential.report import bug_reports
 from asterism.differential.report.bug_reports import Report, Reporter, folder_name
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.differential.triage.groups import layer_at_fault
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -71,9 +71,10 @@ class Writer:
     def __init__(self, *given):
         self.given = given
 
-    def write(self, found, folder, kinds=("short", "whole")):
-        (folder / "repro.py").write_text(f"{kinds[0]}\n")
-        return kinds[1:]
+    def write(self, folder):
+        for kind in ("short", "whole"):
+            (folder / "repro.py").write_text(f"{kind}\n")
+            yield kind
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.params import TriageParams
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries.cotangents import cotangent
+from libraries.small_triage import triage_params
 from memo.small_graphs import layer
 from places import ROOT
 
@@ -166,15 +166,7 @@ def test_a_wrong_gradient_by_weights_goes_the_whole_way_from_a_run_to_a_shrunk_f
     findings = [Finding.from_json(f.to_json()) for f in judged.findings if f.backends == (copy,)]
     assert {f.distributions for f in findings} >= {(WEIGHT_GRADIENT,), ("training",)}
     assert all(f.question for f in findings)
-    params = TriageParams(
-        max_unique=3,
-        max_steps=6,
-        minutes=0,
-        hang_seconds=60,
-        graph_passes=0,
-        replays=0,
-        known_issues="conf/no_file",
-    )
+    params = triage_params(max_unique=3, max_steps=6, hang_seconds=60)
     one = [f for f in findings if f.distributions == (WEIGHT_GRADIENT,) and f.model == 0]
     (unique,), _ = Triage(worker_pool, JUDGE, params, 0).run(one, [graph], ["normal"])
     assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Dense"]

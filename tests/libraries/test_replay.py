@@ -18,26 +18,19 @@ from asterism.differential.oracle.history import REMEMBERED, Earlier, Histories
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.writing import ToTriage, write_triaged
-from asterism.differential.triage.params import TriageParams, TriageSettings
+from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.replay import Replayer, _counts
 from asterism.differential.triage.reproduction import Reproduced
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.universe.tensors import Tensor
 from libraries.remembering_library import FAILS, SPOILS, SWITCH, WORDS
+from libraries.small_triage import triage_params
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
-TRIAGE = TriageParams(
-    max_unique=3,
-    max_steps=12,
-    minutes=0,
-    hang_seconds=20,
-    graph_passes=0,
-    replays=40,
-    known_issues="conf/no_file",
-)
+TRIAGE = triage_params(max_unique=3, max_steps=12, hang_seconds=20, replays=40)
 KINDS = {"crash": "crash", "wrong": "values differ"}
 GRAPHS = [
     sequential(Tensor((4,)), [layer("Dense", units=3)]),

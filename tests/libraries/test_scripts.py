@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import library_of
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import GIVEN, LIBRARIES, Library
 from asterism.differential.adapters.questions import (
     BY_LAYER,
@@ -38,21 +38,22 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.standard import Standard
 from asterism.differential.report import confirming
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
-from asterism.differential.report.confirming import death_of, exit_status, exit_statuses
+from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.decisions import Right, comparing, failing
-from asterism.differential.report.numbers import MAKERS, Numbers, literal_numbers
+from asterism.differential.report.numbers import ONES, RAMP, Numbers, literal_numbers, simple_array
 from asterism.differential.report.onnx_text import onnx_text, recounted
 from asterism.differential.report.program_text import (
-    Program,
     Runner,
+    ScriptProgram,
     keras_program,
     onnx_program,
 )
 from asterism.differential.triage.ablation import with_dtype
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor
 from memo.small_graphs import layer
+from thinning import every
 
 GRAPH = sequential(
     Tensor((3,)),
@@ -101,14 +102,17 @@ def script(backend, kind="normal", graph=GRAPH, layers=LAYERS, right=None, numbe
     known = numbers or literal_numbers(graph, {}, layers, sample_inputs(graph, 0, 0, kind))
     program = keras_program(runner, graph, kind, layers, known)
     some = right or Right([np.zeros(3)], [np.ones(3, np.float32)], [np.full(3, 1e-6)])
-    return program.script("a | b", "x 1", comparing(program, some))
+    return program.script("a | b", "x 1", comparing(some))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_layers_take_few_lines_in_every_backend(backend):
     simple = Numbers(
-        (MAKERS[1]((2, 3), "float32", 0),),
-        {i: tuple(MAKERS[2](s, "float32", 0) for _, s in LAYERS[i].variables) for i in LAYERS},
+        (simple_array(ONES, (2, 3), "float32"),),
+        {
+            i: tuple(simple_array(RAMP, s, "float32") for _, s in LAYERS[i].variables)
+            for i in LAYERS
+        },
     )
     library, option = backend.split(":")
     for kind, most in (("normal", 22), (RESIZED, 27), (OVERWRITTEN, 42)):
@@ -189,7 +193,7 @@ def test_a_script_decides(worker_pool, backend, kind, tmp_path):
         )
         text = script(backend, kind, graph, layers, right, known)
         (tmp_path / "repro.py").write_text(text)
-        assert exit_status(tmp_path / "repro.py") == status, text
+        assert exit_statuses(tmp_path / "repro.py", 1) == (status,), text
 
 
 @pytest.mark.slow
@@ -210,7 +214,7 @@ def test_a_script_draws_the_numbers_of_workers(worker_pool, backend, tmp_path):
         )
         text = script(backend, "training", graph, layers, right)
         (tmp_path / "repro.py").write_text(text)
-        assert exit_status(tmp_path / "repro.py") == status
+        assert exit_statuses(tmp_path / "repro.py", 1) == (status,)
 
 
 def test_jax_is_told_of_float64_before_a_model_is_built():
@@ -227,11 +231,10 @@ def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
 # ---- what a script decides
 
 
-def ran(lines, folder):
-    """How a process of a script ends that does these lines."""
-    (folder / "repro.py").write_text(
-        "\n".join(["import os, sys, time", "import numpy as np", *lines])
-    )
+def ran(step, finding, folder):
+    """A script of a failure that does this."""
+    program = ScriptProgram(("import os, time",), (step,))
+    (folder / "repro.py").write_text(program.script("t", "v", failing(finding, "it runs")))
     return folder / "repro.py"
 
 
@@ -251,9 +254,9 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
     standard = Standard({"right": [reference]}, ["float32"], tolerance, [reference], moved)
     found = standard.off([output])
     right = Right([reference], [output], standard.allowed(), ["float32"])
-    lines = comparing(Program((), (), (), {}), right)
+    text = ScriptProgram((), ()).script("t", "v", comparing(right))
     with pytest.raises(SystemExit) as ended:
-        exec("\n".join(lines), {"np": np, "sys": sys, "outputs": [output]})
+        exec(text, {"outputs": [output]})
     judged = np.abs(reference[np.isfinite(reference)]) <= np.finfo(np.float32).max / 4
     if judged.all():  # what is nearly too large is no library's to decide
         assert ended.value.code == int(found is not None)
@@ -270,10 +273,10 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
 )
 def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status, capsys):
     right = Right([np.zeros((4, 5))], [actual], [np.full((4, 5), 1e-6)], ["float32"])
-    lines = comparing(Program((), (), (), {}), right)
+    text = ScriptProgram((), ()).script("t", "v", comparing(right))
     for given_, ends in ((actual, status), (np.zeros((4, 5), np.float32), 0)):
         with pytest.raises(SystemExit) as ended:
-            exec("\n".join(lines), {"np": np, "sys": sys, "outputs": [given_]})
+            exec(text, {"outputs": [given_]})
         assert ended.value.code == ends
     assert "expected" in capsys.readouterr().out
 
@@ -283,40 +286,41 @@ def failure(symptom, exception="", message="", backend="jax:jit"):
 
 
 def status_of(finding, step, folder):
-    program = Program((), (), (step,), {})
-    return exit_statuses(
-        ran(failing(finding, program, "it runs"), folder), 1, death=death_of(finding)
-    )[0]
+    (status,) = exit_statuses(ran(step, finding, folder), 1, death=death_of(finding))
+    return status
 
 
 @pytest.mark.parametrize(
     ("finding", "ends"),
-    [
-        (
-            failure("error", "a.ValueError", "the size must not be 3"),
-            {
-                "raise ValueError('the size must not be 4')": 1,
-                "raise ValueError('another')": 2,
-                "raise TypeError('the size must not be 3')": 2,
-                "import no_such_module": 2,
-            },
-        ),
-        (failure("crash", "SIGABRT"), {"os.abort()": 1, "import no_such_module": 2}),
-        (failure("crash", "exit status 3"), {"os._exit(3)": 1, "os._exit(4)": 4}),
-        (failure("memory"), {"raise MemoryError": 1, "np.ones(2**34)": 1, "os.abort()": 2}),
-        (
-            failure(SILENT_ACCEPTANCE),
-            {"pass": 1, "raise ValueError('no')": 0, "raise ImportError('none')": 2},
-        ),
-        (
-            failure(INTERNAL_ERROR, "IndexError", "out of range"),
-            {
-                "raise IndexError('out of range')": 1,
-                "raise ValueError('the axis must be smaller')": 0,
-                "raise ImportError('none')": 2,
-            },
-        ),
-    ],
+    every(
+        3,
+        [
+            (
+                failure("error", "a.ValueError", "the size must not be 3"),
+                {
+                    "raise ValueError('the size must not be 4')": 1,
+                    "raise ValueError('another')": 2,
+                    "raise TypeError('the size must not be 3')": 2,
+                    "import no_such_module": 2,
+                },
+            ),
+            (failure("crash", "SIGABRT"), {"os.abort()": 1, "import no_such_module": 2}),
+            (failure("crash", "exit status 3"), {"os._exit(3)": 1, "os._exit(4)": 4}),
+            (failure("memory"), {"raise MemoryError": 1, "np.ones(2**34)": 1, "os.abort()": 2}),
+            (
+                failure(SILENT_ACCEPTANCE),
+                {"pass": 1, "raise ValueError('no')": 0, "raise ImportError('none')": 2},
+            ),
+            (
+                failure(INTERNAL_ERROR, "IndexError", "out of range"),
+                {
+                    "raise IndexError('out of range')": 1,
+                    "raise ValueError('the axis must be smaller')": 0,
+                    "raise ImportError('none')": 2,
+                },
+            ),
+        ],
+    ),
 )
 def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp_path):
     for step, status in ({"pass": 0} | ends).items():
@@ -328,18 +332,18 @@ def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
     monkeypatch.setattr(confirming, "PATIENCE", 2.0)
     monkeypatch.setattr(confirming.Death.__dataclass_fields__["seconds"], "default", 2.0)
     finding = failure(symptom)
-    script_ = ran(failing(finding, Program((), (), ("time.sleep(9)",), {}), "x"), tmp_path)
+    script_ = ran("time.sleep(9)", finding, tmp_path)
     death = replace(death_of(finding), seconds=2.0)
     assert exit_statuses(script_, 1, death=death) == (status,)
 
 
 def test_what_must_run_before_runs_first_and_may_fail(tmp_path):
-    first = Program((), ("print(1 / 0)",), (), {})
-    program = Program((), (), ("outputs = [np.float32(2)]",), {})
+    first = ScriptProgram((), ("print(1 / 0)",))
+    program = ScriptProgram((), ("outputs = [np.float32(2)]",))
     right = Right([np.array(1.0)], [np.array(2, np.float32)], [np.array(1e-6)])
-    text = program.script("t", "v", comparing(program, right), [first])
+    text = program.script("t", "v", comparing(right), [first])
     (tmp_path / "repro.py").write_text(text)
-    assert exit_status(tmp_path / "repro.py") == 1
+    assert exit_statuses(tmp_path / "repro.py", 1) == (1,)
 
 
 @LIBRARIES.register("made_up")
@@ -352,7 +356,9 @@ class MadeUp(Library):
     options = ("abort", "none")
 
     def code(self, option):
-        return Code(("import os",), "", "os.abort()" if option == "abort" else "outputs = inputs")
+        return BackendCode(
+            ("import os",), "", "os.abort()" if option == "abort" else "outputs = inputs"
+        )
 
 
 @pytest.mark.slow
@@ -362,7 +368,7 @@ def test_a_script_of_a_crash_is_confirmed_in_three_processes(tmp_path):
     for option, status in (("abort", 1), ("none", 0)):
         finding = failure("error", "SIGABRT", backend=f"made_up:{option}")
         program = keras_program(Runner.of(finding.backends), graph, "normal", {}, numbers)
-        text = program.script("t", "v", failing(finding, program, "it runs"))
+        text = program.script("t", "v", failing(finding, "it runs"))
         (tmp_path / "repro.py").write_text(text)
         assert exit_statuses(tmp_path / "repro.py", 3, death=death_of(finding)) == (status,) * 3
 
@@ -402,13 +408,13 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     )
     text = onnx_text(content)
     assert text is not None and "long/name" not in text
-    inputs = (MAKERS[1]((2, 3), "float32", 0),)
+    inputs = (simple_array(ONES, (2, 3), "float32"),)
     expected = np.full((2, 3), 2.0)
     right = Right([expected], [expected.astype(np.float32)], [np.full((2, 3), 1e-6)])
     program = onnx_program(Runner.of(["onnxruntime:tf2onnx"]), text, "normal", inputs)
     reference = onnx_reference(text, inputs, right)
     assert "ReferenceEvaluator" in reference
-    written = program.script("s", "v", comparing(program, right, reference))
+    written = program.script("s", "v", comparing(right, reference))
     assert "import keras" not in written and len(lines_of(written)) <= 32
     (tmp_path / "repro.py").write_text(written)
     done = subprocess.run(

@@ -10,10 +10,10 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.bug_reports import Reporter
-from asterism.differential.triage.params import TriageParams
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
+from libraries.small_triage import triage_params
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -23,15 +23,7 @@ GRAPH = sequential(Tensor((2, 3, 1)), [layer("UpSampling2D", interpolation="bicu
 
 @pytest.mark.slow
 def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
-    params = TriageParams(
-        max_unique=5,
-        max_steps=2,
-        minutes=0,
-        hang_seconds=10,
-        graph_passes=0,
-        replays=0,
-        known_issues="conf/no_file",
-    )
+    params = triage_params(max_unique=5, max_steps=2)
     with WorkerPool((*FLOAT64, "pytorch:eager", "jax:jit"), Limits(120.0, 3000)) as pool:
         assert pool.start() == {}
         inputs = {"normal": sample_inputs(GRAPH, 0, 0, "normal")}

@@ -8,10 +8,11 @@ import pytest
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.numbers import (
-    MAKERS,
+    SIMPLE,
     Numbers,
     literal_array,
     literal_numbers,
+    simple_array,
     simplest,
 )
 from asterism.memo.graphs.graph import sequential
@@ -31,7 +32,7 @@ def finding(backend="jax:jit", kind="normal", symptom="values differ"):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(2, 3), (4,), (0, 2)])
 def test_an_array_is_what_its_source_says(shape, dtype):
-    arrays = [maker(shape, dtype, 1) for maker in MAKERS]
+    arrays = [simple_array(form, shape, dtype, 1) for form in SIMPLE]
     special = np.array([np.nan, np.inf, -np.inf, 0.1], dtype)
     for array in (*arrays, literal_array(arrays[-1].values), literal_array(special)):
         read = eval(array.source, {"np": np})

@@ -1,13 +1,25 @@
-"""Where triage remembers: by all that an answer depends on, and by no budget."""
+"""Where triage remembers: by all that shrinking depends on, and by no budget."""
 
 import pytest
 
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
+from asterism.differential.oracle.finding import Finding
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.store import write_weights
+from libraries.test_shrinking import straight
 from places import ROOT
+
+FOUND = UniqueFinding(
+    "error | jax",
+    Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",)),
+    straight(["Dense"]),
+    None,
+    {0},
+    1,
+)
 
 
 @pytest.fixture
@@ -61,9 +73,9 @@ def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkey
 
 def test_nobody_removes_what_is_in_use_and_it_is_there_afterwards(given):
     run = triage_run(*given)
-    with remembered(run) as answers:
-        answers.add("finding", "candidate", True)
+    with remembered(run) as memory:
+        memory.add(["finding"], 3, FOUND)
         assert run.is_in_use() and not run.remove()
-    with remembered(run) as answers:
-        assert answers.earlier("finding", "candidate") is True
+    with remembered(run) as memory:
+        assert memory.recalled(["finding"], 5) == FOUND
     assert run.units() == [] and run.damaged() == [] and run.remove()

@@ -9,23 +9,15 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.triage.ablation import ablate
-from asterism.differential.triage.params import TriageParams
 from asterism.differential.triage.reproduction import Reproduced, Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
+from libraries.small_triage import triage_params
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
-PARAMS = TriageParams(
-    max_unique=5,
-    max_steps=50,
-    minutes=0,
-    hang_seconds=10,
-    graph_passes=0,
-    replays=0,
-    known_issues="conf/no_file",
-)
+PARAMS = triage_params(max_unique=5, max_steps=50)
 GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import REFERENCES
-from asterism.differential.adapters.code import Code, Prepared
+from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.questions import RESIZED
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
 from asterism.differential.engine.inputs import sample_inputs
@@ -31,7 +31,9 @@ GRAPH = sequential(
 )
 def test_a_model_is_prepared_once_for_the_inputs_that_it_serves(serves, batches, times):
     made = []
-    code = Code((), "made.append([x.shape for x in inputs])", "outputs = [x + 1 for x in inputs]")
+    code = BackendCode(
+        (), "made.append([x.shape for x in inputs])", "outputs = [x + 1 for x in inputs]"
+    )
     prepared = Prepared(replace(code, serves=serves), {"made": made})
     for batch in (2, batches, 1, 0, 3, 2):
         (output,) = prepared.run([np.ones((batch, 3))])

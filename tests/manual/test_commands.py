@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 import typer
 import yaml
+from page_commands import commands as shown_commands
 
 from asterism.cli.commands import app
 from asterism.config import compose
-from pipeline.page_commands import commands as shown_commands
 from places import ROOT
 
 PROGRAM = typer.main.get_command(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asterism.memo.generating.params import GenerateParams
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 
@@ -44,3 +45,23 @@ def branching() -> Graph:
             4: Node("ReLU", {"dtype": "float32"}, (3,)),
         }
     )
+
+
+def generate_params(**changes: object) -> GenerateParams:
+    """A campaign of some models, but for what is changed."""
+    values: dict[str, object] = {
+        "strategy": "memo",
+        "compared": [],
+        "models": 30,
+        "executed": None,
+        "islands": 1,
+        "mutations": 1,
+        "published": False,
+        "p": 0.05,
+        "pool": "replace",
+        "max_layers": 20,
+        "max_steps": 100,
+        "max_elements": 2000,
+        "tries": 5,
+    }
+    return GenerateParams.model_validate(values | changes)

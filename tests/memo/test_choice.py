@@ -13,8 +13,8 @@ from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.coverage import Coverage, elements_of
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
-from memo.small_graphs import layer
-from memo.test_generation import SEEDS, params
+from memo.small_graphs import generate_params, layer
+from memo.test_generation import SEEDS
 
 MODELS = st.lists(st.tuples(st.frozensets(st.integers(0, 12)), st.integers(1, 4)), max_size=8)
 
@@ -67,7 +67,7 @@ def elements(graphs):
 
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_models_of_a_campaign_that_are_run_cover_more_than_the_first_ones(count):
-    made = campaign(SEEDS, params(models=12), 0, "memo")
+    made = campaign(SEEDS, generate_params(models=12), 0, "memo")
     graphs = [mutant.graph for mutant in made.mutants]
     chosen = made.broadest(count)
     assert len(set(chosen)) == len(chosen) == count
@@ -76,7 +76,7 @@ def test_models_of_a_campaign_that_are_run_cover_more_than_the_first_ones(count)
 
 @pytest.mark.parametrize("count", [None, 12, 99])
 def test_all_models_of_a_campaign_can_be_run(count):
-    chosen = campaign(SEEDS, params(models=12), 0, "memo").broadest(count)
+    chosen = campaign(SEEDS, generate_params(models=12), 0, "memo").broadest(count)
     assert sorted(chosen) == list(range(12))
 
 

@@ -18,7 +18,6 @@ from asterism.memo.generating import strategy as strategy_module
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operator import OPERATORS, Context
-from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategies.memo import Memo
 from asterism.memo.generating.strategy import STRATEGIES, Strategy, attempt, campaign
 from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
@@ -28,27 +27,9 @@ from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
-from memo.small_graphs import branching, convolutional, layer, recurrent
+from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
-
-
-def params(**changes):
-    values = {
-        "strategy": "memo",
-        "compared": [],
-        "models": 30,
-        "executed": None,
-        "islands": 1,
-        "mutations": 1,
-        "p": 0.05,
-        "pool": "replace",
-        "max_layers": 20,
-        "max_steps": 100,
-        "max_elements": 2000,
-        "tries": 5,
-    }
-    return GenerateParams(**{**values, **changes})
 
 
 @pytest.mark.parametrize("name", OPERATORS.names())
@@ -57,7 +38,7 @@ def test_an_operator_makes_a_valid_graph_and_leaves_the_old_one_alone(name):
     for number in range(30):
         graph = list(SEEDS.values())[number % 3]
         before = graph.to_json()
-        mutant = attempt(name, graph, Context(stream(5, name, number)), params())
+        mutant = attempt(name, graph, Context(stream(5, name, number)), generate_params())
         assert graph.to_json() == before
         if mutant is None:
             continue
@@ -70,7 +51,7 @@ def test_an_operator_makes_a_valid_graph_and_leaves_the_old_one_alone(name):
 
 @pytest.mark.parametrize("name", STRATEGIES.names())
 def test_a_strategy_spends_its_budget_the_same_way_every_time(name):
-    first, second = (campaign(SEEDS, params(models=12), 4, name) for _ in range(2))
+    first, second = (campaign(SEEDS, generate_params(models=12), 4, name) for _ in range(2))
     assert len(first.mutants) == (3 if name == "cradle" else 12)
     assert [m.graph.to_json() for m in first.mutants] == [m.graph.to_json() for m in second.mutants]
     assert first.growth[-1] == {"models": len(first.mutants), **first.coverage.rates()}
@@ -79,12 +60,12 @@ def test_a_strategy_spends_its_budget_the_same_way_every_time(name):
 
 
 def test_a_shorter_campaign_is_the_beginning_of_a_longer_one():
-    short, long = (campaign(SEEDS, params(models=n), 1, "memo").mutants for n in (8, 20))
+    short, long = (campaign(SEEDS, generate_params(models=n), 1, "memo").mutants for n in (8, 20))
     assert [m.graph for m in short] == [m.graph for m in long[:8]]
 
 
 def test_chains_are_united_in_turns_whoever_runs_them():
-    budget = params(models=11, islands=3, compared=["cradle"])
+    budget = generate_params(models=11, islands=3, compared=["cradle"])
     alone = generate(SEEDS, budget, 4)
     with pytest.raises(PartEnded):
         generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key", part=UnitShare(0, 1)))
@@ -95,7 +76,8 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert len(alone["cradle"].mutants) == len(SEEDS), "one chain: three would repeat the seeds"
 
     twins = [
-        campaign(SEEDS, params(models=n), 4, "memo", number) for number, n in enumerate((4, 4, 3))
+        campaign(SEEDS, generate_params(models=n), 4, "memo", number)
+        for number, n in enumerate((4, 4, 3))
     ]
     turns = [twins[n % 3].mutants[n // 3].graph for n in range(11)]
     assert [m.graph for m in whole.mutants] == turns
@@ -105,7 +87,9 @@ def test_chains_are_united_in_turns_whoever_runs_them():
         covered.update(elements_of(mutant.graph))
     assert whole.coverage == covered
     assert whole.rejected == sum((twin.rejected for twin in twins), Counter())
-    assert generate(SEEDS, params(models=2, islands=5), 4)["memo"].growth[-1]["models"] == 2
+    assert (
+        generate(SEEDS, generate_params(models=2, islands=5), 4)["memo"].growth[-1]["models"] == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +110,7 @@ def test_steps_are_what_layers_compute_one_after_another(kind, config, shape, st
 
 @pytest.mark.parametrize("strategy", ["memo", "memo_r", "muffin"])
 def test_no_model_makes_more_steps_or_elements_than_allowed(strategy):
-    budget = params(models=60, mutations=4, max_steps=20, max_elements=300)
+    budget = generate_params(models=60, mutations=4, max_steps=20, max_elements=300)
     made = campaign(SEEDS, budget, 0, strategy).mutants
     assert max(mutant.graph.steps for mutant in made) == 20
     # A seed model's own tensors may stay.
@@ -150,7 +134,8 @@ import asterism.memo.generating.strategy as generate
 from asterism.core.resuming import checkpoints
 from asterism.core.settings import machine
 from asterism.core.resuming.checkpoints import Checkpoint
-from memo.test_generation import SEEDS, params
+from memo.small_graphs import generate_params
+from memo.test_generation import SEEDS
 
 class Dying(Checkpoint):
     def save(self, fill, grows=()):
@@ -161,7 +146,7 @@ class Dying(Checkpoint):
 checkpoints.SAVE_EVERY = 0
 strategy, pool = sys.argv[1:]
 dying = Dying(machine.state_root() / "checkpoint")
-generate.campaign(SEEDS, params(models=30, pool=pool), 7, strategy, checkpoint=dying)
+generate.campaign(SEEDS, generate_params(models=30, pool=pool), 7, strategy, checkpoint=dying)
 """
 
 
@@ -183,7 +168,7 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatc
     assert saved is not None
     parts = sorted(part.name for part in (saved / "mutants").iterdir())
     assert parts == [f"{number:08d}.json" for number in range(1, 13)]
-    budget = params(models=30, pool=pool)
+    budget = generate_params(models=30, pool=pool)
     asked = []
     monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))
     resumed = campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
@@ -206,7 +191,7 @@ def noted(propose, asked):
 
 def test_fitness_and_acceptance_equal_a_slow_twin():
     """Algorithm 2 in plain loops: rank, propose uniformly, accept by the ratio of geometrics."""
-    memo = Memo(SEEDS, params())
+    memo = Memo(SEEDS, generate_params())
     rng_ours, rng_twin = stream(9, "a"), stream(9, "a")
     choices = [(s, o) for s in range(3) for o in memo._operators]
     times = dict.fromkeys(choices, 0)
@@ -237,7 +222,7 @@ def test_fitness_and_acceptance_equal_a_slow_twin():
 
 def test_only_the_model_that_is_mutated_counts_as_selected():
     for number in range(5):
-        memo = Memo(SEEDS, params(mutations=4))
+        memo = Memo(SEEDS, generate_params(mutations=4))
         memo.propose(stream(3, number), Coverage())
         assert memo._selected.total() == 4
         assert {slot for slot, _ in memo._selected} == {memo._slot}
@@ -245,7 +230,7 @@ def test_only_the_model_that_is_mutated_counts_as_selected():
 
 def test_a_mutant_that_raises_coverage_replaces_its_seed_or_joins():
     for pool, size in (("replace", 3), ("grow", 4)):
-        memo = Memo(SEEDS, params(pool=pool))
+        memo = Memo(SEEDS, generate_params(pool=pool))
         mutant = memo.propose(stream(2, "x"), Coverage())
         assert mutant is not None
         memo.reward(replace(mutant, gain=7))
@@ -253,18 +238,51 @@ def test_a_mutant_that_raises_coverage_replaces_its_seed_or_joins():
         assert mutant.graph in memo._pool
 
 
-def test_memo_covers_more_than_its_ablations():
-    budget = params(models=150, mutations=3)
-    found = {
-        s: campaign(SEEDS, budget, 0, s).coverage.rates() for s in ("memo", "memo_r", "memo_o")
-    }
+class TestMemoAsPublished:
+    """Sections 3.2 and 3.3: seven operators on one to five layers, and equation 2."""
+
+    def test_it_draws_from_the_seven_operators(self):
+        mutants = campaign(SEEDS, generate_params(models=120, published=True), 0, "memo").mutants
+        seven = {"NLA", "LResh", "LMerg", "LConn", "CShape", "CMode", "NaN"}
+        assert {mutant.operator for mutant in mutants} == seven
+
+    def test_a_new_layer_operator_adds_one_to_five(self):
+        graph = SEEDS["conv"]
+        added = Counter()
+        for number in range(60):
+            context = Context(stream(3, number), coverage_of([graph]), most=5)
+            mutant = attempt("NLA", graph, context, generate_params(max_layers=60))
+            if mutant is not None:
+                own = [i for i in mutant.layers if not mutant.nodes[i].repair]
+                added[len(own) - len(graph.layers)] += 1
+        assert set(added) >= {1, 2, 3, 4, 5}
+        assert max(added) <= 10, "a layer that reads integers is joined by a second one"
+
+    def test_a_score_is_a_number_of_mutants(self):
+        memo = Memo(SEEDS, generate_params(published=True))
+        for number, gain in enumerate((7, 0, 3)):
+            mutant = memo.propose(stream(2, number), Coverage())
+            memo.reward(replace(mutant, gain=gain))
+        assert sum(memo._model_scores.values()) == 2
+        assert sum(memo._operator_scores.values()) == 2
+
+    def test_memo_r_leaves_out_the_search_and_nothing_else(self):
+        uniform = STRATEGIES["memo_r"](SEEDS, generate_params(published=True))
+        assert uniform.guided and uniform.families == Memo.families
+        chosen = Counter(uniform._select(stream(1, n)) for n in range(2100))
+        assert len(chosen) == 21
+        assert max(chosen.values()) < 2 * min(chosen.values())
+
+
+def test_its_operators_make_memo_cover_more():
+    budget = generate_params(models=150, mutations=3)
+    found = {s: campaign(SEEDS, budget, 0, s).coverage.rates() for s in ("memo", "memo_o")}
     for kind in ("types", "pairs", "parameters"):
-        assert found["memo"][kind] > found["memo_r"][kind]
         assert found["memo"][kind] > found["memo_o"][kind]
 
 
 def test_keras_rejects_at_most_two_percent():
-    mutants = campaign(SEEDS, params(models=60, mutations=3), 11, "memo").mutants
+    mutants = campaign(SEEDS, generate_params(models=60, mutations=3), 11, "memo").mutants
     rejected = []
     for mutant in mutants:
         try:
@@ -319,7 +337,7 @@ def test_a_strategy_that_keeps_failing_ends(monkeypatch, limit, asked):
     registry = Registry("generation strategy", "asterism.memo.generating.strategies")
     registry.register("failing")(Limited)
     monkeypatch.setattr(strategy_module, "STRATEGIES", registry)
-    result = campaign(SEEDS, params(models=3), 0, "failing")
+    result = campaign(SEEDS, generate_params(models=3), 0, "failing")
     assert made[0].asked == result.rejected["no valid draw"] == asked
     assert result.mutants == []
 

@@ -15,8 +15,7 @@ from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.graphs.weights import WEIGHT_EDITS
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, InvalidLayerError, Tensor
-from memo.small_graphs import branching, convolutional, layer, recurrent
-from memo.test_generation import params
+from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 
 class Chosen(Context):
@@ -164,7 +163,7 @@ def test_a_reshaping_layer_is_read_in_the_rank_that_its_reader_accepts():
     for number in range(12):
         graph = convolutional()
         context = Context(np.random.default_rng(number))
-        mutant = attempt("LResh", graph, context, params(max_elements=10**6))
+        mutant = attempt("LResh", graph, context, generate_params(max_elements=10**6))
         if mutant is None:
             continue
         new = [i for i in mutant.layers if i not in graph.nodes and not mutant.nodes[i].repair]
@@ -199,7 +198,7 @@ def test_changes_of_parameters_are_of_their_kind(name, shapes):
     changed = 0
     for number in range(10):
         graph = recurrent()
-        mutant = attempt(name, graph, Context(np.random.default_rng(number)), params())
+        mutant = attempt(name, graph, Context(np.random.default_rng(number)), generate_params())
         if mutant is None:
             continue
         allowed = {kind: {p.name for p in found} for kind, found in _by_kind(shapes).items()}
@@ -366,9 +365,9 @@ class TestChoosing:
 )
 def test_limits_may_be_reached_and_not_exceeded(changes, fits):
     graph = chain(*DENSE)
-    assert within_limits(graph, params(**changes)) is fits
+    assert within_limits(graph, generate_params(**changes)) is fits
     if "max_layers" not in changes:  # as large as what it was made from it may be
-        assert within_limits(graph, params(**changes), graph)
+        assert within_limits(graph, generate_params(**changes), graph)
 
 
 class TestEditsOfWeights:

@@ -695,9 +695,9 @@ def test_the_published_models_shrink_to_a_tenth():
         ("lstm1", 3_473, [(6, 16), (16,), (1,)], {"activation": ["tanh", "tanh", "linear"]}),
         (
             "lstm2",
-            1_777,
-            [(8, 8), (8, 8), (16,), (16,), (1,)],
-            {"activation": ["relu", "sigmoid"], "rate": [0.2]},
+            4_385,
+            [(32,), (32,), (1,)],
+            {"activation": ["tanh", "linear"], "rate": [0.2]},
         ),
     ],
 )

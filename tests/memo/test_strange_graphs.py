@@ -9,29 +9,15 @@ from hypothesis import strategies as st
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import STRATEGIES, campaign
 from asterism.memo.graphs.graph import Node, WeightEdit
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import read_graph, read_models, read_weights, write_models
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
-from memo.small_graphs import branching, convolutional, recurrent
+from memo.small_graphs import branching, convolutional, generate_params, recurrent
 
-BUDGET = GenerateParams(
-    strategy="memo",
-    compared=[],
-    models=30,
-    executed=None,
-    islands=1,
-    mutations=1,
-    p=0.05,
-    pool="replace",
-    max_layers=20,
-    max_steps=100,
-    max_elements=2000,
-    tries=5,
-)
+BUDGET = generate_params()
 
 ATTACK = "units=4) or __import__('os').system('touch pwned') or dict(x"
 LAMBDA = {"class_name": "Lambda", "module": "keras.layers", "config": {"function": "x"}}

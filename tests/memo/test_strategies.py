@@ -21,8 +21,8 @@ from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.graphs.weights import draw_weights, fit, matched
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
-from memo.small_graphs import branching, convolutional, recurrent
-from memo.test_generation import SEEDS, params
+from memo.small_graphs import branching, convolutional, generate_params, recurrent
+from memo.test_generation import SEEDS
 
 
 def rng(number=0):
@@ -37,11 +37,11 @@ class TestSeedsAlone:
     """CRADLE's strategy."""
 
     def test_every_seed_is_proposed_once(self):
-        strategy = Cradle(SEEDS, params())
+        strategy = Cradle(SEEDS, generate_params())
         assert strategy.limit == 3
         first = strategy.propose(rng(), Coverage())
         assert first == Mutant(SEEDS["conv"], "conv", "seed", 0)
-        again = Cradle(SEEDS, params())
+        again = Cradle(SEEDS, generate_params())
         again.restore(strategy.learnt())
         assert [again.propose(rng(), Coverage()).seed_model for _ in range(2)] == ["rnn", "add"]
         assert again.learnt() == []
@@ -53,7 +53,8 @@ class TestFromScratch:
 
     def test_models_are_chains_or_cells_of_small_layers(self):
         found = [
-            Muffin({}, params(max_elements=10**6)).propose(rng(n), Coverage()) for n in range(40)
+            Muffin({}, generate_params(max_elements=10**6)).propose(rng(n), Coverage())
+            for n in range(40)
         ]
         made = [m for m in found if m is not None]
         assert len(made) >= 20
@@ -73,7 +74,7 @@ class TestFromScratch:
 
     def test_none_is_larger_than_allowed(self):
         for number in range(12):
-            made = Muffin({}, params(max_layers=3)).propose(rng(number), Coverage())
+            made = Muffin({}, generate_params(max_layers=3)).propose(rng(number), Coverage())
             assert made is None or len(made.graph.layers) <= 3
 
 
@@ -81,14 +82,14 @@ class TestMemo:
     """What guides the choice of models and operators."""
 
     def test_a_choice_is_worth_what_it_brought_for_each_time_it_was_selected(self):
-        memo = Memo(SEEDS, params())
+        memo = Memo(SEEDS, generate_params())
         memo._model_scores[1], memo._operator_scores["NLA"] = 6.0, 3.0
         assert memo.fitness((1, "NLA")) == 9.0
         memo._selected[1, "NLA"] = 2
         assert memo.fitness((1, "NLA")) == 3.0 and memo.fitness((0, "NLA")) == 3.0
 
     def test_rewards_are_shared_by_the_operators_that_were_applied(self):
-        memo = Memo(SEEDS, params())
+        memo = Memo(SEEDS, generate_params())
         memo._slot, memo._applied = 2, ["NLA", "CMode"]
         memo.reward(mutant(branching(), 5))
         assert dict(memo._model_scores) == {2: 5.0}
@@ -108,7 +109,7 @@ class TestMemo:
     def test_a_model_is_kept_where_it_raised_coverage_until_it_is_too_large(
         self, gain, pool, most, kept
     ):
-        memo = Memo(SEEDS, params(pool=pool, max_layers=most))
+        memo = Memo(SEEDS, generate_params(pool=pool, max_layers=most))
         before = memo._pool[2] = recurrent()
         memo._slot, memo._applied = 2, ["NLA"]
         graph = branching().change(1, seed=99)
@@ -119,7 +120,7 @@ class TestMemo:
         assert len(memo._pool) == 3
 
     def test_a_joining_model_is_chosen_and_falls_back_to_its_seed(self):
-        memo = Memo(SEEDS, params(pool="grow"))
+        memo = Memo(SEEDS, generate_params(pool="grow"))
         operators = len(memo._operators)
         memo._slot, memo._applied = 1, ["NLA"]
         memo.reward(mutant(branching(), 4))
@@ -128,18 +129,18 @@ class TestMemo:
         assert memo._origin(3) == SEEDS["rnn"]
 
     def test_what_it_has_learnt_is_the_same_after_it_was_read_back(self):
-        memo = Memo(SEEDS, params(pool="grow"))
+        memo = Memo(SEEDS, generate_params(pool="grow"))
         for number in range(6):
             proposed = memo.propose(rng(number), Coverage())
             if proposed is not None:
                 memo.reward(replace(proposed, gain=number))
-        again = Memo(SEEDS, params(pool="grow"))
+        again = Memo(SEEDS, generate_params(pool="grow"))
         again.restore(memo.learnt())
         assert again.learnt() == memo.learnt()
         assert (again._current, again._choices) == (memo._current, memo._choices)
         assert again._current in again._choices
-        fresh = Memo(SEEDS, params())
-        fresh.restore(Memo(SEEDS, params()).learnt())
+        fresh = Memo(SEEDS, generate_params())
+        fresh.restore(Memo(SEEDS, generate_params()).learnt())
         assert fresh._current is None
 
 

@@ -32,7 +32,7 @@ def project(finished, tmp_path):
 
 @pytest.fixture(scope="module")
 def server():
-    """Address of a real S3 server on loopback that checks who asks."""
+    """Address of a real S3 server on loopback that checks who asks, and a client of it."""
     import boto3
     import requests
 
@@ -53,7 +53,8 @@ def server():
             except requests.ConnectionError:
                 assert time.monotonic() - begun < 60, "moto_server does not start"
                 time.sleep(0.2)
-        yield address, boto3
+        keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+        yield address, boto3.client("s3", endpoint_url=address, region_name="us-east-1", **keys)
     finally:
         process.terminate()
         process.wait(20)

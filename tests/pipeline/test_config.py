@@ -118,7 +118,7 @@ def test_every_choice_composes(group, choice):
     validate(Params, yaml.safe_load(compose(CONF, overrides)))
 
 
-@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda f: f.stem)
+@pytest.mark.parametrize("file", every(3, EXPERIMENTS), ids=lambda f: f.stem)
 def test_every_experiment_composes_as_its_first_lines_say(file):
     package, command = file.read_text(encoding="utf-8").splitlines()[:2]
     assert package == "# @package _global_"
@@ -224,7 +224,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("override", "message"), every(5, WRONG))
+@pytest.mark.parametrize(("override", "message"), every(8, WRONG))
 def test_a_wrong_override_is_one_line(override, message):
     with pytest.raises(UserError) as error:
         compose(CONF, [override])
@@ -300,7 +300,7 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize(("override", "wrong", "key", "meant"), every(3, MISSPELT))
+@pytest.mark.parametrize(("override", "wrong", "key", "meant"), every(6, MISSPELT))
 def test_a_misspelt_name_is_told_before_anything_runs(override, wrong, key, meant):
     with pytest.raises(UserError) as error:
         compose(CONF, [override % wrong])

@@ -91,7 +91,7 @@ def fails(error):
             new=[HOSTILE], merged=0, limits=0, unconfirmed=0, large=0)))]),
         ("check-findings", [
             (entry, "read_entries", puts([FOUND])),
-            (checking, "check_all", puts([(FOUND, Made(word=puts(HOSTILE)))])),
+            (checking, "check_all", puts([(FOUND, None)])), (checking, "word_of", puts(HOSTILE)),
             (checking, "counts_of", puts(HOSTILE)), (checking, "exit_status", puts(0))]),
         ("check-findings --environment jax@1", [
             (entry, "read_entries", puts([FOUND])), (gathering, "write_pages_of", puts(None)),

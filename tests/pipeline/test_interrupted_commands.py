@@ -1,7 +1,4 @@
-"""Commands of ``asterism`` that are interrupted: they end, say so in one line, and leave nothing.
-
-``python benchmarks/faults.py --fault interrupt`` interrupts each command many times.
-"""
+"""Commands of ``asterism`` that are interrupted end, say so in one line, and leave nothing."""
 
 import os
 import random
@@ -10,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from asterism.core.files.interrupts import INTERRUPTED
 from marked import Marked, wait_until
+from thinning import every
 
 MAIN = "from asterism.cli import main; main()"
 
@@ -25,6 +24,9 @@ COMMANDS = {
     "new": ["new", "own"],
     "check": ["check", "no.onnx"],
 }
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def catches_sigterm(pid):
@@ -45,7 +47,6 @@ def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=Fals
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     if after is not None:
         wait_until(lambda: catches_sigterm(process.pid) or process.poll() is not None)
@@ -56,8 +57,7 @@ def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=Fals
     return process.returncode, said
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(("name", "number"), every(3, list(product(COMMANDS, SIGNALS))))
 def test_an_interrupted_command_says_so_in_one_line(tmp_path, name, number):
     rng, interrupted = random.Random(f"{name} {number}"), 0
     for attempt in range(3):
@@ -146,13 +146,16 @@ run_command(command)
 """
 
 
-@pytest.mark.parametrize("then", ["pass", "time.sleep(60)"], ids=["writes", "goes on"])
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("name", SWALLOWED)
+THEN = ("pass", "time.sleep(60)")
+
+
+@pytest.mark.parametrize(
+    ("number", "then", "name"), every(3, list(product(SIGNALS, THEN, SWALLOWED)))
+)
 def test_an_interrupt_that_a_library_swallows_ends_the_command(tmp_path, name, number, then):
     body = SWALLOWED[name]
     begun = time.monotonic()
-    status, said = run(tmp_path, PROGRAM.format(number=number, body=body, then=then))
+    status, said = run(tmp_path, PROGRAM.format(number=number.name, body=body, then=then))
     assert status == INTERRUPTED
     assert said == "error: interrupted; the same command goes on\n"
     assert list(tmp_path.iterdir()) == [], "neither the result nor a temporary name"
@@ -176,6 +179,7 @@ sys.argv = ["asterism", "vet", "--demo", "--dry-run"]
 """
 
 
+@pytest.mark.slow
 def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     status, said = run(tmp_path, DEMO + MAIN)
     assert status == INTERRUPTED
@@ -183,14 +187,16 @@ def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     assert not [path.name for path in tmp_path.iterdir() if "demo" in path.name]
 
 
-#: The main thread hashes for minutes, and runs no Python meanwhile.
+#: The main thread waits in native code, which no signal ends, and runs no Python meanwhile.
 STUCK = """
-import hashlib, os, signal, threading
+import ctypes, os, signal, threading
 from asterism.core.files.interrupts import run_command
 
 def command():
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    hashlib.pbkdf2_hmac("sha512", b"", b"", 2**30)
+    held = ctypes.create_string_buffer(256)  # an unlocked mutex
+    for _ in range(2):
+        ctypes.CDLL(None).pthread_mutex_lock(held)
 
 run_command(command)
 """

@@ -112,16 +112,9 @@ def remote(request, project, tmp_path):
     return damage
 
 
-def s3_remote(project, tmp_path, address, boto3):
+def s3_remote(project, tmp_path, address, client):
     name = "".join(c for c in tmp_path.name.lower().replace("_", "-") if c.isalnum() or c == "-")
     bucket = f"bucket-{name[-30:].strip('-')}"
-    client = boto3.client(
-        "s3",
-        endpoint_url=address,
-        region_name="us-east-1",
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-    )
     client.create_bucket(Bucket=bucket)
 
     def damage():
@@ -243,16 +236,9 @@ def test_a_damaged_entry_of_the_run_cache_is_not_used(project):
 
 @pytest.mark.slow
 def test_wrong_credentials_and_an_unreachable_server(project, server, tmp_path):
-    address, boto3 = server
+    address, client = server
     import requests
 
-    client = boto3.client(
-        "s3",
-        endpoint_url=address,
-        region_name="us-east-1",
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-    )
     client.create_bucket(Bucket="guarded")
     add_remote(project, "s3://guarded/store", endpointurl=address)
     requests.post(f"{address}/moto-api/reset-auth", data="0", timeout=10)

@@ -162,14 +162,7 @@ def test_a_hash_is_no_path(project):
 
 @pytest.mark.slow
 def test_a_store_of_objects_may_have_any_name_and_none_leaves_the_cache(project, server, tmp_path):
-    address, boto3 = server
-    client = boto3.client(
-        "s3",
-        endpoint_url=address,
-        region_name="us-east-1",
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-    )
+    address, client = server
     client.create_bucket(Bucket="strangers")
     add_remote(project, "s3://strangers/store", endpointurl=address)
     call(project, *make("push"))

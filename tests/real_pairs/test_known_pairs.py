@@ -2,10 +2,6 @@
 
 import json
 import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -102,72 +98,6 @@ def test_a_wheel_that_is_another_file_is_rejected(small_wheel, tmp_path):
         wheels.fetch_wheels(["small"])
 
 
-class Pip:
-    """Takes the place of pip: it downloads the wheel, or says what is wrong.
-
-    Attributes:
-        commands: what was run.
-        wanted: the requirements of each.
-    """
-
-    def __init__(self, name, content, errors=""):
-        self._name, self._content, self._errors = name, content, errors
-        self.commands, self.wanted = [], []
-
-    def run(self, command, capture_output, text, check):
-        self.commands.append(command)
-        self.wanted.append(Path(command[command.index("--requirement") + 1]).read_text())
-        if self._content is not None:
-            folder = Path(command[command.index("--dest") + 1])
-            (folder / self._name).write_bytes(self._content)
-        return subprocess.CompletedProcess(command, int(bool(self._errors)), "", self._errors)
-
-
-@pytest.mark.parametrize("platform", ["any", "manylinux_2_17_x86_64"])
-def test_pip_gets_a_wheel_by_its_version_platform_and_hash(monkeypatch, platform):
-    path = put_wheel(monkeypatch, {"small/a": b"a"}, f"small-1.0-py3-none-{platform}.whl")
-    content, sha256 = path.read_bytes(), wheels.packages()["small"].sha256
-    shutil.rmtree(path.parent)
-    pip = Pip(path.name, content)
-    monkeypatch.setattr(wheels.subprocess, "run", pip.run)
-    assert wheels.missing_wheels(["small", "small"]) == ["small"]
-    assert wheels.fetch_wheels(["small", "small"]) == [path]
-    assert path.read_bytes() == content
-    assert wheels.missing_wheels(["small"]) == []
-    assert wheels.fetch_wheels(["small"]) == []
-    (command,), (wanted,) = pip.commands, pip.wanted
-    assert command[:5] == [sys.executable, "-P", "-m", "pip", "download"]
-    assert {"--no-deps", "--only-binary=:all:", "--require-hashes"} <= set(command)
-    assert wanted == f"small==1.0 --hash=sha256:{sha256}\n"
-    named = [command[at + 1] for at, part in enumerate(command) if part == "--platform"]
-    assert named == ([] if platform == "any" else [platform])
-
-
-@pytest.mark.parametrize(
-    ("content", "errors", "why"),
-    [
-        (None, "WARNING: old\nERROR: first\nERROR: no such\nhint", "ERROR: no such"),
-        (None, "something else", "something else"),
-        (b"another", "ERROR: broken off", "ERROR: broken off"),
-        (None, "", ""),
-    ],
-)
-def test_pip_without_a_wheel_says_why(small_wheel, monkeypatch, content, errors, why):
-    small_wheel.unlink()
-    monkeypatch.setattr(wheels.subprocess, "run", Pip(small_wheel.name, content, errors).run)
-    message = re.escape(f"pip cannot get small 1.0 ({why}): put {small_wheel.name} into")
-    with pytest.raises(UserError, match=message):
-        wheels.fetch_wheels(["small"])
-    assert not small_wheel.exists()
-
-
-def test_another_file_that_pip_gets_is_rejected(small_wheel, monkeypatch):
-    small_wheel.unlink()
-    monkeypatch.setattr(wheels.subprocess, "run", Pip(small_wheel.name, b"another").run)
-    with pytest.raises(UserError, match="damaged or another file"):
-        wheels.fetch_wheels(["small"])
-
-
 @pytest.mark.parametrize(
     ("name", "file", "message"),
     [
@@ -209,28 +139,11 @@ def test_a_package_that_is_described_wrongly_is_named(monkeypatch, tmp_path):
         packages.__wrapped__()
 
 
-def test_packages_of_a_list_of_files_are_found():
-    files = [FILE.model_copy(update={"package": name}).model_dump() for name in "cab"]
-    pair = read_pair("magika")
-    inputs = pair.inputs.model_copy(update={"options": {"all": [files, {"one": files[0]}], "n": 1}})
-    expected = {*packages_of(pair), "a", "b", "c"}
-    assert packages_of(pair.model_copy(update={"inputs": inputs})) == sorted(expected)
-
-
 def test_what_pip_cannot_get_is_one_line(small_wheel, monkeypatch):
     small_wheel.unlink()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(UserError, match=r"pip cannot get small 1\.0 \(ERROR: .*put small-1\.0"):
         wheels.fetch_wheels(["small"])
-
-
-def test_the_list_says_what_is_there(capsys):
-    lines = []
-    app.list_pairs(lines.append)
-    assert len(lines) == len(pair_names())
-    said = "\n".join(lines)
-    assert "without the wheel of magika (--fetch)" in said
-    assert "mtcnn: MTCNN, faces in photographs" in said
 
 
 def test_the_page_is_current_and_its_results_are_of_known_pairs():

@@ -3,29 +3,15 @@
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.differential.engine.branches import by_module
 from asterism.differential.engine.outcomes import STATUSES
-from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import STRATEGIES, campaign
 from asterism.memo.generating.tables import growth_table, universe_facts
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import WeightEdit, sequential
 from asterism.memo.universe.tensors import Tensor
-from memo.small_graphs import branching, convolutional, layer, recurrent
+from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
-BUDGET = GenerateParams(
-    strategy="memo",
-    compared=["memo_r"],
-    models=6,
-    executed=None,
-    islands=1,
-    mutations=1,
-    p=0.05,
-    pool="replace",
-    max_layers=20,
-    max_steps=100,
-    max_elements=2000,
-    tries=5,
-)
+BUDGET = generate_params(compared=["memo_r"], models=6)
 REDUCED = {
     "model": "conv",
     **dict.fromkeys(("layers", "weights", "multiplications", "types", "pairs"), 6000),

@@ -2,11 +2,14 @@
 
 import json
 import re
+import subprocess
+import sys
 from base64 import b64decode
 from itertools import pairwise
 
 import pytest
 
+from places import ROOT
 from report.browser import CHROMIUM
 from report.checked_pages import VIEWS, axe_core, checked, opened
 from report.devtools import Browser
@@ -77,6 +80,30 @@ def test_pages_have_no_accessibility_errors(name, files, axe, browser):
         assert page.asked == [files[name].resolve().as_uri()], "nothing but the page is asked for"
         room = page.run("document.documentElement.scrollWidth - innerWidth")
         assert room <= 0, f"the page scrolls sideways at {width} pixels"
+
+
+#: One page of the manual of each kind: the front, a tutorial, wide tables, long text, docstrings.
+MANUAL = (
+    "index", "tutorials/see-a-page", "pairs", "reproduction", "libraries", "reference/parameters",
+    "reference/api", "findings",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("manual")
+    command = [sys.executable, "-m", "sphinx", "--builder", "html", "--quiet"]
+    subprocess.run([*command, str(ROOT / "docs"), str(folder)], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", MANUAL)
+def test_pages_of_the_manual_have_no_accessibility_errors(name, manual, axe, browser):
+    for width, scheme in VIEWS:
+        page = opened(browser, manual / f"{name}.html", width, scheme)
+        page.settle()
+        assert checked(page, axe, unclear=False) == [], (width, scheme)
+        assert page.complaints == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,7 +9,7 @@ from small_files import chain, onnx_model
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.adapters.reference import FileReferences
 from asterism.differential.comparing.beyond_type import within_type
-from asterism.differential.comparing.judging import Verdict, verdict_of
+from asterism.differential.comparing.judging import findings_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding
@@ -44,7 +44,7 @@ def findings(given, model=None, **said):
             outputs[backend] = {"normal": [array if double else array.astype(np.float32)]}
     subject = subject_of("m", model or chain("Neg"), 4, {})
     result = Result(0, ("normal",), outcomes, outputs)
-    found = verdict_of(subject, result, PARAMS).findings
+    found = findings_of(subject, result, PARAMS)
     assert [one.backends for one in found] == [(b,) for b in given if b != FILE]
     return {one.backends[0]: one for one in found}
 
@@ -147,7 +147,7 @@ def test_who_overflows_in_the_type_that_a_file_names_is_not_to_blame():
     infinite = Finding(0, "NaN/Inf mask differs", "run", "onnx2torch", (TORCH,), ("normal",))
     for size, symptom in ((1000.0, "beyond its type"), (10.0, infinite.symptom)):
         inputs = {"normal": [np.full((1, 4), size, np.float16)]}
-        (found,) = within_type(pool(), subject, inputs, Verdict([infinite])).findings
+        (found,) = within_type(pool(), subject, inputs, [infinite])
         assert found.symptom == symptom and found.is_fault == (symptom == infinite.symptom)
         assert ("Mul node0 makes 1e+06" in found.message) == (size == 1000.0)
 

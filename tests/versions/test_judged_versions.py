@@ -8,13 +8,18 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.judging import FileJudge, depth_of, run_subject, tolerance_of
+from asterism.differential.comparing.judging import (
+    depth_of,
+    judge_of_file,
+    run_subject,
+    tolerance_of,
+)
 from asterism.differential.comparing.upgrade import Pair, changes_of, furthest_apart, same_bits
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import Standard
 from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
-from asterism.differential.subjects.operators import Operator
+from asterism.differential.subjects.operators import OnnxOperator
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
@@ -128,10 +133,11 @@ def test_depths():
 def test_declared_types_go_before_those_that_came():
     subject = subject_of("m", chain("Neg"), 4, {})
     result = Result(0, outputs={OF_ONNX.right: {"normal": [X.astype(np.float64)]}})
-    judge = FileJudge(subject, result, "normal", PARAMS)
-    assert judge.standard().off([X.astype(np.float64)]).kind == "wrong dtype"
+    judge = judge_of_file(subject, result, "normal", PARAMS)
+    assert judge.standard.off([X.astype(np.float64)]).kind == "wrong dtype"
     subject.model.graph.output[0].type.tensor_type.elem_type = 0
-    assert judge.standard().off([X.astype(np.float64)]) is None
+    judge = judge_of_file(subject, result, "normal", PARAMS)
+    assert judge.standard.off([X.astype(np.float64)]) is None
 
 
 def test_drawn_values_have_the_inputs_types():
@@ -155,7 +161,7 @@ def test_a_vector_holds_one_special_number():
 def test_an_operator_in_every_combination():
     weights = (None, (2, 3), np.array([1, 2], np.int64))
     made = dict(
-        Operator("Op", ((2, 3), (3,)), {"a": (None, 1), "b": ([1, 2],)}, weights, 2).models()
+        OnnxOperator("Op", ((2, 3), (3,)), {"a": (None, 1), "b": ([1, 2],)}, weights, 2).models()
     )
     assert list(made) == ["Op 2x3 3 b=1,2 1,2", "Op 2x3 3 a=1 b=1,2 1,2"]
     model = made["Op 2x3 3 a=1 b=1,2 1,2"]

@@ -2,22 +2,33 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
-from pathlib import Path
 
-from versions.steps_files import write_steps
+from places import ROOT
 
-TESTS = str(Path(__file__).resolve().parents[1])
 COMMAND = "from asterism.cli.commands import app; app()"
 
 
+def write_steps(path, *functions):
+    """A file of these functions, one after the other."""
+    nodes = [(function, f"v{at}", f"v{at + 1}") for at, function in enumerate(functions)]
+    steps = {"inputs": ["v0"], "nodes": nodes, "outputs": [f"v{len(functions)}"]}
+    path.write_text(json.dumps(steps))
+
+
 def test_a_module_adds_a_kind_of_model_file(project):
+    page = (ROOT / "docs/extending.md").read_text()
+    section = page.split("\n## More kinds\n")[1]
+    (module,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    (project / "steps_files.py").write_text(module)
     write_steps(project / "m.steps", "abs", "sqrt", "negative")
     given = ("--model", "m.steps", "--distribution", "normal", "--size", "3")
+    path = os.pathsep.join([str(project), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, "compare-libraries", *given],
-        env=os.environ | {"ASTERISM_LIBRARIES": "versions.steps_files", "PYTHONPATH": TESTS},
+        env=os.environ | {"ASTERISM_LIBRARIES": "steps_files", "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,

@@ -20,10 +20,10 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.bug_reports import Reporter
-from asterism.differential.triage.params import TriageParams
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from pipeline.page_commands import commands
+from libraries.small_triage import triage_params
+from manual.page_commands import commands
 from real_environments import make_or_skip
 
 ROOT = Path(__file__).parents[2]
@@ -109,15 +109,7 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
         (finding,) = judge(graph, result, PARAMS, 0).findings
         assert (finding.library, finding.symptom) == (OLD, "NaN/Inf mask differs")
         assert "onnxruntime:tf2onnx" in finding.agreeing
-        params = TriageParams(
-            max_unique=1,
-            max_steps=20,
-            minutes=0,
-            hang_seconds=60,
-            graph_passes=0,
-            replays=0,
-            known_issues="conf/no_file",
-        )
+        params = triage_params(max_unique=1, max_steps=20, hang_seconds=60)
         triage = Triage(pool, PARAMS, params, 0)
         with Reporter(pool, PARAMS, 0, {}, tmp_path, {}) as reporter:
             (unique,), _ = triage.run([finding], [graph], ["nan"], reporter.start)

@@ -31,14 +31,14 @@ SMALL = [
 
 
 def made(folder, node="keep"):
-    """Overrides for the recurrence beside an int8 version of which one node has a wrong scale."""
+    """The recurrence, an int8 version of which one node has a wrong scale, a copy, and inputs."""
     int8 = streaming_networks.quantised()
     site = next(s for s in sites(int8) if (s.node, s.part) == (node, "weight"))
     onnx.save(streaming_networks.recurrence(), folder / "original.onnx")
     onnx.save(damaged(int8, site, "scale"), folder / "damaged.onnx")
     onnx.save(streaming_networks.recurrence(), folder / "same.onnx")
     np.savez(folder / "inputs.npz", inputs=streaming_networks.sequences(60))
-    return [request(folder, name) for name in ("damaged.onnx", "same.onnx")]
+    return folder
 
 
 def request(folder, compressed):
@@ -59,7 +59,7 @@ def params_of(overrides):
 
 
 def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):
-    overrides, _ = made(tmp_path)
+    overrides = request(made(tmp_path), "damaged.onnx")
     with open_vetted(params_of(overrides), 0) as vetted, opened_as_onnx(vetted) as pair:
         runs = pair.runs(vetted.inputs.items[:20])
         assert [len(run.first["x"]) for run in runs] == [8, 8, 4]
@@ -71,9 +71,9 @@ def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):
         assert 0 < judged.sum() < 20
 
 
+@pytest.mark.slow
 def test_a_pair_without_quantised_nodes_says_so(tmp_path):
-    _, overrides = made(tmp_path)
-    params = params_of(overrides)
+    params = params_of(request(made(tmp_path), "same.onnx"))
     items = streaming_networks.sequences(60)
     np.savez(tmp_path / "triggers.npz", items=items, seeds=np.arange(60))
     facts = repair(params, 0, tmp_path / "triggers.npz", tmp_path / "repaired")
@@ -85,7 +85,7 @@ def test_a_pair_without_quantised_nodes_says_so(tmp_path):
 
 @pytest.mark.slow
 def test_a_damaged_node_of_a_streaming_model_is_named_and_repaired(tmp_path, monkeypatch):
-    overrides, _ = made(tmp_path)
+    overrides = request(made(tmp_path), "damaged.onnx")
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "params.yaml").write_text(compose(ROOT / "conf", overrides))

@@ -67,7 +67,11 @@ def test_a_module_is_set_back_where_it_fails(trained):
     assert trained.training
 
 
-def test_exported_programs_files_of_them_and_quantised_modules_are_models_too(trained, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["program", "file", "quantised"])
+def test_exported_programs_files_of_them_and_quantised_modules_are_models_too(
+    trained, tmp_path, kind
+):
     plain = copy.deepcopy(trained).eval()
     free = ({0: torch.export.Dim("n")},)
     program = torch.export.export(plain, (torch.tensor(ROWS[:4]),), dynamic_shapes=free)
@@ -75,9 +79,8 @@ def test_exported_programs_files_of_them_and_quantised_modules_are_models_too(tr
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own successor of it is no part of PyTorch
         small = torch.ao.quantization.quantize_dynamic(copy.deepcopy(plain), {nn.Linear})
-    for other in (program, tmp_path / "net.pt2", small):
-        found = vet(trained, other, ROWS, LABELS, overrides=FEW)
-        assert found.agree >= 0.97
+    others = {"program": program, "file": tmp_path / "net.pt2", "quantised": small}
+    assert vet(trained, others[kind], ROWS, LABELS, overrides=FEW).agree >= 0.97
 
 
 @pytest.mark.parametrize(

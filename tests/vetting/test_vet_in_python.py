@@ -77,6 +77,7 @@ def test_functions_give_the_numbers_that_the_stages_give_for_files(functions, st
     }
 
 
+@pytest.mark.slow
 def test_files_give_the_numbers_that_the_stages_give(digits, stages):
     files = (digits / name for name in ("original.onnx", "damaged.onnx", "inputs.npz"))
     found = vet(*files, comparison="top_label", overrides=FEW)

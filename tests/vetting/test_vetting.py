@@ -75,6 +75,7 @@ def run_stages(folder, pair, compressed, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_a_good_file_agrees_and_a_damaged_one_does_not(pair, tmp_path):
     shares = {}
     for name in ("int8.onnx", "damaged.onnx"):
@@ -82,8 +83,6 @@ def test_a_good_file_agrees_and_a_damaged_one_does_not(pair, tmp_path):
         shares[name] = found["agreement"]["differ"]["share"]
         f, g = (_by_hand(pair / path, pair) for path in ("original.onnx", name))
         assert shares[name] == pytest.approx((f.argmax(1) != g.argmax(1)).mean())
-    again = measure(params_of(pair, name), 0, tmp_path / "again")
-    assert again == found
     assert shares["int8.onnx"] < 0.02 < 0.1 < shares["damaged.onnx"]
 
 

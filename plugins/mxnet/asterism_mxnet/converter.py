@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import Code, source_of
+from asterism.differential.adapters.code import BackendCode, source_of
 from asterism.differential.adapters.library import CONVERTERS, Converter
 from asterism_mxnet.keras2 import keras2_layer, write_keras2
 
@@ -18,6 +18,8 @@ class Keras2(Converter):
     suffix = ".keras2"
     host = "jax"
 
-    def code(self) -> Code:
+    def code(self) -> BackendCode:
         """See :class:`Converter`."""
-        return Code((), f"{source_of(keras2_layer, write_keras2)}\nwrite_keras2(model, path)")
+        return BackendCode(
+            (), f"{source_of(keras2_layer, write_keras2)}\nwrite_keras2(model, path)"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from asterism.differential.adapters.code import Code, source_of
+from asterism.differential.adapters.code import BackendCode, source_of
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 
 
@@ -65,9 +65,9 @@ class KerasMxNet(FileLibrary):
         """Let Keras 2 find what it imports, on its MXNet backend."""
         find_keras2()
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`; of an archive of Keras 2's configuration and weights."""
-        return Code(
+        return BackendCode(
             (),
             f"{source_of(find_keras2, load_keras2)}\nfind_keras2()\nmodel = load_keras2(path)",
             """outputs = model.predict_on_batch(inputs)

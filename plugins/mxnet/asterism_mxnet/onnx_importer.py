@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from asterism.differential.adapters.code import Code, Prepared
+from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism_mxnet.old_onnx import for_old_readers
@@ -18,9 +18,9 @@ class MxNet(FileLibrary):
     packages = ("mxnet",)
     suffix = ".onnx"
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`; of a file whose operators' version is at most 8."""
-        return Code(
+        return BackendCode(
             ("import mxnet as mx", "from mxnet.contrib.onnx.onnx2mx import import_model"),
             """symbol, arguments, states = import_model.import_model(path)
 names = [name for name, *_ in import_model.get_model_metadata(path)["input_tensor_data"]]

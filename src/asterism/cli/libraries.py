@@ -57,8 +57,8 @@ def findings(
         say(f"{count:6}  {name}")
     if triage is not None:
         found = ToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
-        with remembered(triage_run(later.WEIGHTS, params)) as answers:
-            metrics = triage_and_write(found, params, triage, answers)
+        with remembered(triage_run(later.WEIGHTS, params)) as memory:
+            metrics = triage_and_write(found, params, triage, memory)
         say(f"{metrics['unique']} unique findings are written to {triage}/")
 
 
@@ -162,6 +162,7 @@ def check_findings(
         note_elsewhere,
         note_run,
         sample_of,
+        word_of,
     )
     from asterism.findings.entry import read_entries
     from asterism.findings.gathering import write_pages_of
@@ -185,7 +186,7 @@ def check_findings(
         return
     words = []
     for entry, ran in check_all(folder, chosen, seconds):
-        words.append(ran.word(entry))
+        words.append(word_of(entry, ran))
         say(f"{words[-1]:16} {entry.name}")
         if write:
             note_run(folder, entry, ran)
@@ -220,7 +221,7 @@ def campaign(
     from asterism.config import changed_params
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.campaign import folder_of_pieces, run_pieces
-    from asterism.findings.collecting import collected, unique_of
+    from asterism.findings.collecting import unique_of
     from asterism.findings.entry import read_entries
     from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
@@ -232,7 +233,7 @@ def campaign(
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
     elsewhere = facts_of(collection)["pieces"]
-    known = unique_of(collected(collection, read_entries(collection)))
+    known = unique_of(collection, read_entries(collection))
     shown = run_pieces(models, size, settings, target, elsewhere, known)
     for number, path in enumerate(shown, 1):
         say(str(path))
@@ -266,7 +267,7 @@ def call_functions(
     """
     from asterism.config import changed_params
     from asterism.core.resuming import saved_folders
-    from asterism.core.workers.worker import Limits
+    from asterism.differential.engine.execution import limits_of
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.calls.campaign import CALLS, run_calls
     from asterism.findings.calls.candidates import FINDINGS
@@ -278,9 +279,8 @@ def call_functions(
     require_root("conf")
     settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
     names = way or [name for name in WAYS if WAYS[name].framework == framework]
-    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     elsewhere = facts_of(collection).get("calls", {})
-    with Runners(framework, limits, settings.judge) as runners:
+    with Runners(framework, limits_of(settings.execute), settings.judge) as runners:
         calls = calls_of(framework, table or [])
         shown = run_calls(calls, names, runners, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold
 
 from asterism.core.randomness.random_streams import spawn_integer
 from asterism.dflare.repairers import Labels, Probabilities, Repairer
@@ -34,9 +34,15 @@ class RepairCounts:
         """Repair count less inducing count."""
         return self.repaired - self.induced
 
-    def ratio(self, count: int) -> float:
-        """A count as a share of the deviating inputs; 0 where there are none."""
-        return count / self.deviating if self.deviating else 0.0
+    @property
+    def repair_ratio(self) -> float:
+        """Share of the deviating inputs that are repaired; 0 where there are none."""
+        return self.repaired / max(1, self.deviating)
+
+    @property
+    def inducing_ratio(self) -> float:
+        """Share of the agreeing inputs, which are seeds, that are broken; 0 without any."""
+        return self.induced / max(1, self.inputs - self.deviating)
 
 
 def count_repairs(original: Labels, compressed: Labels, repaired: Labels) -> RepairCounts:
@@ -55,6 +61,7 @@ def cross_validate(
     make: Callable[[int], Repairer],
     probabilities: Probabilities,
     original: Labels,
+    groups: NDArray[np.int64],
     folds: int,
     repeats: int,
     seed: int,
@@ -65,7 +72,9 @@ def cross_validate(
         make: an untrained repairer from its random seed.
         probabilities: outputs of the compressed model, float32 ``(N, K)``.
         original: labels of the original, int64 ``(N,)``.
-        folds: parts; no more than N.
+        groups: inputs of a group, such as a seed and what was found from it, are held out
+            together, int64 ``(N,)``.
+        folds: parts; no more than there are groups.
         repeats: repetitions, each of which divides the inputs anew.
         seed: the run's seed.
 
@@ -76,7 +85,8 @@ def cross_validate(
     for repeat in range(repeats):
         own_seed = spawn_integer(seed, "repair", "cross-validation", repeat)
         repaired = np.empty(len(original), np.int64)
-        for learn, held_out in KFold(folds, shuffle=True, random_state=own_seed).split(original):
+        parts = GroupKFold(folds, shuffle=True, random_state=own_seed)
+        for learn, held_out in parts.split(original, groups=groups):
             repaired[held_out] = _repaired(
                 make(own_seed), probabilities[learn], original[learn], probabilities[held_out]
             )

@@ -135,7 +135,7 @@ def repair_images(
         of_rest = models.ask(drepair.unused_images(data.test_images, seeds))
         facts: dict[str, Any] = {}
         facts["test_set"] = _on_test_images(of_seeds, of_rest, seeds, data.test_labels)
-        examples = drepair.gather(of_seeds, findings)
+        examples = drepair.gather(of_seeds, seeds.numbers.tolist(), findings)
         obstacle = drepair.why_not(examples)
         if obstacle:
             log.warning(obstacle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,13 @@ class Examples:
     Attributes:
         probabilities: outputs of the compressed model, float32 ``(N, K)``.
         original: labels of the original, int64 ``(N,)``.
+        origins: the row of the seed that each is or was found from, int64 ``(N,)``.
         seeds: how many of them, the first ones, are ordinary inputs and not triggering ones.
     """
 
     probabilities: NDArray[np.float32]
     original: NDArray[np.int64]
+    origins: NDArray[np.int64]
     seeds: int
 
     def __len__(self) -> int:
@@ -59,21 +62,25 @@ def examples_of(answers: PairedOutputs) -> Examples:
     """The inputs that both models have an answer for."""
     known = [row for row in range(len(answers.f)) if row not in answers.failures]
     labels = answers.f[known].argmax(axis=1).astype(np.int64)
-    return Examples(answers.g[known], labels, len(known))
+    return Examples(answers.g[known], labels, np.array(known, np.int64), len(known))
 
 
-def gather(seeds: PairedOutputs, findings: Findings) -> Examples:
+def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> Examples:
     """Seeds and triggering inputs, as examples to learn from.
 
     Args:
         seeds: both models' outputs for the seeds.
+        numbers: what findings call each seed.
         findings: the triggering inputs with both outputs.
     """
     known = examples_of(seeds)
+    rows = {int(number): row for row, number in enumerate(numbers)}
     labels = np.array([t.f.argmax() for t in findings.triggers], np.int64)
+    origins = np.array([rows[t.seed] for t in findings.triggers], np.int64)
     return Examples(
         np.concatenate([known.probabilities, *(t.g[np.newaxis] for t in findings.triggers)]),
         np.concatenate([known.original, labels]),
+        np.concatenate([known.origins, origins]),
         known.seeds,
     )
 
@@ -117,11 +124,12 @@ def compare_repairers(
         whether it lowers that (all three None where there are no test images).
 
     Raises:
-        UserError: there are fewer examples than folds.
+        UserError: there are fewer seeds than folds.
     """
-    if len(examples) < params.folds:
+    origins = len(np.unique(examples.origins))
+    if origins < params.folds:
         raise UserError(
-            f"{len(examples)} inputs cannot be divided into {params.folds} folds: raise "
+            f"the inputs of {origins} seeds cannot be divided into {params.folds} folds: raise "
             "trigger.seeds or lower repair.folds"
         )
     results = {}
@@ -130,6 +138,7 @@ def compare_repairers(
             lambda own_seed, name=name: make_repairer(params, name, examples, own_seed),  # type: ignore[misc]
             examples.probabilities,
             examples.original,
+            examples.origins,
             params.folds,
             params.repeats,
             seed,
@@ -218,8 +227,8 @@ def _averages(examples: Examples, repetitions: list[NDArray[np.int64]]) -> dict[
         "repair_count": mean([c.repaired for c in counts]),
         "inducing_count": mean([c.induced for c in counts]),
         "improvement_count": mean([c.improvement for c in counts]),
-        "repair_ratio": mean([c.ratio(c.repaired) for c in counts]),
-        "inducing_ratio": mean([c.ratio(c.induced) for c in counts]),
-        "improvement_ratio": mean([c.ratio(c.improvement) for c in counts]),
+        "repair_ratio": mean([c.repair_ratio for c in counts]),
+        "inducing_ratio": mean([c.inducing_ratio for c in counts]),
+        "improvement_ratio": mean([c.repair_ratio - c.inducing_ratio for c in counts]),
         "seed_agreement_gain": mean([c.improvement / max(1, c.inputs) for c in of_seeds]),
     }

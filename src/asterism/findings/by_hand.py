@@ -17,10 +17,11 @@ from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE
 from asterism.differential.report.bug_reports import CONFIRMATIONS
+from asterism.differential.report.confirming import run_script
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.checking import LIVES, note_run, run_script
+from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry
-from asterism.findings.sightings import Seen, Sighting, entry_of
+from asterism.findings.sightings import Sighting
 
 #: What a finding by hand may show, and where its facts say that it comes from.
 SYMPTOMS, SOURCE = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE), "hand"
@@ -47,14 +48,13 @@ def add_by_hand(
         raise UserError(f"{sighting.symptom!r} is none of {', '.join(SYMPTOMS)}")
     installed = installed_versions()
     versions = {package: installed[package] for package in packages}
-    seen = Seen(SOURCE, (sighting.backend,), (), versions)
-    entry = entry_of(sighting, seen)
+    entry = sighting.entry(SOURCE, [sighting.backend], [], versions)
     if title:
         entry = replace(entry, told=replace(entry.diagnosis, title=title))
     runs = [run_script(script) for _ in range(CONFIRMATIONS)]
-    if any(run.word(entry) != LIVES for run in runs):
-        words = ", ".join(run.word(entry) for run in runs)
-        raise UserError(f"{script} is not confirmed: its runs say {words}, not {LIVES}")
+    words = [word_of(entry, run) for run in runs]
+    if words != [LIVES] * len(runs):
+        raise UserError(f"{script} is not confirmed: its runs say {', '.join(words)}, not {LIVES}")
     with replacing(collection / entry.name) as folder:
         folder.mkdir(parents=True)
         shutil.copyfile(script, folder / REPRO)

@@ -14,11 +14,9 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.locks import held_now
 from asterism.core.files.own_folders import own_folder
@@ -30,11 +28,11 @@ from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, write_triaged
-from asterism.differential.triage.groups import LayerAtFault, layer_at_fault
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
 
 log = get_logger(__name__)
@@ -175,8 +173,8 @@ def run_piece(
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
             all_given = ToTriage(worth, graphs, weights, judged.apart, known, outside_known)
-            with remembered(triage_run(weights, settings), target.name) as answers:
-                counts = write_triaged(pool, all_given, settings, folder / TRIAGED, answers)
+            with remembered(triage_run(weights, settings), target.name) as memory:
+                counts = write_triaged(pool, all_given, settings, folder / TRIAGED, memory)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
@@ -201,7 +199,7 @@ def run_piece(
 
 def _is_limit(known: Mapping[str, KnownIssue], finding: Finding) -> bool:
     """Whether a library documents it, whatever the layer: shrinking it would tell nothing."""
-    issue = issue_of(known, signature(finding), finding)
+    issue = issue_of(known, signature(finding), finding.distributions)
     return issue is not None and bool(issue.limit)
 
 
@@ -213,15 +211,7 @@ def outside_signatures(folder: Path) -> set[str]:
 
 def read_unique(piece: Path) -> list[UniqueFinding]:
     """The unique findings of a piece, as triage knew them."""
-    found = []
-    for value in read_json(piece / TRIAGED / UNIQUE):
-        graph = graph_from_json(value["graph"])
-        layers = (layer_at_fault(graph, i) for i in graph.layers)
-        named = next((layer for layer in layers if str(layer) == value["layer"]), None)
-        finding, models = Finding.from_json(value["finding"]), set(value["models"])
-        rest = value["original_layers"], value["ablation"]
-        found.append(UniqueFinding(value["signature"], finding, graph, named, models, *rest))
-    return found
+    return [UniqueFinding.from_json(value) for value in read_json(piece / TRIAGED / UNIQUE)]
 
 
 def _processor_seconds() -> float:

@@ -1,24 +1,16 @@
-"""Whether two findings have one cause: the same place, and each model shows what the other does.
+"""Whether two findings have one cause: the same symptom in one place.
 
-Two findings of one library are compared where they lie in the same family of layers and need the
-same parameters. One's model with the other's values and kind of inputs must show the other's
-symptom.
+A place is a library, a family of layers, and the parameters that are needed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.triage.reproduction import Reproduction
 from asterism.findings.entry import Entry, place_of
-from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
-from asterism.memo.universe.tensors import InvalidLayerError
 
 #: A node in ONNX's text: ``y = Relu (x)``.
 _NODE = re.compile(r"= ([A-Z]\w*) [<(]")
@@ -31,22 +23,24 @@ class Candidate:
     Args:
         entry: its facts.
         folder: of its script and report.
-        graph: the minimal model; None where an ONNX operator showed it.
-        node: the layer at fault in it.
-        finding: as the oracle has it.
     """
 
     entry: Entry
     folder: Path
-    graph: Graph | None = None
-    node: int = 0
-    finding: Finding | None = None
 
     @property
     def operators(self) -> frozenset[str]:
         """ONNX operators in the text of its script; none where it has no such text."""
         text = (self.folder / REPRO).read_text(encoding="utf-8")
         return frozenset(_NODE.findall(text) if "onnx.parser" in text else ())
+
+
+def have_one_cause(one: Candidate, other: Candidate) -> bool:
+    """Whether two findings are one: by their name, or by place and symptom."""
+    first, second = one.entry, other.entry
+    if first.signature == second.signature:
+        return True
+    return first.symptom == second.symptom and same_place(one, other)
 
 
 def same_place(one: Candidate, other: Candidate) -> bool:
@@ -73,29 +67,6 @@ def same_place(one: Candidate, other: Candidate) -> bool:
     if first.source == "operator" and not (first.is_ordinary or second.is_ordinary):
         return places[0][0] == places[1][0]
     return places[0] == places[1]
-
-
-def have_one_cause(show: Callable[[], Reproduction], one: Candidate, other: Candidate) -> bool:
-    """Whether one's model shows the other's symptom under the other's change.
-
-    Args:
-        show: gives what runs models; only called where one has to run.
-        one: a finding.
-        other: another one in the same place.
-    """
-    if one.entry.signature == other.entry.signature:
-        return True
-    alike = one.entry.symptom == other.entry.symptom
-    if alike and one.entry.inputs == other.entry.inputs:
-        return True
-    if one.graph is None or other.finding is None or one.finding is None:
-        return alike
-    changed = _with_values(one, other)
-    if changed is None:
-        return False
-    wanted = replace(other.finding, model=one.finding.model)
-    found = show().look(changed, wanted).finding
-    return found is not None and found.library == other.finding.library
 
 
 def _same_function(first: Entry, second: Entry) -> bool:
@@ -125,18 +96,3 @@ def _runtime(entry: Entry) -> str:
 def _failure(entry: Entry) -> tuple[str, str, str]:
     facts = entry.finding
     return entry.symptom, str(facts.get("exception", "")), str(facts.get("frame", ""))
-
-
-def _with_values(one: Candidate, other: Candidate) -> Graph | None:
-    """One's model with the other's values of the parameters that both need."""
-    assert one.graph is not None and other.graph is not None
-    node, given = one.graph.nodes[one.node], other.graph.nodes[other.node].config
-    values = {name: given[name] for name in other.entry.parameters if name in given}
-    known = universe()[node.type].names
-    try:
-        return one.graph.change(
-            one.node,
-            config={**node.config, **{n: v for n, v in values.items() if n in known}},
-        )
-    except InvalidLayerError:
-        return None

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import re
 import signal
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from subprocess import DEVNULL
 
-from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.randomness.random_streams import stream
-from asterism.core.workers.processes import run_alone
-from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.differential.adapters.backends import product_of
 from asterism.differential.adapters.environments import environment, names
 from asterism.differential.adapters.versions import installed_versions, package_of
 from asterism.differential.oracle.finding import CRASH
+from asterism.differential.report.confirming import (
+    ACTUAL,
+    EXPECTED,
+    SECONDS,
+    ScriptRun,
+    run_script,
+)
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.stand_in import script_environment
 from asterism.findings.entry import Entry, LastRun, read_entry
 from asterism.findings.machine import processor, system
-
-#: Time limit of one script, in seconds: some compile C++.
-SECONDS = 300
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
 
@@ -36,99 +32,35 @@ ELSEWHERE: Mapping[str, str] = {LIVES: "has it", GONE: "has it not"}
 #: What every other end and a script that takes too long say.
 CANNOT_TELL = "cannot tell"
 
-#: What a script prints before what the library gives.
-_ACTUAL = "actual"
 
-#: What it prints before what is right.
-_EXPECTED = "expected"
+def word_of(entry: Entry, run: ScriptRun) -> str:
+    """Whether the bug of a finding lives, by the end of its script.
 
-#: Characters of an output that are kept: its end says what fails.
-_MOST = 4000
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a script ended.
-
-    Args:
-        status: exit status, negative for a signal; None where it took too long.
-        output: what it printed, without folders of this machine.
+    A script ends with status 1 while it does, after it has printed what the library gives; one
+    that is to crash ends by a signal.
     """
-
-    status: int | None
-    output: str
-
-    def word(self, entry: Entry) -> str:
-        """Whether the bug of a finding lives, by the end of its script.
-
-        A script ends with status 1 while it does, after it has printed what the library gives; one
-        that is to crash ends by a signal.
-        """
-        if self.status is None:
-            return LATE
-        if self.status == 0:
-            return GONE
-        crashes = entry.symptom == CRASH
-        ends = self.status < 0 if crashes else self.status == 1
-        shows = entry.diagnosis.shows or (() if crashes else (_ACTUAL,))
-        return LIVES if ends and all(word in self.output for word in shows) else OTHER
-
-
-def run_script(
-    script: Path,
-    interpreter: Interpreter = OWN_INTERPRETER,
-    seconds: float = SECONDS,
-    more: Mapping[str, str] | None = None,
-) -> Ran:
-    """Run a script in a fresh process and an empty folder.
-
-    Args:
-        script: its file.
-        interpreter: the Python that runs it.
-        seconds: time limit.
-        more: environment variables beside those of this process.
-    """
-    with own_temporary_folder() as folder:
-        given = dict(os.environ) | {"TMPDIR": str(folder)} | dict(more or {})
-        if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there
-            given.pop("PYTHONPATH", None)
-            given["PYTHONNOUSERSITE"] = "1"
-        printed = folder / "printed.txt"
-        with printed.open("wb") as file:
-            status = run_alone(
-                [interpreter.executable, "-u", str(script.resolve())],
-                seconds,
-                cwd=folder,
-                env=given,
-                stdout=file,
-                stderr=DEVNULL,
-            )
-        text = printed.read_bytes()[-_MOST:].decode("utf-8", "replace")
-        return Ran(status, _without_folders(text, folder, script.parent.resolve()))
-
-
-def _without_folders(text: str, *places: Path) -> str:
-    """A text without folders and addresses, which are others in each run."""
-    for folder in (*map(str, places), sys.prefix, sys.base_prefix):
-        text = text.replace(f"{folder}/", "")
-    text = re.sub(r"lib/python3\.\d+/site-packages/", "", text)
-    return re.sub(r"\b0x[0-9a-f]{6,}", "0x…", text)
+    if run.status is None:
+        return LATE
+    if run.status == 0:
+        return GONE
+    ends = run.status < 0 if entry.symptom == CRASH else run.shows
+    return LIVES if ends and all(word in run.output for word in entry.diagnosis.shows) else OTHER
 
 
 def lives(entry: Entry, script: Path, times: int = 1) -> bool:
     """Whether the script of a finding shows it in each of some fresh processes."""
-    return all(run_script(script).word(entry) == LIVES for _ in range(times))
+    return all(word_of(entry, run_script(script)) == LIVES for _ in range(times))
 
 
 def check_all(
     collection: Path, entries: Sequence[Entry], seconds: float = SECONDS
-) -> Iterator[tuple[Entry, Ran]]:
+) -> Iterator[tuple[Entry, ScriptRun]]:
     """Run the scripts of these findings, one after another."""
     for entry in entries:
         yield entry, run_script(collection / entry.name / REPRO, seconds=seconds)
 
 
-def note_run(collection: Path, entry: Entry, ran: Ran) -> Entry:
+def note_run(collection: Path, entry: Entry, ran: ScriptRun) -> Entry:
     """Note what a living bug's script printed, with the versions and the machine.
 
     Args:
@@ -137,7 +69,7 @@ def note_run(collection: Path, entry: Entry, ran: Ran) -> Entry:
         ran: a run in the installed environment.
     """
     today = read_entry(collection, entry.name)
-    if ran.word(entry) != LIVES:
+    if word_of(entry, ran) != LIVES:
         return today
     lines = _told(ran.output)
     if ran.status is not None and ran.status < 0:
@@ -157,31 +89,8 @@ def _told(output: str) -> list[str]:
     What libraries print as they load and convert stands between; it is another in each run.
     """
     lines = [line.rstrip() for line in output.rstrip().splitlines()]
-    actual = next((at for at, ln in enumerate(lines) if ln.startswith(_ACTUAL)), len(lines))
-    return [line for line in lines[:actual] if line.startswith(_EXPECTED)] + lines[actual:]
-
-
-def elsewhere(
-    collection: Path, entry: Entry, environments: Iterable[str], seconds: float = SECONDS
-) -> dict[str, str]:
-    """Whether other versions have a finding, or cannot tell, by environment.
-
-    Args:
-        collection: the folder of the finding's folder.
-        entry: the finding.
-        environments: names; those of other libraries than the finding's are passed over.
-        seconds: time limit of each script.
-
-    Raises:
-        UserError: an environment of its library is not made.
-    """
-    script = collection / entry.name / REPRO
-    found: dict[str, str] = {}
-    for name in environments:
-        if package_of(product_of(name)) == package_of(entry.library):
-            ran = run_script(script, environment(name).interpreter(), seconds)
-            found[name] = ELSEWHERE.get(ran.word(entry), CANNOT_TELL)
-    return found
+    actual = next((at for at, ln in enumerate(lines) if ln.startswith(ACTUAL)), len(lines))
+    return [line for line in lines[:actual] if line.startswith(EXPECTED)] + lines[actual:]
 
 
 def note_elsewhere(
@@ -197,11 +106,19 @@ def note_elsewhere(
     Args:
         collection: the folder.
         entries: the findings.
-        environments: names; what others were seen to say stays.
+        environments: names; what others were seen to say stays, and those of other libraries than
+            the finding's are passed over.
         seconds: time limit of each script.
+
+    Raises:
+        UserError: an environment of a finding's library is not made.
     """
     for entry in entries:
-        said = elsewhere(collection, entry, environments, seconds)
+        script, said = collection / entry.name / REPRO, {}
+        for name in environments:
+            if package_of(product_of(name)) == package_of(entry.library):
+                ran = run_script(script, environment(name).interpreter(), seconds)
+                said[name] = ELSEWHERE.get(word_of(entry, ran), CANNOT_TELL)
         today = read_entry(collection, entry.name)
         kept = {name: word for name, word in today.elsewhere.items() if name not in environments}
         noted = replace(today, elsewhere=kept | said)

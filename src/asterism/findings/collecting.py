@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
-from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.report.bug_reports import CONFIRMATIONS
-from asterism.differential.report.confirming import death_of, exit_statuses
+from asterism.differential.report.bug_reports import HISTORY
+from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.what_ran_before import HISTORY
 from asterism.differential.triage.groups import layer_at_fault
-from asterism.differential.triage.triage import UniqueFinding
-from asterism.findings.causes import Candidate, same_place
-from asterism.findings.checking import lives
+from asterism.differential.triage.unique import UniqueFinding
+from asterism.findings.causes import Candidate, have_one_cause
+from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry, name_of, names_place
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.spec import universe
 
@@ -43,9 +41,6 @@ _OF_WEIGHTS = ("initializer", "regularizer", "constraint")
 
 #: Parameters without which a layer says nothing, at their defaults too.
 _ALL_THAT_IT_DOES = {"Activation": ("activation",)}
-
-#: Whether two findings in one place have one cause.
-Judge = Callable[[Candidate, Candidate], bool]
 
 
 @dataclass
@@ -72,8 +67,6 @@ def candidates_of(
 ) -> list[Candidate]:
     """The confirmed findings of a folder that triage wrote; the others are counted.
 
-    What was not confirmed there is run again: its process may have lacked something.
-
     Args:
         triaged: the folder.
         outcome: counts what became of each.
@@ -87,13 +80,11 @@ def candidates_of(
     for value in read_json(triaged / UNIQUE):
         folder = inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
         require_own(folder / REPRO)
-        issue = issue_of(known, value["signature"], Finding.from_json(value["finding"]))
+        finding = Finding.from_json(value["finding"])
+        issue = issue_of(known, value["signature"], finding.distributions)
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
             continue
-        if any(status != 1 for status in value["confirmed"]):
-            death = death_of(Finding.from_json(value["finding"]))
-            value["confirmed"] = exit_statuses(folder / REPRO, CONFIRMATIONS, death=death)
         if any(status != 1 for status in value["confirmed"]):
             outcome.unconfirmed += 1
         else:
@@ -105,7 +96,6 @@ def collect(
     candidates: Iterable[Candidate | None],
     known: Sequence[Candidate],
     collection: Path,
-    judge: Judge,
     outcome: Collected,
 ) -> None:
     """Add what has no folder yet; what has the cause of another one is noted there.
@@ -115,7 +105,6 @@ def collect(
             shows, which is counted.
         known: those of the collection.
         collection: its folder.
-        judge: whether two findings in one place have one cause.
         outcome: counts what became of each.
     """
     kept = list(known)
@@ -123,8 +112,7 @@ def collect(
         if candidate is None:
             outcome.unconfirmed += 1
             continue
-        place = [k for k in kept if same_place(k, candidate)]
-        same = next((k for k in place if judge(k, candidate)), None)
+        same = next((k for k in kept if have_one_cause(k, candidate)), None)
         if same is not None:
             outcome.merged += 1
             at = kept.index(same)
@@ -132,51 +120,33 @@ def collect(
             kept[at].entry.write(collection / same.entry.name)
         elif (candidate.folder / REPRO).stat().st_size > _LARGEST:
             outcome.large += 1
-        elif not lives(candidate.entry, candidate.folder / REPRO):
-            outcome.unconfirmed += 1
         else:
+            ran = run_script(candidate.folder / REPRO)
+            if word_of(candidate.entry, ran) != LIVES:
+                outcome.unconfirmed += 1
+                continue
             _copy(candidate, collection)
+            note_run(collection, candidate.entry, ran)
             kept.append(candidate)
             outcome.new.append(candidate.entry.name)
 
 
-def collected(collection: Path, entries: Sequence[Entry]) -> list[Candidate]:
-    """The findings of a collection, to compare others with."""
-    found = []
-    for entry in entries:
-        folder = collection / entry.name
-        if entry.source != "layer":
-            found.append(Candidate(entry, folder))
-            continue
-        graph = graph_from_json(read_json(folder / "model.json"))
-        finding = Finding.from_json(entry.finding)
-        found.append(Candidate(entry, folder, graph, _at_fault(graph, finding, ""), finding))
-    return found
-
-
-def unique_of(candidates: Iterable[Candidate]) -> list[UniqueFinding]:
+def unique_of(collection: Path, entries: Iterable[Entry]) -> list[UniqueFinding]:
     """The findings in models of layers as triage knows them, once for each signature noted.
 
     Without those whose signature says no place: another bug may have the same.
     """
     found = []
-    for one in candidates:
-        if one.graph is None or one.finding is None:
+    for entry in entries:
+        if entry.source != "layer":
             continue
-        layer, size = layer_at_fault(one.graph, one.node), len(one.graph.layers)
-        for signature in filter(names_place, (one.entry.signature, *one.entry.also)):
-            own = layer if signature == one.entry.signature else None
-            found.append(UniqueFinding(signature, one.finding, one.graph, own, set(), size))
+        graph = graph_from_json(read_json(collection / entry.name / "model.json"))
+        finding = Finding.from_json(entry.finding)
+        layer, size = layer_at_fault(graph, _at_fault(graph, finding, "")), len(graph.layers)
+        for signature in filter(names_place, (entry.signature, *entry.also)):
+            own = layer if signature == entry.signature else None
+            found.append(UniqueFinding(signature, finding, graph, own, set(), size))
     return found
-
-
-def versions_of_library(library: str) -> dict[str, str]:
-    """Versions of the packages of a library or converter."""
-    installed = installed_versions()
-    packages: Sequence[str] = ("keras",)
-    if library in LIBRARIES or library in CONVERTERS:
-        packages = (LIBRARIES if library in LIBRARIES else CONVERTERS)[library].packages
-    return {package: installed[package] for package in packages if package in installed}
 
 
 def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
@@ -196,11 +166,11 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
         parameters=parameters,
         backends=finding.backends,
         right=finding.agreeing,
-        versions=versions_of_library(finding.library),
+        versions=installed_versions(finding.library),
         models=len(value["models"]),
         finding=finding.to_json(),
     )
-    return Candidate(linked(found, value["known"]), folder, graph, node, finding)
+    return Candidate(linked(found, value["known"]), folder)
 
 
 def _at_fault(graph: Graph, finding: Finding, named: str) -> int:

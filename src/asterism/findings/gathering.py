@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,12 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import OF_ONNX, is_backend, under_test
-from asterism.differential.adapters.library import CONVERTERS
+from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.versions import pairs_of
-from asterism.differential.engine.execution import open_worker_pool
-from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.report.known_issues import KnownIssue, read_known_issues
+from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.triage.params import TriageSettings
-from asterism.differential.triage.reproduction import Reproduction
 from asterism.findings.calls.campaign import CALLS, totals
 from asterism.findings.calls.candidates import CallScripts, all_sightings
 from asterism.findings.calls.running import Runners
@@ -32,14 +27,12 @@ from asterism.findings.campaign import (
     folder_of_pieces,
     pieces_of,
 )
-from asterism.findings.causes import Candidate, have_one_cause
+from asterism.findings.causes import Candidate
 from asterism.findings.checking import (
-    check_all,
     made_environments,
     note_elsewhere,
-    note_run,
 )
-from asterism.findings.collecting import Collected, candidates_of, collect, collected, linked
+from asterism.findings.collecting import Collected, candidates_of, collect, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.operators import OperatorScripts, sightings_of
 from asterism.findings.pages import write_pages
@@ -47,7 +40,6 @@ from asterism.findings.sightings import written_candidates
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
-from asterism.memo.graphs.store import write_weights
 
 #: What the pages say of campaigns; it lies beside them.
 FACTS = "campaign.json"
@@ -64,8 +56,7 @@ def gather(
     """Add what is new to a collection and write its pages.
 
     Args:
-        settings: tolerances, limits and known issues. Where causes are compared, models run in the
-            backends that show a finding or were right.
+        settings: tolerances, limits and known issues.
         collection: its folder.
         pieces: of a campaign; None for those below ``programs.root``.
         comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
@@ -80,7 +71,7 @@ def gather(
     outcome, compared = Collected(), 0
     facts = facts_of(collection)
     issues = read_known_issues(settings.triage.known_issues)
-    known = collected(collection, read_entries(collection))
+    known = [Candidate(entry, collection / entry.name) for entry in read_entries(collection)]
     signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
     noted = set(filter(names_place, signatures))
     folder = folder_of_pieces(pieces)
@@ -95,25 +86,13 @@ def gather(
         fresh = [c for c in candidates if c is not None and c.entry.signature not in noted]
         fresh.sort(key=_telling)
         outcome.unconfirmed += candidates.count(None)
-        weights = scratch / "weights.npz"
-        write_weights(weights, {})
-        with open_worker_pool(_in_backends_of([*known, *fresh], settings), weights) as pool:
-
-            def show() -> Reproduction:
-                pool.start()
-                hurried = settings.triage.hang_seconds
-                return Reproduction(pool, settings.judge, settings.seed, hurried)
-
-            shown = progress(fresh, label="collecting", unit="finding")
-            calls = (_of_calls(name, settings, scratch, noted, only) for name in frameworks)
-            judge = partial(have_one_cause, show)
-            collect(chain(shown, *calls), known, collection, judge, outcome)
+        shown = progress(fresh, label="collecting", unit="finding")
+        calls = (_of_calls(name, settings, scratch, noted, only) for name in frameworks)
+        collect(chain(shown, *calls), known, collection, outcome)
     added = [read_entry(collection, name) for name in outcome.new]
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
-    for entry, ran in check_all(collection, added):
-        note_run(collection, entry, ran)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))
@@ -135,14 +114,6 @@ def gather(
     return outcome
 
 
-def _in_backends_of(candidates: Sequence[Candidate], settings: TriageSettings) -> ExecuteParams:
-    """The settings of running, in the backends that findings of layers name."""
-    findings = [one.finding for one in candidates if one.finding is not None]
-    named = sorted({b for f in findings for b in (*f.backends, *f.agreeing)} - {*CONVERTERS})
-    known = [b for b in under_test(named) if is_backend(b)]
-    return settings.execute.model_copy(update={"backends": known or settings.execute.backends})
-
-
 def write_pages_of(collection: Path) -> None:
     """Write the pages of a collection as its files say it."""
     write_pages(collection, read_entries(collection), facts_of(collection))
@@ -157,13 +128,8 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
     """
     issues = {part: issue for part, issue in known.items() if not issue.limit}
     for entry in read_entries(collection):
-        fits = (
-            issue.link
-            for part, issue in issues.items()
-            if part in entry.signature and issue.inputs in ("", entry.inputs)
-        )
-        link = next(fits, "")
-        noted = linked(entry, link)
+        issue = issue_of(issues, entry.signature, [entry.inputs])
+        noted = linked(entry, issue.link if issue is not None else "")
         if noted != entry:
             noted.write(collection / entry.name)
 
@@ -176,7 +142,7 @@ def _of_calls(
     only: Sequence[str],
 ) -> Iterator[Candidate | None]:
     """New findings of a framework's calls, as each is confirmed or is not."""
-    with Runners(framework, _limits(settings), settings.judge) as runners:
+    with Runners(framework, limits_of(settings.execute), settings.judge) as runners:
         sightings = all_sightings(saved_folders.place(CALLS), framework)
         wanted = _wanted(noted, settings, only)
         yield from written_candidates(sightings, CallScripts(runners), scratch, wanted)
@@ -192,7 +158,7 @@ def _of_operators(
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
     pairs = list(pairs_of(old, new))
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
-    with WorkerPool([*backends, *OF_ONNX.all], _limits(settings)) as pool:
+    with WorkerPool([*backends, *OF_ONNX.all], limits_of(settings.execute)) as pool:
         pool.start()
         write = OperatorScripts(pool, {p.option: p for p in pairs}, settings.judge, settings.seed)
         sightings = sightings_of(comparison, old, new)
@@ -200,21 +166,17 @@ def _of_operators(
         return list(found), int(read_json(comparison / "changes.json")["models"])
 
 
-def _limits(settings: TriageSettings) -> Limits:
-    return Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
-
-
 def _wanted(
     noted: Collection[str], settings: TriageSettings, only: Sequence[str] = ()
 ) -> Callable[[str, Sequence[str]], bool]:
     """Whether a cause is new, no limit that a library documents, and one that is asked for."""
     known = read_known_issues(settings.triage.known_issues)
-    limits = [part for part, issue in known.items() if issue.limit and not issue.inputs]
+    limits = {part: issue for part, issue in known.items() if issue.limit}
 
     def wanted(signature: str, others: Sequence[str]) -> bool:
         asked = not only or any(part in signature for part in only)
-        documented = any(part in signature for part in limits)
-        return asked and not documented and not {signature, *others} & set(noted)
+        documented = issue_of(limits, signature, ())
+        return asked and documented is None and not {signature, *others} & set(noted)
 
     return wanted
 

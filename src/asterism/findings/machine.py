@@ -6,6 +6,8 @@ import platform
 from contextlib import suppress
 from pathlib import Path
 
+from asterism.core.settings import machine
+
 #: What of a processor decides in which kernels, and in which precision, libraries compute.
 _UNITS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 
@@ -19,11 +21,7 @@ def system() -> str:
 
 def processor() -> str:
     """Name of the processor, with those of its units that decide how libraries compute."""
-    with suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        pairs = (line.partition(":") for line in lines)
-        facts = {key.strip(): value.strip() for key, _, value in pairs}
-        units = [unit for unit in _UNITS if unit in facts.get("flags", "").split()]
-        named = facts.get("model name", platform.machine())
-        return f"{named} ({', '.join(units)})" if units else named
-    return platform.processor() or platform.machine()
+    path = Path("/proc/cpuinfo")
+    words = set(path.read_text(encoding="utf-8").split()) if path.exists() else set()
+    named, units = machine.processor(), [unit for unit in _UNITS if unit in words]
+    return f"{named} ({', '.join(units)})" if units else named

@@ -13,16 +13,22 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backends import OF_ONNX, product_of
+from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.comparing.blaming import Part
-from asterism.differential.comparing.upgrade import Pair, change_of
-from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.explaining import right_of
+from asterism.differential.comparing.judging import run_subject
+from asterism.differential.comparing.upgrade import Pair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.compare import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.computed_references import onnx_reference
-from asterism.differential.report.decisions import comparing, failing
+from asterism.differential.report.decisions import (
+    FailureDecision,
+    OutputDecision,
+    comparing,
+    failing,
+)
 from asterism.differential.report.file_scripts import write_file_script
 from asterism.differential.report.numbers import Array, simple_inputs
 from asterism.differential.report.onnx_text import onnx_text
@@ -30,9 +36,8 @@ from asterism.differential.report.program_text import Runner, onnx_program
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.collecting import versions_of_library
-from asterism.findings.entry import place_of
-from asterism.findings.sightings import ORDINARY, Seen, Sighting, deciding
+from asterism.findings.entry import Entry, place_of
+from asterism.findings.sightings import ORDINARY, Sighting, deciding
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
@@ -129,7 +134,7 @@ class OperatorScripts:
     params: JudgeParams
     seed: int
 
-    def __call__(self, sighting: Sighting[Subject], folder: Path) -> Seen | None:
+    def __call__(self, sighting: Sighting[Subject], folder: Path) -> Entry | None:
         """The script on the simplest inputs that show it, or on those that were drawn."""
         subject, pair = sighting.subject, self.pairs[sighting.backend]
         shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
@@ -144,8 +149,9 @@ class OperatorScripts:
                 part = Part(subject, given, change, result, 1, 1, finished=True)
                 self._write(folder, part, arrays, sighting.signature)
                 other = pair.old if change.culprit == pair.new else pair.new
-                versions = versions_of_library(product_of(sighting.library))
-                return Seen("operator", (change.culprit,), (other, OF_ONNX.right), versions)
+                versions = installed_versions(product_of(sighting.library))
+                right = other, OF_ONNX.right
+                return sighting.entry("operator", [change.culprit], right, versions)
         return None
 
     def _write(
@@ -162,11 +168,10 @@ class OperatorScripts:
         (place / "model.onnx").write_bytes(content)
         runner = Runner.of([change.culprit])
         program = onnx_program(runner, text, "", inputs)
-        if right is None:
-            lines = failing(finding, program, "it runs")
-        else:
-            lines = comparing(program, right, onnx_reference(text, inputs, right))
-        script = program.script(signature, runner.versions, lines)
+        decision: OutputDecision | FailureDecision = failing(finding, "it runs")
+        if right is not None:
+            decision = comparing(right, onnx_reference(text, inputs, right))
+        script = program.script(signature, runner.versions, decision)
         (place / REPRO).write_text(script, encoding="utf-8")
 
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.escaping import printable
 from asterism.differential.adapters.environments import by_version
 from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
-from asterism.differential.report.markdown import block
+from asterism.differential.report.markdown import block, templates
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
 from asterism.findings.diagnosis import KINDS, NO_FAULT, NOT_LOOKED_UP, TO_MEND, WRONG
@@ -204,29 +202,17 @@ def _hours(rows: Iterable[Mapping[str, Any]], name: str) -> float:
     return max(seconds / 3600, 1e-9)
 
 
-def _environment() -> Environment:
-    """Templates of Markdown, in which each text is escaped by the filter that it needs."""
-    made = Environment(
-        loader=PackageLoader("asterism.findings", "templates"),
-        autoescape=False,  # noqa: S701  (of HTML, which these are not)
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters: dict[str, Callable[..., str]] = {
-        "cell": lambda text: prose(text).replace("|", "\\|"),
-        "history": history_of,
-        "number": lambda value, digits=0: f"{value:,.{digits}f}",
-        "packages": lambda versions: _packages(dict(sorted(versions.items()))),
-        "percent": lambda value: f"{value:.0%}",
-        "prose": prose,
-        "upstream": _upstream,
-    }
-    made.filters |= filters
-    return made
-
-
-_TEMPLATES = _environment()
+_TEMPLATES = templates("asterism.findings")
+_FILTERS: dict[str, Callable[..., str]] = {
+    "cell": lambda text: prose(text).replace("|", "\\|"),
+    "history": history_of,
+    "number": lambda value, digits=0: f"{value:,.{digits}f}",
+    "packages": lambda versions: _packages(dict(sorted(versions.items()))),
+    "percent": lambda value: f"{value:.0%}",
+    "prose": prose,
+    "upstream": _upstream,
+}
+_TEMPLATES.filters |= _FILTERS
 
 
 def _render(names: str | list[str], **context: Any) -> str:

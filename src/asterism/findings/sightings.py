@@ -7,7 +7,7 @@ the facts which, changed alone, make it vanish.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -69,6 +69,40 @@ class Sighting(Generic[S]):
         """Of its folder."""
         return name_of(self.library, self.symptom, self.function, self.signature)
 
+    def entry(
+        self,
+        source: str,
+        backends: Sequence[str],
+        right: Sequence[str],
+        versions: Mapping[str, str],
+        finding: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """The facts of the sighting in the collection.
+
+        Args:
+            source: what kind of subject it is.
+            backends: that show it.
+            right: that do not.
+            versions: of packages.
+            finding: more facts.
+        """
+        return Entry(
+            name=self.name,
+            source=source,
+            signature=self.signature,
+            library=self.library,
+            symptom=self.symptom,
+            severity="normal" if self.is_ordinary else "special",
+            inputs=self.inputs,
+            layer=self.function,
+            parameters=dict(self.needed),
+            backends=tuple(backends),
+            right=tuple(right),
+            versions=dict(versions),
+            models=1,
+            finding=dict(finding or {}),
+        )
+
 
 def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Facts of one subject which, changed alone, make a finding vanish.
@@ -115,27 +149,9 @@ def _have_one_cause(one: Sighting[S], other: Sighting[S]) -> bool:
     return not one.is_ordinary or not (one.options and other.options)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What the script of a sighting shows, beside the sighting.
-
-    Args:
-        source: what kind of subject it is.
-        backends: that show it.
-        right: that do not.
-        versions: of packages.
-        finding: more facts.
-    """
-
-    source: str
-    backends: tuple[str, ...]
-    right: tuple[str, ...]
-    versions: Mapping[str, str]
-    finding: Mapping[str, Any] = field(default_factory=dict)
-
-
-#: Writes the script of a sighting into an empty folder; None where it shows nothing.
-Writer = Callable[[Sighting[S], Path], Seen | None]
+#: Writes the script of a sighting into an empty folder and says its facts; None where the script
+#: shows nothing.
+Writer = Callable[[Sighting[S], Path], Entry | None]
 
 
 def written_candidates(
@@ -161,32 +177,5 @@ def written_candidates(
         if seen is None:
             yield None
             continue
-        entry = entry_of(sighting, seen, others)
+        entry = replace(seen, models=1 + len(others), also=tuple(others))
         yield Candidate(entry, folder) if lives(entry, folder / REPRO, CONFIRMATIONS) else None
-
-
-def entry_of(sighting: Sighting[S], seen: Seen, also: Sequence[str] = ()) -> Entry:
-    """The facts of a sighting in the collection, once three fresh processes have shown it.
-
-    Args:
-        sighting: what was seen.
-        seen: what its script shows.
-        also: signatures of others of its cause.
-    """
-    return Entry(
-        name=sighting.name,
-        source=seen.source,
-        signature=sighting.signature,
-        library=sighting.library,
-        symptom=sighting.symptom,
-        severity="normal" if sighting.is_ordinary else "special",
-        inputs=sighting.inputs,
-        layer=sighting.function,
-        parameters=dict(sighting.needed),
-        backends=seen.backends,
-        right=seen.right,
-        versions=dict(seen.versions),
-        models=1 + len(also),
-        also=tuple(also),
-        finding=dict(seen.finding),
-    )

@@ -34,6 +34,7 @@ __all__ = [
     "require_range",
     "take",
     "to_pixels",
+    "wrapped",
 ]
 
 Images = NDArray[np.uint8]
@@ -98,3 +99,8 @@ def to_pixels(values: NDArray[Any]) -> Images:
     np.rint(values, out=values)
     np.clip(values, 0, 255, out=values)
     return values.astype(np.uint8)
+
+
+def wrapped(values: NDArray[Any]) -> Images:
+    """Grey levels in float as uint8: the whole part modulo 256."""
+    return values.astype(np.int64).astype(np.uint8)

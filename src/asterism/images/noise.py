@@ -1,7 +1,7 @@
 """Noise on every value: Gaussian, multiplicative, salt-and-pepper.
 
-Noise is added in float32 and clipped to [0, 255]. A cast to uint8 without clipping, as the
-released tools do it, wraps around: 250 + 10 becomes 4, and faint noise turns into dots.
+Noise is added in float32 and clipped to [0, 255]. With ``wrap`` it is cast to uint8 without
+clipping, as the released tools do it: 250 + 10 becomes 4, and faint noise turns into dots.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from asterism.images.mutator import (
     Randomness,
     require_range,
     to_pixels,
+    wrapped,
 )
 
 
@@ -31,10 +32,12 @@ class GaussianNoise(Mutator):
     Attributes:
         low: smallest standard deviation, in grey levels of 0 to 255.
         high: largest standard deviation.
+        wrap: whether values beyond [0, 255] wrap around instead of being clipped.
     """
 
     low: float = 1.0
     high: float = 25.0
+    wrap: bool = False
     pixel_level: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -49,7 +52,8 @@ class GaussianNoise(Mutator):
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
-        return to_pixels(images + draws["noise"])
+        noisy = images + draws["noise"]
+        return wrapped(noisy) if self.wrap else to_pixels(noisy)
 
 
 @MUTATORS.register("multiplicative_noise")
@@ -62,12 +66,14 @@ class MultiplicativeNoise(Mutator):
         high: largest standard deviation of the factor.
         mean_low: smallest mean of the factor.
         mean_high: largest mean of the factor.
+        wrap: whether values beyond [0, 255] wrap around instead of being clipped.
     """
 
     low: float = 0.02
     high: float = 0.12
     mean_low: float = 1.0
     mean_high: float = 1.0
+    wrap: bool = False
     pixel_level: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -89,7 +95,8 @@ class MultiplicativeNoise(Mutator):
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
-        return to_pixels(images * draws["factors"])
+        scaled = images * draws["factors"]
+        return wrapped(scaled) if self.wrap else to_pixels(scaled)
 
 
 @MUTATORS.register("salt_and_pepper_noise")

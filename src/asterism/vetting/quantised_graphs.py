@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import fx, nn
+from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
@@ -17,7 +17,7 @@ from asterism.models.signatures.torch import modules_of, operator_of
 from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, ReplacedModule
 
 #: How far weights may be from the original's, as a share of their size: further away they are
-#: others, such as those into which a normalisation was folded.
+#: others.
 _SAME_WEIGHTS = 0.5
 
 
@@ -40,7 +40,7 @@ class GraphExchange(Exchange):
 
     def __init__(self, original: nn.Module, compressed: fx.GraphModule) -> None:
         self._compressed = compressed
-        self._weights = dict(original.named_parameters())
+        self._weights = _FloatWeights(original)
         found: dict[str, str] = {}
         for node in compressed.graph.nodes:
             if any(_dequantised(node)):
@@ -87,16 +87,57 @@ class GraphExchange(Exchange):
         if operator_of(source.target).startswith("quantize_"):
             before = source.args[0]
             return before if isinstance(before, fx.Node) else None
-        rounded = as_array(_constant(self._compressed, given))
-        for name, weights in self._weights.items():
-            if name.rpartition(".")[0] == _module_of(node) and weights.shape == rounded.shape:
-                wanted = as_array(weights)
-                if np.linalg.norm(wanted - rounded) <= _SAME_WEIGHTS * np.linalg.norm(wanted):
-                    called = f"_in_float_{name.replace('.', '_')}"
-                    module.register_buffer(called, weights.detach())
-                    with module.graph.inserting_before(node):
-                        return module.graph.get_attr(called)
-        return None
+        weights = self._weights.closest(_constant(self._compressed, given), _module_of(node))
+        if weights is None:
+            return None
+        called = f"_in_float_{given.name}"
+        module.register_buffer(called, weights)
+        with module.graph.inserting_before(node):
+            return module.graph.get_attr(called)
+
+
+class _FloatWeights:
+    """A module's weights, as they are and with each normalisation folded into them that fits.
+
+    Args:
+        module: in floating point.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module = module
+        self._norms = [
+            part
+            for part in module.modules()
+            if isinstance(part, nn.modules.batchnorm._BatchNorm) and part.running_var is not None
+        ]
+
+    @torch.no_grad()
+    def closest(self, rounded: torch.Tensor, name: str) -> torch.Tensor | None:
+        """Those weights of a part that quantised ones were made of; None where none are close.
+
+        Args:
+            rounded: what the quantised weights stand for.
+            name: of the part.
+        """
+        found = [weights for weights in self._of(name) if weights.shape == rounded.shape]
+        far = [float((one - rounded).norm()) / (float(one.norm()) or 1.0) for one in found]
+        nearest = min(range(len(found)), key=far.__getitem__, default=None)
+        if nearest is None or far[nearest] > _SAME_WEIGHTS:
+            return None
+        return found[nearest].detach().clone()
+
+    def _of(self, name: str) -> Iterator[torch.Tensor]:
+        part = dict(self._module.named_modules()).get(name)
+        if part is None:
+            return
+        yield from part.parameters(recurse=False)
+        if isinstance(part, nn.modules.conv._ConvNd) and not part.transposed:
+            for norm in self._norms:
+                if norm.num_features == part.out_channels:
+                    yield from fuse_conv_bn_weights(
+                        part.weight, part.bias, norm.running_mean, norm.running_var, norm.eps,
+                        norm.weight, norm.bias,
+                    )  # fmt: skip
 
 
 class _Followed(nn.Module):
@@ -128,20 +169,21 @@ class _Followed(nn.Module):
             true = as_array(value)
             self.together[node.name].add(true, as_array(found.values[node.name]))
             if any(_dequantised(node)):
-                assert callable(node.target)
-                own = node.target(*(self._own(wanted.values, arg) for arg in node.args))
+                own = self._own(wanted.values, node, again=True)
                 self.alone[node.name].add(true, as_array(own))
         return answer
 
-    def _own(self, values: dict[str, Any], argument: Any) -> Any:
-        """An argument of a compressed node, computed of the original's tensors."""
-        if not isinstance(argument, fx.Node):
-            return argument
-        if argument.op == "get_attr" or _is_constant(argument):
-            return _constant(self._compressed, argument)
-        if _between(argument) and callable(argument.target):
-            return argument.target(*(self._own(values, one) for one in argument.args))
-        return values[argument.name]
+    def _own(self, values: dict[str, Any], value: Any, again: bool = False) -> Any:
+        """An argument of a compressed node, computed of the original's tensors; or the node."""
+        if not isinstance(value, fx.Node):
+            return value
+        if value.op == "get_attr":
+            return _constant(self._compressed, value)
+        if not (again or _between(value)):
+            return values[value.name]
+        assert callable(value.target)
+        args, named = fx.map_arg((value.args, value.kwargs), lambda one: self._own(values, one))
+        return value.target(*args, **named)
 
 
 class _Values(fx.Interpreter):
@@ -167,17 +209,19 @@ def _dequantised(node: fx.Node) -> Iterator[fx.Node]:
 
 
 def _between(node: fx.Node) -> bool:
-    """Whether a node goes from integers to the real numbers that they stand for, or back."""
-    return operator_of(node.target).startswith(("quantize_", "dequantize_"))
+    """Whether a node goes from integers to the real numbers that they stand for, or back.
+
+    Those that choose the scale are among them, and what takes their results apart.
+    """
+    operator = operator_of(node.target)
+    if operator == "getitem":
+        node, _ = node.args  # type: ignore[assignment]
+        operator = operator_of(node.target)
+    return operator.startswith(("quantize_", "dequantize_", "choose_qparams"))
 
 
 def _is_real(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
-
-
-def _is_constant(node: fx.Node) -> bool:
-    """Whether a node gives dequantised weights."""
-    return _between(node) and all(given.op == "get_attr" for given in node.all_input_nodes)
 
 
 def _constant(module: fx.GraphModule, node: fx.Node) -> Any:

@@ -51,7 +51,9 @@ def no_file(instead: str) -> AfterValidator:
 def lies_in(folder: Path, path: Path) -> bool:
     """Whether a path leads into a folder, also after its links are followed."""
     try:
-        return path.resolve().is_relative_to(folder.resolve())
+        target = path.resolve()
+        circle = any(part.is_symlink() for part in (target, *target.parents))  # from Python 3.13 on
+        return not circle and target.is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):  # a circle of links, or a name that no file has
         return False
 

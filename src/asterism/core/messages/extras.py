@@ -11,6 +11,7 @@ EXTRAS = {
     "tf2onnx": "vetting",
     "sklearn": "demo",
     "torch": "torch",
+    "torchao": "torch",
     "art": "importance",
     "jax": "libraries",
     "openvino": "libraries",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,19 @@ _FASHION_MNIST = {
 def mnist(_params: DataParams) -> Dataset:
     """LeCun's handwritten digits: 60,000 and 10,000 images of 28×28×1."""
     return _load("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST)
+
+
+@SOURCES.register("mnist_swapped")
+def mnist_swapped(params: DataParams) -> Dataset:
+    """MNIST, training and test images in each other's place: to search from training images."""
+    data = mnist(params)
+    return replace(
+        data,
+        train_images=data.test_images,
+        train_labels=data.test_labels,
+        test_images=data.train_images,
+        test_labels=data.train_labels,
+    )
 
 
 @SOURCES.register("fashion_mnist")

@@ -102,10 +102,6 @@ class Domain(ABC):
         """Children of pairs of items: each part comes from one of the two."""
 
     @abstractmethod
-    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
-        """The items with this share of their parts, drawn at random, replaced at random."""
-
-    @abstractmethod
     def distances(self, items: Items, references: Items) -> Distances:
         """Distances of each item to its reference, by name, each float64 ``(n,)``."""
 

@@ -96,14 +96,6 @@ class ImageDomain(Domain):
         from_second = rng.random(first.shape[:-1], dtype=np.float32) < 0.5
         return np.where(from_second[..., np.newaxis], second, first)
 
-    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
-        """A share of the pixels takes random values in all channels."""
-        disturbed = items.copy()
-        pixels = rng.random(items.shape[:-1], dtype=np.float32) < rate
-        count = int(pixels.sum())
-        disturbed[pixels] = rng.integers(0, 256, (count, items.shape[-1]), dtype=np.uint8)
-        return disturbed
-
     def distances(self, items: Items, references: Items) -> Distances:
         """Changed pixels, and L2 and L∞ distance in grey levels."""
         difference = (items.astype(np.int64) - references).reshape(len(items), -1)

@@ -73,14 +73,6 @@ class SequenceDomain(Domain):
         from_second = rng.random(first.shape, dtype=np.float32) < 0.5
         return np.where(free & from_second, second, first)
 
-    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
-        """A share of the symbols that may be changed is replaced by random ones."""
-        replaced = rng.random(items.shape, dtype=np.float32) < rate
-        replaced &= self.alphabet.editable(items)
-        disturbed = items.copy()
-        disturbed[replaced] = self.alphabet.drawn(rng.random(int(replaced.sum())))
-        return disturbed
-
     def distances(self, items: Items, references: Items) -> Distances:
         """Edit distance (Levenshtein), and places with another symbol (Hamming)."""
         return {

@@ -85,14 +85,6 @@ class SoundDomain(Domain):
         samples = np.repeat(from_second, self._segment, axis=1)[:, : first.shape[1]]
         return np.where(samples, second, first)
 
-    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
-        """A share of the samples takes random values in the range of its wave."""
-        rows, samples = np.nonzero(rng.random(items.shape, dtype=np.float32) < rate)
-        loudest = np.abs(items).max(axis=1)[rows]
-        disturbed = items.copy()
-        disturbed[rows, samples] = rng.uniform(-1, 1, len(rows)) * loudest
-        return disturbed
-
     def distances(self, items: Items, references: Items) -> Distances:
         """Signal-to-noise ratio in dB, from -200 to 200, and L∞ distance."""
         difference = items.astype(np.float64) - references

@@ -103,13 +103,6 @@ class TensorDomain(Domain):
         """Each value comes from either parent with equal chance."""
         return np.where(rng.random(first.shape, dtype=np.float32) < 0.5, second, first)
 
-    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
-        """A share of the values takes random ones of its feature's range."""
-        replaced = rng.random(items.shape, dtype=np.float32) < rate
-        span = self.ranges.high - self.ranges.low
-        values = self.ranges.low + rng.random(items.shape, dtype=np.float32) * span
-        return np.where(replaced, self.ranges.clipped(values, items.dtype), items)
-
     def distances(self, items: Items, references: Items) -> Distances:
         """L2 and L∞ distance in units of the features' ranges."""
         parts = self._in_ranges(items, references).reshape(len(items), -1)

@@ -25,6 +25,8 @@ class Fitness(ABC):
     Args:
         trajectories: how many there are.
         delta: distances that differ by no more count as equal.
+        novelty: distance in the space of both models' outputs, from all observed ones, from which
+            outputs count as unobserved; for the rules that look for the nearest.
     """
 
     #: Whether the search looks for consequential deviations only, so that in the place of D stands
@@ -33,8 +35,9 @@ class Fitness(ABC):
     #: Whether the best can be replaced by a mutant that is equal to it.
     unchanged_may_replace: ClassVar[bool] = False
 
-    def __init__(self, trajectories: int, delta: float) -> None:
+    def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
         self.delta = delta
+        self.novelty = novelty
 
     @abstractmethod
     def start(self, trajectories: Rows, outputs: Outputs) -> None:

@@ -1,4 +1,4 @@
-"""The paper's rule, its ablation, what the released code does, and the aim at consequence."""
+"""The paper's rule by equal outputs, the aim at consequence, and what the released code does."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from asterism.dflare.fitness import FITNESSES, Fitness, Gains, Outputs, Rows
 
 @FITNESSES.register("paper")
 class Paper(Fitness):
-    """A larger D by more than delta, or an equal one (within delta) with unobserved outputs."""
+    """A larger D by more than delta, or an equal one (within delta) with unobserved outputs.
 
-    def __init__(self, trajectories: int, delta: float) -> None:
-        super().__init__(trajectories, delta)
+    Outputs count as observed where the very same bytes have been: nearly never. The paper asks
+    for a nearest neighbour, see :mod:`asterism.dflare.fitness.nearest`.
+    """
+
+    def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
+        super().__init__(trajectories, delta, novelty)
         self._observed: set[bytes] = set()
 
     def start(self, trajectories: Rows, outputs: Outputs) -> None:
@@ -50,21 +54,6 @@ class TowardsConsequence(Paper):
     aims_at_consequence: ClassVar[bool] = True
 
 
-@FITNESSES.register("distance_only")
-class DistanceOnly(Fitness):
-    """The ablation Dflare_D: only a larger D counts, by however little; delta is not used."""
-
-    def start(self, trajectories: Rows, outputs: Outputs) -> None:
-        """See :meth:`Fitness.start`."""
-
-    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`Fitness.replaces`."""
-        return gains > 0
-
-    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
-        """See :meth:`Fitness.observe`."""
-
-
 #: Squared distance from which the released code takes outputs for unobserved.
 _RELEASED_NOVELTY = 0.5
 
@@ -80,8 +69,8 @@ class Released(Fitness):
     #: The outputs of what replaced the best by another D were not noted as observed.
     unchanged_may_replace: ClassVar[bool] = True
 
-    def __init__(self, trajectories: int, delta: float) -> None:
-        super().__init__(trajectories, delta)
+    def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
+        super().__init__(trajectories, delta, novelty)
         self._observed: list[list[Outputs]] = [[] for _ in range(trajectories)]
 
     def start(self, trajectories: Rows, outputs: Outputs) -> None:

@@ -42,6 +42,12 @@ class DflareOptions(ParameterSection):
         ge=0,
         description="distances that differ by no more count as equal; not used by distance_only",
     )
+    novelty: float = Field(
+        default=0.0,
+        ge=0,
+        description="outputs farther than this from all observed ones are new; for fitness "
+        "nearest_neighbour and formula",
+    )
     guided: bool = Field(
         description="choose operators by Metropolis–Hastings over success rates; false: uniformly"
     )
@@ -98,7 +104,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
     ) -> None:
         super().__init__(under_test, budget, items, numbers, seed, name, options)
         trajectories, operators = len(items), len(under_test.domain.operators)
-        self._fitness = FITNESSES[options.fitness](trajectories, options.delta)
+        self._fitness = FITNESSES[options.fitness](trajectories, options.delta, options.novelty)
         self._operators = OperatorChoice(trajectories, operators, options.guided)
         self._fruitless = FruitlessMutants(trajectories, self._fitness.unchanged_may_replace)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")

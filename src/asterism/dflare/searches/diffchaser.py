@@ -1,7 +1,8 @@
 """DiffChaser (Xie et al., IJCAI 2019, Algorithm 1), the baseline, for all seeds at once.
 
 A genetic algorithm: a population of mutants of the seed, whose fitness is k-uncertainty, moves
-towards the decision boundary, where two versions of a model are likely to disagree.
+towards the decision boundary, where two versions of a model are likely to disagree. It mutates by
+the same operators as Dflare (Dflare, table 3).
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ class DiffChaserOptions(ParameterSection):
 
     population: int = Field(ge=3, description="mutants of a seed at a time")
     k: int = Field(ge=2, description="fitness compares the largest and the k-th probability")
-    mutation_rate: float = Field(gt=0, le=1, description="share of a child's pixels that change")
     tournament: int = Field(ge=1, description="candidates of which a parent is the fittest")
 
 
@@ -62,6 +62,7 @@ class DiffChaser(LockstepSearch[Proposal]):
         self._options = options
         self.width = options.population
         self._rngs = [self.stream(trajectory, "genetics") for trajectory in range(len(items))]
+        self._mutations = self.streams("mutations")
         #: Members and their fitness, of the trajectories that have begun; the fittest stands first.
         self._members: dict[int, NDArray[Any]] = {}
         self._fitness: dict[int, NDArray[np.float32]] = {}
@@ -77,7 +78,7 @@ class DiffChaser(LockstepSearch[Proposal]):
             for trajectory, rest in zip(trajectories.tolist(), left, strict=True)
         ]
         counts = np.array([len(offspring) for offspring in offspring_of_each])
-        comes_again = np.zeros(counts.sum(), np.bool_)  # members are disturbed at random
+        comes_again = np.zeros(counts.sum(), np.bool_)  # members are rarely the same
         return Proposal(trajectories, counts, np.concatenate(offspring_of_each), comes_again)
 
     def learn(self, proposal: Proposal, answers: PairedOutputs) -> None:
@@ -110,14 +111,19 @@ class DiffChaser(LockstepSearch[Proposal]):
         else:
             parents, others = (self._parents(trajectory, rng) for _ in range(2))
 
+        domain, owners = self.under_test.domain, np.full(len(parents), trajectory)
+        operators = rng.integers(0, len(domain.operators), len(parents))
+        queries = self.queries[trajectory] + np.arange(len(parents))
+        streams = self._mutations.of(owners).below(queries)
+
         def mutate(rows: Rows, attempt: int) -> NDArray[Any]:
-            domain = self.under_test.domain
             members = parents[rows]
             if others is not None:
                 members = domain.crossover(members, others[rows], rng)
-            return domain.disturb(members, options.mutation_rate, rng)
+            own = streams.of(rows).below(np.full(len(rows), attempt))
+            return domain.mutate(members, operators[rows], own)
 
-        return self.bounded(np.full(len(parents), trajectory), parents, mutate)
+        return self.bounded(owners, parents, mutate)
 
     def _parents(self, trajectory: int, rng: np.random.Generator) -> NDArray[Any]:
         size = (self._options.population - 1, self._options.tournament)

@@ -23,7 +23,7 @@ ANY, SHAPES, BATCHES = "any", "shapes", "batches"
 
 
 @dataclass(frozen=True)
-class Code:
+class BackendCode:
     """Lines of Python that run a model.
 
     They read ``inputs``, a list of arrays, and ``model``, a Keras model, or ``path``, that of a
@@ -42,10 +42,10 @@ class Code:
     call: str = ""
     serves: str = ANY
 
-    def given(self, inputs: int) -> Code:
+    def given(self, inputs: int) -> BackendCode:
         """The code for a model of so many inputs."""
         prepare, call = (given(text, inputs) for text in (self.prepare, self.call))
-        return Code(self.imports, prepare, call, self.serves)
+        return BackendCode(self.imports, prepare, call, self.serves)
 
 
 def given(text: str, inputs: int) -> str:
@@ -78,12 +78,12 @@ class Prepared:
     """A model that is prepared in this process, once for each kind of inputs that it must be.
 
     Args:
-        code: how it is run, see :meth:`Code.given`.
+        code: how it is run, see :meth:`BackendCode.given`.
         names: what the code reads: ``model``, ``layers``, ``path``.
         option: the backend's.
     """
 
-    def __init__(self, code: Code, names: Mapping[str, Any], option: str = "") -> None:
+    def __init__(self, code: BackendCode, names: Mapping[str, Any], option: str = "") -> None:
         self._code, self._names, self.option = code, names, option
         self._spaces: dict[Any, dict[str, Any]] = {}
         if code.serves == ANY:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from asterism.core.parameters.registry import Registry
 from asterism.differential.adapters.code import (
     Arrays,
-    Code,
+    BackendCode,
     Prepared,
     as_function,
     execute,
@@ -116,7 +116,7 @@ class Library(Plugin):
         return None
 
     @abstractmethod
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """How the backend runs a model: its only description, which workers execute."""
 
     def question(self, option: str, question: str) -> str:
@@ -210,7 +210,7 @@ class Converter(Plugin):
     own_worker: ClassVar[bool] = False
 
     @abstractmethod
-    def code(self) -> Code:
+    def code(self) -> BackendCode:
         """How it writes ``model`` to ``path``; ``batch`` is the number of items in the batches."""
 
     def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
@@ -221,7 +221,7 @@ class Converter(Plugin):
         space |= {"batch": model_under_test.batch}
         execute("\n".join((*code.imports, code.prepare)), space)
 
-    def code_for(self, opset: int | None) -> Code:
+    def code_for(self, opset: int | None) -> BackendCode:
         """The code for a version of the format in place of the converter's own."""
         return self.code()
 
@@ -326,7 +326,7 @@ class FileReference(FileLibrary):
         opened, option = compiled
         return self.evaluate(opened, [moved(array, option) for array in inputs])
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """None: a reference computes what no library's own words would."""
         raise NotImplementedError(f"{self.name} is no library under test")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import FileLibrary
 from asterism.differential.adapters.torchvision import stand_in_where_broken
 
@@ -22,9 +22,9 @@ class OnnxModule(FileLibrary):
         stand_in_where_broken()
         super().start()
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
-        return Code(
+        return BackendCode(
             (*self.imports, "import torch"),
             f"module = {self.loading}.eval()",
             """with torch.no_grad():

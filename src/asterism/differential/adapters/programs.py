@@ -1,37 +1,11 @@
-"""Programs that ``torch.export.save`` wrote (``.pt2``), as modules."""
+"""Modules of programs that ``torch.export.save`` wrote (``.pt2``), in float64."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from asterism.differential.adapters.code import Arrays
 
 #: Steps that only check what the types of values are.
 _CHECKS = ("_assert_tensor_metadata",)
-
-
-def module_of(path: Path) -> Any:
-    """A program as a module, without checks of its inputs.
-
-    The file is one of ours: see :func:`~asterism.models.foreign.torch_archive.rewritten`.
-    """
-    import torch
-
-    return torch.export.load(path).module(check_guards=False)
-
-
-def run_module(module: Any, inputs: list[NDArray[Any]]) -> Arrays:
-    """Outputs of a module as arrays, in their order."""
-    import torch
-
-    with torch.no_grad():
-        outputs = module(*(torch.from_numpy(np.array(i)) for i in inputs))
-    leaves = torch.utils._pytree.tree_leaves(outputs)
-    return [o.detach().numpy() for o in leaves if isinstance(o, torch.Tensor)]
 
 
 def in_float64(module: Any) -> Any:

@@ -7,7 +7,7 @@ second run, in which every number that is quantised is off by up to a step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,28 +49,25 @@ def operators(opset: int, *, off_by_a_step: bool) -> list[type]:
 
         return type(name, (OpRun,), {"op_domain": DOMAIN, "_run": _run})
 
-    def quantiser(name: str) -> type:
-        base = load_op("", name, opset)
-
-        def _run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
-            return _moved(base._run(self, *inputs, **attributes))
-
-        schema = onnx.defs.get_schema(name, opset, "")
-        return type(name, (base,), {"_run": _run, "op_schema": schema})
-
-    def newer(name: str, since: int) -> type:
-        base, schema = load_op("", name, since), onnx.defs.get_schema(name, since, "")
+    def of_version(name: str, version: int, *, moved: bool) -> type:
+        base, schema = load_op("", name, version), onnx.defs.get_schema(name, version, "")
 
         def _run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
             given = {n: a for n, a in attributes.items() if n in schema.attributes}
             made: tuple[Array, ...] = base._run(self, *inputs, **given)
-            return made
+            return _moved(made) if moved else made
 
         return type(name, (base,), {"_run": _run, "op_schema": schema})
 
     known = [own(name, compute) for name, compute in _OWN.items()]
-    known += [newer(n, since) for n, (first, since) in _NEWER.items() if first <= opset < since]
-    return [*known, *(quantiser(n) for n in QUANTISERS)] if off_by_a_step else known
+    known += [
+        of_version(name, version, moved=False)
+        for name, (first, version) in _NEWER.items()
+        if first <= opset < version
+    ]
+    if off_by_a_step:
+        known += [of_version(name, opset, moved=True) for name in QUANTISERS]
+    return known
 
 
 def quantises(names: Iterable[str]) -> bool:
@@ -116,16 +113,13 @@ def _narrow(values: Array, scale: Array, zero: Array | None) -> Array:
     return np.clip(rounded, limits.min, limits.max).astype(kind)
 
 
-def _matmul_n_bits(
-    off: bool,
-    attributes: Mapping[str, Any],
-    a: Array,
-    packed: Array,
-    scales: Array,
-    zeros: Array | None = None,
-    groups: Array | None = None,
-    bias: Array | None = None,
-) -> Array:
+def _padded(given: Sequence[Array | None], count: int) -> list[Any]:
+    """The inputs of an operator, None for the optional ones that are not given."""
+    return [*given, *[None] * (count - len(given))]
+
+
+def _matmul_n_bits(off: bool, attributes: Mapping[str, Any], *given: Array | None) -> Array:
+    a, packed, scales, zeros, groups, bias = _padded(given, 6)
     k, n, bits = attributes["K"], attributes["N"], attributes.get("bits", 4)
     size = attributes["block_size"]
     if groups is not None or packed.dtype != np.uint8:
@@ -153,50 +147,24 @@ def _unpacked(packed: Array, bits: int) -> Array:
     return found
 
 
-def _dynamic_matmul(
-    off: bool,
-    attributes: Mapping[str, Any],
-    a: Array,
-    b: Array,
-    scale: Array,
-    zero: Array | None = None,
-    bias: Array | None = None,
-) -> Array:
+def _dynamic_matmul(off: bool, attributes: Mapping[str, Any], *given: Array | None) -> Array:
+    a, b, scale, zero, bias = _padded(given, 5)
     made: Array = _quantised(a, off=off) @ _wide(b, scale, zero)
     return made if bias is None else made + bias
 
 
-def _integer_matmul(
-    off: bool,
-    attributes: Mapping[str, Any],
-    a: Array,
-    b: Array,
-    a_scale: Array,
-    b_scale: Array,
-    a_zero: Array | None = None,
-    b_zero: Array | None = None,
-    bias: Array | None = None,
-) -> Array:
+def _integer_matmul(off: bool, attributes: Mapping[str, Any], *given: Array | None) -> Array:
+    a, b, a_scale, b_scale, a_zero, b_zero, bias = _padded(given, 7)
     made: Array = _wide(a, a_scale, a_zero) @ _wide(b, b_scale, b_zero)
     return made if bias is None else made + bias
 
 
 def _dynamic_lstm(
-    off: bool,
-    attributes: Mapping[str, Any],
-    x: Array,
-    w: Array,
-    r: Array,
-    bias: Array | None,
-    lengths: Array | None,
-    initial_h: Array | None,
-    initial_c: Array | None,
-    peepholes: Array | None,
-    w_scale: Array,
-    w_zero: Array,
-    r_scale: Array,
-    r_zero: Array,
+    off: bool, attributes: Mapping[str, Any], *given: Array | None
 ) -> tuple[Array, ...]:
+    x, w, r, bias, lengths, initial_h, initial_c, peepholes, w_scale, w_zero, r_scale, r_zero = (
+        _padded(given, 12)
+    )
     unusual = {"activations", "activation_alpha", "activation_beta", "clip", "input_forget"}
     if peepholes is not None or any(attributes.get(name) for name in unusual):
         raise NotImplementedError("DynamicQuantizeLSTM of another kind is not supported")
@@ -209,13 +177,13 @@ def _dynamic_lstm(
     hs = (start if initial_h is None else initial_h).astype(np.float64)
     cs = (start if initial_c is None else initial_c).astype(np.float64)
     ys, last_h, last_c = np.zeros((steps, len(backwards), batch, size)), [], []
-    given = _quantised(x, off=off)
+    read = _quantised(x, off=off)
     for d, back in enumerate(backwards):
         wide_w, wide_r = _wide(w[d], w_scale[d], w_zero[d]), _wide(r[d], r_scale[d], r_zero[d])
         add = 0.0 if bias is None else bias[d].reshape(2, -1).sum(0)
         h, c = hs[d], cs[d]
         for t in reversed(range(steps)) if back else range(steps):
-            i, o, f, g = np.split(given[t] @ wide_w + _quantised(h, off=off) @ wide_r + add, 4, 1)
+            i, o, f, g = np.split(read[t] @ wide_w + _quantised(h, off=off) @ wide_r + add, 4, 1)
             c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
             h = _sigmoid(o) * np.tanh(c)
             ys[t, d] = h

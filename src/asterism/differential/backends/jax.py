@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from asterism.differential.adapters.code import SHAPES, Code, filled
+from asterism.differential.adapters import questions
+from asterism.differential.adapters.code import SHAPES, BackendCode, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
-from asterism.differential.adapters.questions import (
-    BY_LAYERS,
-    COSINES,
-    GRADIENT,
-    HESSIAN,
-    LOSS,
-    OPTIMIZERS,
-    TRAINED,
-    TRAINING,
-    VARIABLES,
-    WEIGHT_GRADIENT,
-)
 
 _IMPORT = ("import jax",)
 #: JAX may work on the memory of a NumPy array, as its alignment has it.
@@ -29,11 +18,11 @@ item = jax.jit(lambda x: jax.tree.map(lambda a: a[0], model(batch(x), training=F
 function = jax.vmap(item)"""
 
 _CODES = {
-    "jit": Code(_IMPORT, f"function = jax.jit({_MODEL})", _CALL.format("function(GIVEN)")),
-    "eager": Code(_IMPORT, "", _CALL.format("model(GIVEN, training=False)")),
-    "vmap": Code(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
-    "vmap_of_gradient": Code(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
-    "export": Code(
+    "jit": BackendCode(_IMPORT, f"function = jax.jit({_MODEL})", _CALL.format("function(GIVEN)")),
+    "eager": BackendCode(_IMPORT, "", _CALL.format("model(GIVEN, training=False)")),
+    "vmap": BackendCode(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
+    "vmap_of_gradient": BackendCode(_IMPORT, _ITEM, _CALL.format("function(GIVEN)")),
+    "export": BackendCode(
         (*_IMPORT, "import jax.export"),
         f"program = jax.export.export(jax.jit({_MODEL}))(GIVEN).serialize()\n"
         "function = jax.export.deserialize(program).call",
@@ -41,7 +30,7 @@ _CODES = {
         SHAPES,
     ),
     # A reference need not run fast: to optimise it takes longer than to run it.
-    "float64": Code(
+    "float64": BackendCode(
         _IMPORT,
         'options = {"xla_backend_optimization_level": 0}\n'
         f"function = jax.jit({_MODEL}, compiler_options=options)",
@@ -57,7 +46,7 @@ _FUNCTIONS = {
 }
 
 _BEGIN = f"""import jax
-{COSINES}
+{questions.COSINES}
 {_COPIED}
 trainable = [v.value for v in model.trainable_variables]
 fixed = [v.value for v in model.non_trainable_variables]
@@ -82,13 +71,13 @@ def derivative(weights, floating, inputs, factors, along):
 """
 
 _DERIVATIVE = {
-    GRADIENT: "return jax.grad(total, 1)(weights, floating, inputs, factors)",
-    WEIGHT_GRADIENT: "return jax.grad(total)(weights, floating, inputs, factors)",
-    HESSIAN: """gradient = lambda f: jax.grad(total, 1)(weights, f, inputs, factors)
+    questions.GRADIENT: "return jax.grad(total, 1)(weights, floating, inputs, factors)",
+    questions.WEIGHT_GRADIENT: "return jax.grad(total)(weights, floating, inputs, factors)",
+    questions.HESSIAN: """gradient = lambda f: jax.grad(total, 1)(weights, f, inputs, factors)
     return jax.jvp(gradient, (floating,), (along,))[1]""",
 }
 
-_STEP = f"""{_BEGIN}{LOSS}
+_STEP = f"""{_BEGIN}{questions.LOSS}
 
 def step(weights, x):
     outputs, after, losses = model.stateless_call(
@@ -104,7 +93,7 @@ if trainable:
 variables = [*model.trainable_variables, *model.non_trainable_variables]
 for variable, value in zip(variables, [*trainable, *after]):
     variable.assign(value)
-{TRAINED}"""
+{questions.TRAINED}"""
 
 
 @LIBRARIES.register("jax")
@@ -129,7 +118,7 @@ class Jax(Library):
 
         jax.config.update("jax_enable_x64", True)
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         return _CODES[option]
 
@@ -137,22 +126,22 @@ class Jax(Library):
         """Derivatives in reverse mode, second ones in forward over reverse mode; or a step."""
         if option == "export":
             raise NotImplementedError(f"{question} is not supported of an exported model")
-        if question in TRAINING:
+        if question in questions.TRAINING:
             if option.startswith("vmap"):
                 raise NotImplementedError(f"{question} is not supported over single items")
             step = "jax.value_and_grad(step, has_aux=True)"
             step = step if option == "eager" else f"jax.jit({step})"
-            return filled(_STEP, STEP=step, OPTIMIZER=OPTIMIZERS[question])
+            return filled(_STEP, STEP=step, OPTIMIZER=questions.OPTIMIZERS[question])
         by_item = option == "vmap_of_gradient"
         derivative = "jax.vmap(derivative, (None, 0, 0, 0, 0))" if by_item else "derivative"
         function = _FUNCTIONS.get(option, "jax.jit(call)")
         text = filled(_DERIVATIVES, FUNCTION=function, DERIVATIVE=_DERIVATIVE[question])
         text += f"\noutputs = {derivative}(trainable, floating, inputs, factors, along)"
-        if question != WEIGHT_GRADIENT:
+        if question != questions.WEIGHT_GRADIENT:
             return text
         summed = "[g.sum(0) for g in outputs]" if by_item else "outputs"
         return f"""{text}
 of = dict(zip(map(id, model.trainable_variables), {summed}))
-{VARIABLES}
+{questions.VARIABLES}
 found = [of[id(v)] for v in variables]
-{BY_LAYERS}"""
+{questions.BY_LAYERS}"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 
 #: LiteRT's names of the sets of kernels, by the ending of an option: XNNPACK's where it has some,
@@ -30,13 +30,13 @@ class LiteRt(FileLibrary):
         r"Didn't find op for builtin opcode",  # the plain kernels are not those of all operators
     )
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`.
 
         Inputs and outputs are those of the file's signature, in the order of the numbers in their
         names: as text, ``output_10`` comes before ``output_2``.
         """
-        return Code(
+        return BackendCode(
             ("from ai_edge_litert.interpreter import Interpreter, OpResolverType",),
             f"""kernels = OpResolverType.{self.way(option)}
 interpreter = Interpreter(path, num_threads=1, experimental_op_resolver_type=kernels)

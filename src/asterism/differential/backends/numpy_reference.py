@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.plain_numpy import install
 
@@ -25,6 +25,6 @@ class NumPy(Library):
         keras.config.set_floatx("float64")
         install()
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
-        return Code(call="outputs = keras.tree.flatten(model(GIVEN, training=False))")
+        return BackendCode(call="outputs = keras.tree.flatten(model(GIVEN, training=False))")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from asterism.differential.adapters.code import Code, Prepared
+from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 
@@ -56,10 +57,10 @@ class OnnxRuntime(FileLibrary):
     """ONNX Runtime on the CPU."""
 
     name = "onnxruntime"
-    packages = ("onnxruntime",)
+    packages: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     suffix = ".onnx"
-    endings = LEVELS
-    unsupported = (
+    endings: ClassVar[Mapping[str, str]] = LEVELS
+    unsupported: ClassVar[tuple[str, ...]] = (
         r"Could not find an implementation",
         r"NOT_IMPLEMENTED",
         r"is under development and support for this is limited",  # operators newer than it
@@ -69,11 +70,12 @@ class OnnxRuntime(FileLibrary):
         """Say errors only."""
         import onnxruntime as ort
 
+        super().start()
         ort.set_default_logger_severity(3)
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`; converters keep the order of a model's inputs."""
-        return Code(
+        return BackendCode(
             ("import onnxruntime as ort",),
             f"""options = ort.SessionOptions()
 options.intra_op_num_threads = 1

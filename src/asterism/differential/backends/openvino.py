@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 
 
@@ -25,9 +25,9 @@ class OpenVino(FileLibrary):
         """BFloat16 for both hints: processors without float16 take it for float16, too."""
         return None if self.way(option) == "f32" else "bfloat16"
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`; by default the plug-in may compute in bfloat16 where it can."""
-        return Code(
+        return BackendCode(
             ("import openvino as ov", *self.imports),
             f"""core = ov.Core()
 settings = {{"INFERENCE_PRECISION_HINT": "{self.way(option)}", "INFERENCE_NUM_THREADS": 1}}

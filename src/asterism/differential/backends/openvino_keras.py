@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, Library
 
 
@@ -21,6 +21,6 @@ class OpenVinoKeras(Library):
         """OpenVINO's own choice: bfloat16 where the processor has it. There is no switch."""
         return "bfloat16"
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
-        return Code(call="outputs = keras.tree.flatten(model.predict_on_batch(GIVEN))")
+        return BackendCode(call="outputs = keras.tree.flatten(model.predict_on_batch(GIVEN))")

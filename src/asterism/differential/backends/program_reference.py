@@ -9,10 +9,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.code import Arrays
+from asterism.differential.adapters.code import Arrays, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileReference
-from asterism.differential.adapters.programs import constants_of, in_float64, module_of, run_module
+from asterism.differential.adapters.programs import constants_of, in_float64
 from asterism.differential.adapters.reference import PERTURBATIONS, FileReferences, perturbed
+from asterism.differential.backends.pytorch_program import PyTorchProgram
 
 
 @LIBRARIES.register("program_reference")
@@ -45,16 +46,17 @@ class ProgramReference(FileReference):
         torch.set_default_dtype(torch.float64)
 
     def open(self, path: Path, option: str) -> Any:
-        """The module in float64."""
+        """The program as PyTorch itself runs it, its module in float64."""
         import torch
 
-        module = in_float64(module_of(path))
+        opened = Prepared(PyTorchProgram().code(""), {"path": str(path)})
+        module = in_float64(opened.space([])["module"])
         if option in PERTURBATIONS:
             for tensor in constants_of(module):
                 if tensor.is_floating_point():
                     tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy(), option))
-        return module
+        return opened
 
     def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """See :class:`FileReference`."""
-        return run_module(opened, list(inputs))
+        return list(opened.run(inputs))

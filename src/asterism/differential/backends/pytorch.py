@@ -7,23 +7,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.code import BATCHES, SHAPES, Arrays, Code, Prepared, filled
+from asterism.differential.adapters import questions
+from asterism.differential.adapters.code import (
+    BATCHES,
+    SHAPES,
+    Arrays,
+    BackendCode,
+    Prepared,
+    filled,
+)
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.questions import (
-    BY_INPUTS,
-    BY_LAYERS,
-    COSINES,
-    GRADIENT,
-    HESSIAN,
-    LOSS,
-    OPTIMIZERS,
-    TRAINED,
-    TRAINING,
-    VARIABLES,
-    WEIGHT_GRADIENT,
-    kept,
-)
 from asterism.differential.adapters.reference import PERTURBATIONS, STAND_INS, moved
 from asterism.differential.adapters.reloading import RELOADED, SAME_LAYERS
 
@@ -41,7 +35,7 @@ with torch.no_grad():
     outputs = keras.tree.flatten({function})"""
 
 
-def _exported(made: str, imports: tuple[str, ...] = _IMPORT, *, free: bool = False) -> Code:
+def _exported(made: str, imports: tuple[str, ...] = _IMPORT, *, free: bool = False) -> BackendCode:
     """By lines that make ``function`` of the program that ``torch.export`` traces.
 
     Keras' own code interrupts Dynamo, so that ``torch.compile`` of a model makes many small graphs;
@@ -61,15 +55,15 @@ def _exported(made: str, imports: tuple[str, ...] = _IMPORT, *, free: bool = Fal
     module = "torch.nn.Sequential(model.eval())"
     lines.append(f"program = torch.export.export({module}, ({given},){sizes})")
     prepare = "\n".join([*lines, made])
-    return Code(imports, prepare, _called("function(GIVEN)"), BATCHES if free else SHAPES)
+    return BackendCode(imports, prepare, _called("function(GIVEN)"), BATCHES if free else SHAPES)
 
 
 _CODES = {
-    "eager": Code(_IMPORT, "", _called("model(GIVEN, training=False)")),
-    "compile": Code(
+    "eager": BackendCode(_IMPORT, "", _called("model(GIVEN, training=False)")),
+    "compile": BackendCode(
         _IMPORT, "function = torch.compile(model)", _called("function(GIVEN, training=False)")
     ),
-    "compile_dynamic": Code(
+    "compile_dynamic": BackendCode(
         _IMPORT,
         "function = torch.compile(model, dynamic=True)",
         _called("function(GIVEN, training=False)"),
@@ -92,7 +86,7 @@ _CODES = {
         _FOLDER,
         free=True,
     ),
-    "keras_file": Code(
+    "keras_file": BackendCode(
         (*RELOADED["keras_file"][0], *_IMPORT),
         RELOADED["keras_file"][1],
         _called("model(GIVEN, training=False)"),
@@ -105,7 +99,7 @@ _CODES |= dict.fromkeys(_FLOAT64, _CODES["eager"])
 COMPILED_GRAPHS = ("compile_graph", "compile_dynamic_graph")
 _EXPORTED = (*COMPILED_GRAPHS, "aot_inductor", "export")
 
-_BEGIN = f"""{COSINES}
+_BEGIN = f"""{questions.COSINES}
 {_TENSORS}
 weighted = lambda ys: torch.stack(
     [(y.double() * torch.from_numpy(cosines(y))).sum() for y in keras.tree.flatten(ys)]).sum()"""
@@ -113,10 +107,10 @@ weighted = lambda ys: torch.stack(
 _FLOATING = "floating = [x.requires_grad_() for x in inputs if x.is_floating_point()]"
 
 _ANSWERS = {
-    GRADIENT: f"""{_FLOATING}
+    questions.GRADIENT: f"""{_FLOATING}
 total = weighted(FUNCTION)
 outputs = torch.autograd.grad(total, floating, materialize_grads=True)""",
-    HESSIAN: f"""{_FLOATING}
+    questions.HESSIAN: f"""{_FLOATING}
 total = weighted(FUNCTION)
 found = torch.autograd.grad(total, floating, materialize_grads=True, create_graph=True)
 along = weighted(found)
@@ -124,22 +118,22 @@ outputs = [torch.zeros_like(x) for x in floating]
 if along.requires_grad:  # the model is not linear
     outputs = torch.autograd.grad(along, floating, materialize_grads=True)
 outputs = [y.detach() for y in outputs]""",
-    WEIGHT_GRADIENT: f"""{VARIABLES}
+    questions.WEIGHT_GRADIENT: f"""{questions.VARIABLES}
 weights, found = [v.value for v in variables], []
 if weights:
     found = torch.autograd.grad(weighted(FUNCTION), weights, materialize_grads=True)
-{BY_LAYERS}""",
+{questions.BY_LAYERS}""",
     **dict.fromkeys(
-        TRAINING,
-        f"""{LOSS}
-{VARIABLES}
+        questions.TRAINING,
+        f"""{questions.LOSS}
+{questions.VARIABLES}
 loss = loss_of(TRAINED_FUNCTION, model.losses)
 weights = [v.value for v in variables]
 if weights:
     gradients = torch.autograd.grad(loss, weights, materialize_grads=True)
     with torch.no_grad():
         OPTIMIZER.apply(gradients, variables)
-{TRAINED}""",
+{questions.TRAINED}""",
     ),
 }
 
@@ -198,7 +192,7 @@ class PyTorch(Library):
         torch._dynamo.config.recompile_limit = _RECOMPILED
         torch._dynamo.config.accumulated_recompile_limit = _RECOMPILED
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         return _CODES[option]
 
@@ -208,14 +202,16 @@ class PyTorch(Library):
 
     def question(self, option: str, question: str) -> str:
         """See :class:`Library`; by reverse-mode differentiation."""
-        if option == "aot_inductor" or (option in _EXPORTED and question not in BY_INPUTS):
+        if option == "aot_inductor" or (
+            option in _EXPORTED and question not in questions.BY_INPUTS
+        ):
             raise NotImplementedError(f"{question} is not supported of an exported model")
         again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
         return filled(
             f"{again}{_BEGIN}\n{_ANSWERS[question]}",
             TRAINED_FUNCTION=_function(option, "True"),
             FUNCTION=_function(option, "False"),
-            OPTIMIZER=OPTIMIZERS.get(question, ""),
+            OPTIMIZER=questions.OPTIMIZERS.get(question, ""),
         )
 
     def overwritten(self, option: str) -> str:
@@ -239,7 +235,7 @@ class PyTorch(Library):
         if option not in (*PERTURBATIONS, *STAND_INS):
             return super().run(compiled, inputs, kind)
         model = compiled.space(inputs)["model"]
-        with kept(model):
+        with questions.kept(model):
             model.set_weights([moved(w, option) for w in model.get_weights()])
             return super().run(compiled, [moved(i, option) for i in inputs], kind)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 
@@ -26,15 +26,16 @@ class PyTorchProgram(FileLibrary):
     suffix = ".pt2"
     endings = _COMPILED
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
-        return Code(
+        return BackendCode(
             ("import torch",),
             f"""module = torch.export.load(path).module(check_guards=False)
 function = {self.way(option)}""",
             """with torch.no_grad():
     outputs = function(*(torch.from_numpy(x.copy()) for x in inputs))
-outputs = [y.numpy() for y in torch.utils._pytree.tree_leaves(outputs) if hasattr(y, "numpy")]""",
+leaves = torch.utils._pytree.tree_leaves(outputs)
+outputs = [y.detach().numpy() for y in leaves if isinstance(y, torch.Tensor)]""",
         )
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import Code, filled
+from asterism.differential.adapters import questions
+from asterism.differential.adapters.code import BackendCode, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
-from asterism.differential.adapters.questions import (
-    BY_LAYERS,
-    COSINES,
-    GRADIENT,
-    HESSIAN,
-    LOSS,
-    OPTIMIZERS,
-    TRAINED,
-    TRAINING,
-    VARIABLES,
-    WEIGHT_GRADIENT,
-)
 from asterism.differential.adapters.reloading import RELOADED, SAME_LAYERS
 
 _IMPORT = ("import tensorflow as tf",)
@@ -23,23 +12,23 @@ _CALL = "outputs = keras.tree.flatten({}(GIVEN, training=False))"
 
 #: Keras' layers need no rewriting of their Python code, which would put its lines into messages.
 _CODES = {
-    "eager": Code((), "", _CALL.format("model")),
-    "graph": Code(
+    "eager": BackendCode((), "", _CALL.format("model")),
+    "graph": BackendCode(
         _IMPORT, "function = tf.function(model, autograph=False)", _CALL.format("function")
     ),
-    "xla": Code(
+    "xla": BackendCode(
         _IMPORT,
         "function = tf.function(model, autograph=False, jit_compile=True)",
         _CALL.format("function"),
     ),
-    "saved_model": Code(
+    "saved_model": BackendCode(
         ("import tempfile", *_IMPORT),
         "folder = tempfile.TemporaryDirectory()\n"
         'model.export(folder.name, format="tf_saved_model", verbose=False)\n'
         "loaded = tf.saved_model.load(folder.name)",
         "outputs = keras.tree.flatten(loaded.serve(GIVEN))",
     ),
-    **{name: Code(*lines, _CALL.format("model")) for name, lines in RELOADED.items()},
+    **{name: BackendCode(*lines, _CALL.format("model")) for name, lines in RELOADED.items()},
 }
 _CODES["float64"] = _CODES["eager"]
 
@@ -51,34 +40,34 @@ _STEPS = {
 }
 
 _BEGIN = f"""import tensorflow as tf
-{COSINES}
+{questions.COSINES}
 inputs = [tf.constant(x) for x in inputs]
 floating = [x for x in inputs if x.dtype.is_floating]
 weighted = lambda ys: tf.add_n(
     [tf.reduce_sum(tf.cast(y, "float64") * cosines(y)) for y in keras.tree.flatten(ys)])"""
 
 _ANSWERS = {
-    GRADIENT: """with tf.GradientTape() as tape:
+    questions.GRADIENT: """with tf.GradientTape() as tape:
     tape.watch(floating)
     total = weighted(FUNCTION(GIVEN, training=False))
 outputs = tape.gradient(total, floating, unconnected_gradients="zero")""",
-    HESSIAN: """with tf.GradientTape() as outer:
+    questions.HESSIAN: """with tf.GradientTape() as outer:
     outer.watch(floating)
     with tf.GradientTape() as tape:
         tape.watch(floating)
         total = weighted(FUNCTION(GIVEN, training=False))
     along = weighted(tape.gradient(total, floating, unconnected_gradients="zero"))
 outputs = outer.gradient(along, floating, unconnected_gradients="zero")""",
-    WEIGHT_GRADIENT: f"""{VARIABLES}
+    questions.WEIGHT_GRADIENT: f"""{questions.VARIABLES}
 with tf.GradientTape() as tape:
     total = weighted(FUNCTION(GIVEN, training=False))
 found = tape.gradient(total, [v.value for v in variables], unconnected_gradients="zero")
 found = [tf.convert_to_tensor(g) for g in found]
-{BY_LAYERS}""",
+{questions.BY_LAYERS}""",
     **dict.fromkeys(
-        TRAINING,
-        f"""{LOSS}
-{VARIABLES}
+        questions.TRAINING,
+        f"""{questions.LOSS}
+{questions.VARIABLES}
 step = lambda x: (model(x, training=True), model.losses)
 step = STEP
 with tf.GradientTape() as tape:
@@ -86,7 +75,7 @@ with tf.GradientTape() as tape:
 gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
 if variables:
     OPTIMIZER.apply(gradients, variables)
-{TRAINED}""",
+{questions.TRAINED}""",
     ),
 }
 
@@ -116,7 +105,7 @@ class TensorFlow(Library):
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
 
-    def code(self, option: str) -> Code:
+    def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         return _CODES[option]
 
@@ -129,5 +118,5 @@ class TensorFlow(Library):
             f"{again}{_BEGIN}\n{_ANSWERS[question]}",
             FUNCTION="function" if option in _STEPS else "model",
             STEP=_STEPS.get(option, "step"),
-            OPTIMIZER=OPTIMIZERS.get(question, ""),
+            OPTIMIZER=questions.OPTIMIZERS.get(question, ""),
         )

@@ -3,11 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.differential.adapters.backends import precision_of
+from asterism.differential.oracle.judge import Judge
 from asterism.differential.subjects.model_files import Arrays
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A model and inputs on which libraries differ, and nothing decides which of them is right.
+
+    Args:
+        subject: name of the model.
+        distribution: its inputs.
+        groups: configurations that agree, the largest group first, and what each group gave.
+        reference: what the reference gave; nothing where there is none.
+    """
+
+    subject: str
+    distribution: str
+    groups: list[tuple[list[str], str]]
+    reference: str = ""
+
+
+def unresolved_of(subject: str, judge: Judge) -> Unresolved:
+    """What each group of backends gave that agree.
+
+    Args:
+        subject: name of the model.
+        judge: of it, on the inputs on which nothing decides.
+    """
+    groups: list[list[str]] = []
+    for backend in sorted(judge.ran, key=lambda b: precision_of(b) is not None):
+        near = (group for group in groups if judge.are_alike(group[0], backend))
+        (group := next(near, [])).append(backend)
+        if len(group) == 1:
+            groups.append(group)
+    groups.sort(key=len, reverse=True)
+    given = [judge.result.outputs[group[0]][judge.distribution] for group in groups]
+    given += [list(judge.standard.expected)] if judge.standard is not None else []
+    words = answers_in_words(given)
+    reference = words.pop() if judge.is_known else ""
+    return Unresolved(subject, judge.distribution, list(zip(groups, words, strict=True)), reference)
 
 
 def answers_in_words(given: Sequence[Arrays]) -> list[str]:

@@ -6,12 +6,12 @@ precision in float32 on a processor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from asterism.differential.comparing.judging import Verdict, run_subject
+from asterism.differential.comparing.judging import run_subject
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.subjects.model_files import Arrays, ModelFile
@@ -20,27 +20,26 @@ _LARGEST = float(np.finfo(np.float16).max)
 
 
 def within_type(
-    pool: WorkerPool, subject: ModelFile, inputs: Mapping[str, Arrays], verdict: Verdict
-) -> Verdict:
-    """The verdict, without the blame for what follows from the type that the file names.
+    pool: WorkerPool, subject: ModelFile, inputs: Mapping[str, Arrays], findings: Sequence[Finding]
+) -> list[Finding]:
+    """The findings, without the blame for what follows from the type that the file names.
 
     Args:
         pool: started workers of the references.
         subject: the model.
         inputs: by distribution.
-        verdict: on it.
+        findings: of the model.
     """
-    suspects = {one.distributions[0] for one in verdict.findings if _is_suspect(one)}
-    if subject.coarsest != "float16" or not suspects:
-        return verdict
-    said = {name: _overflow(pool, subject, inputs[name], name) for name in suspects}
-    findings = [
+    suspects = {one.distributions[0] for one in findings if _is_suspect(one)}
+    said: dict[str, str] = {}
+    if subject.coarsest == "float16":
+        said = {name: _overflow(pool, subject, inputs[name], name) for name in suspects}
+    return [
         replace(one, symptom=BEYOND_TYPE, message=why)
-        if _is_suspect(one) and (why := said[one.distributions[0]])
+        if _is_suspect(one) and (why := said.get(one.distributions[0]))
         else one
-        for one in verdict.findings
+        for one in findings
     ]
-    return replace(verdict, findings=findings)
 
 
 def _is_suspect(one: Finding) -> bool:

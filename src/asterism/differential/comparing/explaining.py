@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.differential.comparing.blaming import Part
-from asterism.differential.comparing.judging import FileJudge
+from asterism.differential.comparing.judging import judge_of_file
 from asterism.differential.comparing.upgrade import Change
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.decisions import Right
@@ -99,7 +99,7 @@ def right_of(part: Part, params: JudgeParams) -> Right | None:
     change, culprit = part.change, part.change.culprit
     if change.at_fault.fails:
         return None
-    judge = FileJudge(part.subject, part.result, change.distribution, params)
-    standard = judge.standard() or judge.beside(change.referee, culprit)
+    judge = judge_of_file(part.subject, part.result, change.distribution, params)
+    standard = judge.standard or judge.beside(change.referee, culprit)
     actual = part.result.outputs[culprit][change.distribution]
     return Right(standard.expected, actual, standard.allowed(culprit), standard.dtypes)

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from asterism.config import changed_params
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import product_of
+from asterism.differential.comparing.answers import Unresolved, unresolved_of
 from asterism.differential.comparing.beyond_type import within_type
 from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.comparison import (
-    Comparison,
     Headline,
     Params,
     Request,
     Row,
+    SideBySide,
     of_change,
 )
 from asterism.differential.comparing.explaining import BlameRequest
-from asterism.differential.comparing.judging import Unresolved, Verdict, verdict_of
+from asterism.differential.comparing.judging import findings_of, judge_of_file
 from asterism.differential.comparing.naming import (
     installed,
+    made,
     named_version,
     readers_of,
     title_of,
-    version_of,
     ways_of,
 )
 from asterism.differential.comparing.upgrade import Change
+from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import (
@@ -38,6 +40,7 @@ from asterism.differential.oracle.finding import (
     INVALID_INPUTS,
     RIGHT,
     STATUSES,
+    UNRESOLVED,
     Finding,
 )
 from asterism.differential.oracle.params import JudgeParams
@@ -73,7 +76,7 @@ def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> 
     libraries = _libraries(request, {subject.suffix for subject in subjects}, say, rejected)
     backends = [f"{library}:{way}" for library in libraries for way in ways_of(library)]
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
-    with WorkerPool([*backends, *references], params.limits) as pool:
+    with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
         titles = [title_of(library) for library in libraries]
         found = Standing(libraries=titles, left_out=pool.start(), rejected=rejected)
         found.run(request, params, pool, subjects, backends)
@@ -90,17 +93,18 @@ def _libraries(
     found = []
     for name in dict.fromkeys(named_version(*pair, formats) for pair in pairs):
         with going_on(name, rejected):
-            found.append(version_of(product_of(name), name.partition("@")[2], say, formats))
+            found.append(made(name, say))
     require_some(found, rejected)
     return found
 
 
 @dataclass(kw_only=True)
-class Standing(Comparison[Verdict]):
+class Standing(SideBySide[list[Finding]]):
     """What all libraries did.
 
     Args:
         libraries: that ran the models, each with its version.
+        unresolved: all that nothing decides.
     """
 
     anchor, template, facts = "libraries", "libraries.html.j2", "findings.json"
@@ -109,6 +113,7 @@ class Standing(Comparison[Verdict]):
     kinds = STATUSES
 
     libraries: Sequence[str]
+    unresolved: list[Unresolved] = field(default_factory=list)
 
     @property
     def faults(self) -> list[tuple[str, Finding]]:
@@ -118,12 +123,7 @@ class Standing(Comparison[Verdict]):
 
     @property
     def _findings(self) -> list[tuple[str, Finding]]:
-        return [(s.name, one) for s, verdict in self.subjects for one in verdict.findings]
-
-    @property
-    def unresolved(self) -> Sequence[Unresolved]:
-        """All that nothing decides."""
-        return [one for _, verdict in self.subjects for one in verdict.unresolved]
+        return [(subject.name, one) for subject, found in self.subjects for one in found]
 
     @property
     def beyond(self) -> Mapping[str, str]:
@@ -134,8 +134,8 @@ class Standing(Comparison[Verdict]):
     def invalid(self) -> Mapping[str, str]:
         """Models that are not to be run on these inputs, and the inputs' shapes."""
         found = {}
-        for subject, verdict in self.subjects:
-            if any(one.symptom == INVALID_INPUTS for one in verdict.findings):
+        for subject, judged in self.subjects:
+            if any(one.symptom == INVALID_INPUTS for one in judged):
                 shapes = (f"{s.label}={','.join(map(str, s.shape))}" for s in subject.inputs)
                 found[subject.name] = " ".join(shapes)
         return found
@@ -147,9 +147,15 @@ class Standing(Comparison[Verdict]):
         inputs: Mapping[str, Arrays],
         result: Result,
         params: JudgeParams,
-    ) -> Verdict:
-        """See :class:`Comparison`."""
-        return within_type(pool, subject, inputs, verdict_of(subject, result, params))
+    ) -> list[Finding]:
+        """See :class:`SideBySide`."""
+        found = findings_of(subject, result, params)
+        open_on = {one.distributions[0]: None for one in found if one.symptom == UNRESOLVED}
+        self.unresolved += [
+            unresolved_of(subject.name, judge_of_file(subject, result, name, params))
+            for name in open_on
+        ]
+        return within_type(pool, subject, inputs, found)
 
     def asked(self) -> Iterator[BlameRequest]:
         """One fault of each model, library and kind."""
@@ -166,7 +172,7 @@ class Standing(Comparison[Verdict]):
 
     @property
     def headline(self) -> Headline:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         wrong = {name for name, _ in self.faults}
         confirmed = sum(one.confirmed for one in self.explained)
         return {
@@ -184,9 +190,9 @@ class Standing(Comparison[Verdict]):
             ),
         }
 
-    def done(self, judged: Verdict) -> Iterator[tuple[str, str]]:
-        """See :class:`Comparison`."""
-        return ((one.backends[0], one.symptom) for one in judged.findings)
+    def done(self, judged: list[Finding]) -> Iterator[tuple[str, str]]:
+        """See :class:`SideBySide`."""
+        return ((one.backends[0], one.symptom) for one in judged)
 
     def rows(self) -> Iterator[Row]:
         """A row for each model, library and kind of fault."""
@@ -207,7 +213,7 @@ class Standing(Comparison[Verdict]):
             }
 
     def to_json(self) -> dict[str, Any]:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         return {
             "libraries": list(self.libraries),
             "left_out": dict(self.left_out),

@@ -6,7 +6,7 @@ Both versions run every model, beside a float64 reference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import option_of
 from asterism.differential.comparing.answers import answers_in_words, constant_in_words
-from asterism.differential.comparing.judging import FileJudge
+from asterism.differential.comparing.judging import judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     RIGHT,
@@ -180,7 +180,7 @@ def change_of(
 
     Without a reference, the old version is compared with the new one.
     """
-    judge = FileJudge(subject, result, distribution, params)
+    judge = judge_of_file(subject, result, distribution, params)
     both = result.outcomes[pair.old].ran and result.outcomes[pair.new].ran
     other = pair.new if both else ""
     old, new = judge.of(pair.old, other), judge.of(pair.new, other)
@@ -196,10 +196,9 @@ def change_of(
     alike = ALIKE if judge.are_alike(pair.old, pair.new) else APART
     outputs = SAME if same_bits(*given) else alike
     change = Change(subject.name, old, new, outputs, furthest_apart(*given), referee)
-    if change.kind not in ("both wrong", "differs"):
-        return change
-    answers = tuple(answers_in_words(given))
-    return Change(subject.name, old, new, outputs, furthest_apart(*given), referee, answers=answers)
+    if change.kind in ("both wrong", "differs"):
+        return replace(change, answers=tuple(answers_in_words(given)))
+    return change
 
 
 def same_bits(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:

@@ -13,11 +13,11 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX, library_of
 from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.comparison import (
-    Comparison,
     Headline,
     Params,
     Request,
     Row,
+    SideBySide,
     of_change,
 )
 from asterism.differential.comparing.explaining import BlameRequest
@@ -29,6 +29,7 @@ from asterism.differential.comparing.naming import (
 )
 from asterism.differential.comparing.upgrade import CHANGES, WORSE, Change, Pair, changes_of
 from asterism.differential.engine.branch_params import RewardedGenerateParams
+from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -107,7 +108,8 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Upg
     references = [r for subject in subjects for r in subject.references.all]
     references += OF_ONNX.all if of_onnx else ()
     references += [f"onnxruntime:{CONVERTER}"] if request.generated else []
-    with WorkerPool([*_backends(pairs), *dict.fromkeys(references)], params.limits) as pool:
+    every = [*_backends(pairs), *dict.fromkeys(references)]
+    with WorkerPool(every, limits_of(params.execute)) as pool:
         found.leave_out(pairs, pool.start())
         subjects += operator_subjects() if request.operators else ()
         subjects += generated_models(request, params, pool, rejected)
@@ -156,7 +158,7 @@ def generated_models(
 
 
 @dataclass(kw_only=True)
-class Upgrade(Comparison[list[Change]]):
+class Upgrade(SideBySide[list[Change]]):
     """What two versions did.
 
     Args:
@@ -212,7 +214,7 @@ class Upgrade(Comparison[list[Change]]):
         result: Result,
         params: JudgeParams,
     ) -> list[Change]:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         changes = changes_of(subject, result, self.pairs, params)
         if not changes:
             raise UserError(f"not both versions have a way to run {subject.suffix} files")
@@ -230,12 +232,12 @@ class Upgrade(Comparison[list[Change]]):
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         return f"{self.old} beside {self.new}"
 
     @property
     def headline(self) -> Headline:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         order = list(CHANGES)
         worst = [min(kinds.values(), key=order.index, default="") for _, kinds in self.worst()]
         changed = {change.subject for change in self.changes}
@@ -246,7 +248,7 @@ class Upgrade(Comparison[list[Change]]):
         }
 
     def done(self, judged: list[Change]) -> Iterator[tuple[str, str]]:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         return ((change.pair.option, change.kind) for change in judged)
 
     def rows(self) -> Iterator[Row]:
@@ -271,7 +273,7 @@ class Upgrade(Comparison[list[Change]]):
             }
 
     def to_json(self) -> dict[str, Any]:
-        """See :class:`Comparison`."""
+        """See :class:`SideBySide`."""
         return {
             "old": self.old,
             "new": self.new,

@@ -1,15 +1,13 @@
-"""The oracle: from outcomes and outputs to findings. It runs nothing.
+"""The oracle of generated models: from outcomes and outputs to findings. It runs nothing.
 
-A backend is wrong about values when it lies outside the tolerance of every float64 reference that
-the majority of references agrees with, while a backend of another library lies inside one: that
-agreeing backend shows that the dtype is enough, and the odd one out is named. Where no agreeing
-backend exists, the disagreement is counted as unresolved. A reference outside of the majority is a
-finding of its own.
+What each backend does :mod:`.judge` says. Here, one finding is made for each library that is to
+blame, and a reference outside of the majority of references is a finding of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from asterism.core.randomness.random_streams import stream
@@ -21,9 +19,6 @@ from asterism.differential.adapters.backends import (
     REFERENCES,
     converter_of,
     library_of,
-    precision_of,
-    product_of,
-    under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
@@ -34,14 +29,16 @@ from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.compare import d_mad, distance, moved_of
 from asterism.differential.oracle.finding import (
     APART,
+    FAILURES,
     INVALID_MODEL,
     KERAS,
     ODD_REFERENCE,
     RIGHT,
     SPECIAL_VALUES,
+    UNRESOLVED,
     Finding,
 )
-from asterism.differential.oracle.judge import failure, judge_backend
+from asterism.differential.oracle.judge import Judge, failure, reads_another
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import Probes
@@ -51,7 +48,7 @@ from asterism.memo.graphs.special_weights import special_kinds
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """What the oracle says about one model.
 
     Args:
@@ -67,7 +64,7 @@ class Verdict:
     apart: tuple[Finding, ...] = ()
 
 
-def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdict:
+def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judgement:
     """Findings of one model.
 
     Args:
@@ -78,36 +75,47 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdi
     """
     if OUTSIDE in result.distributions:
         tried = outside_of(graph, seed, result.index)
-        return Verdict((), 0, 0, tuple(judge_outside(result, str(tried))))
-    failures = _failures(graph, result)
-    differing, unresolved, agreed, apart = _value_findings(graph, result, params, seed)
-    return Verdict((*failures, *differing), unresolved, agreed, tuple(apart))
+        return Judgement((), 0, 0, tuple(judge_outside(result, str(tried))))
+    distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
+    judges = [judge_of(graph, result, d, params) for d in distributions or [""]]
+    told = [(judge, judge.findings()) for judge in judges]
+    failures = _failures(graph, result, told[0][1])
+    apart: list[Finding] = []
+    differing: dict[tuple[str, str, str], Finding] = {}
+    symptoms: Counter[str] = Counter()
+    for judge, found in ((judge, found) for judge, found in told if judge.is_known):
+        severity = _severity(graph, (judge.distribution,))
+        found = [replace(one, severity=severity) for one in found]
+        symptoms.update(one.symptom for one in found)
+        apart += [one for one in found if one.symptom in APART]
+        for one in [*_odd_references(judge), *_differences(judge, found, seed)]:
+            now = replace(one, severity=severity)
+            known = differing.get((now.library, now.symptom, severity))
+            joined = now if known is None else _joined(known, now)
+            differing[now.library, now.symptom, severity] = joined
+    findings = (*failures, *(differing[k] for k in sorted(differing)))
+    agreed = symptoms[RIGHT] + symptoms[SPECIAL_VALUES]
+    return Judgement(findings, symptoms[UNRESOLVED], agreed, tuple(apart))
 
 
-def _failures(graph: Graph, result: Result) -> list[Finding]:
-    """Exceptions, crashes, hangs and memory, one finding for each library and frame.
-
-    An exception is no library's fault where nothing runs the model. A process that died, hung or
-    blew up always is one's.
-    """
-    failed = [result.outcomes[r] for r in under_test(result.outcomes) if result.outcomes[r].failed]
-    fine = [r for r in result.outcomes if r not in ON_OTHER_INPUTS and result.outcomes[r].ran]
+def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:
+    """Exceptions, crashes, hangs and memory, one finding for each library and frame."""
     found = []
-    if not fine:
-        failed = [o for o in failed if o.killed]
-        if rejected := _rejections(result):
-            backends = tuple(o.backend for o in rejected)
-            facts = {"symptom": INVALID_MODEL, "library": KERAS, "backends": backends}
-            found.append(replace(failure(rejected[0]), **facts))  # type: ignore[arg-type]
-    grouped: dict[tuple[str, ...], list[ExecutionOutcome]] = {}
-    for outcome in failed:
-        library = _rejecter(outcome, fine)
-        key = (library, outcome.status, outcome.stage, outcome.exception, outcome.frame)
-        grouped.setdefault(key, []).append(outcome)
+    ran = [r for r in result.outcomes if r not in ON_OTHER_INPUTS and result.outcomes[r].ran]
+    if not ran and (rejected := _rejections(result)):
+        backends = tuple(o.backend for o in rejected)
+        facts = {"symptom": INVALID_MODEL, "library": KERAS, "backends": backends}
+        found.append(replace(failure(rejected[0]), **facts))  # type: ignore[arg-type]
+    grouped: dict[tuple[str, ...], list[Finding]] = {}
+    for one in judged:
+        if one.symptom in FAILURES and result.outcomes[one.backends[0]].failed:
+            library = _rejecter(result.outcomes[one.backends[0]], ran)
+            key = (library, one.symptom, one.stage, one.exception, one.frame)
+            grouped.setdefault(key, []).append(one)
     severity = _severity(graph, result.distributions)
     for (library, *_), group in sorted(grouped.items()):
-        one = replace(failure(group[0]), library=library, severity=severity, agreeing=tuple(fine))
-        found.append(replace(one, backends=tuple(o.backend for o in group)))
+        one = replace(group[0], library=library, severity=severity, agreeing=tuple(ran))
+        found.append(replace(one, backends=tuple(one.backends[0] for one in group)))
     return [replace(one, distributions=result.distributions) for one in found]
 
 
@@ -132,7 +140,7 @@ def _severity(graph: Graph, distributions: Iterable[str]) -> str:
     return "special" if special or set(distributions) & set(SPECIAL_DISTRIBUTIONS) else "normal"
 
 
-def _rejecter(outcome: ExecutionOutcome, fine: list[str]) -> str:
+def _rejecter(outcome: ExecutionOutcome, ran: Sequence[str]) -> str:
     """Whom to blame for a failure: the library, or the converter whose file it rejects.
 
     It is the converter where the same library takes another converter's file of the model.
@@ -141,22 +149,17 @@ def _rejecter(outcome: ExecutionOutcome, fine: list[str]) -> str:
     if outcome.backend in CONVERTERS or outcome.stage != "compile":
         return library
     source = converter_of(outcome.backend)
-    return source if source is not None and _reads_another(library, source, fine) else library
+    return source if source is not None and reads_another(library, source, ran) else library
 
 
-def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
-    """Whether a library is right on another converter's file of the model."""
-    return any(library_of(r) == library and converter_of(r) not in (source, None) for r in right)
-
-
-def standard_of(
+def judge_of(
     graph: Graph,
     result: Result,
     distribution: str,
     params: JudgeParams,
     outputs: Iterable[int] | None = None,
-) -> Standard | None:
-    """What is right of a model's outputs by the majority of references; None where none ran.
+) -> Judge:
+    """The judge of a generated model, by the majority of references.
 
     Args:
         graph: the model.
@@ -165,86 +168,62 @@ def standard_of(
         params: tolerances.
         outputs: nodes that were put out, in place of those that are compared.
     """
-    given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
+    given = {
+        r: result.outputs[r][distribution]
+        for r in REFERENCES
+        if distribution in result.outputs.get(r, {})
+    }
+    bounds = Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
     if not given:
-        return None
+        return Judge(result, distribution, bounds, None)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     of_weights = {*special_kinds(graph), *result.special}
-    return Standard(
+    standard = Standard(
         given,
         [graph.tensors[i].dtype for i in nodes],
-        Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth),
+        bounds,
         result.outputs.get(PERTURBED_FROM, {}).get(distribution),
         moved_of(result.outputs, PERTURBED, distribution),
         Probes.of(result.outputs, PROBES, distribution, of_weights),
-    ).by_majority()
+    )
+    return Judge(result, distribution, bounds, standard.by_majority())
 
 
-def _value_findings(
-    graph: Graph, result: Result, params: JudgeParams, seed: int
-) -> tuple[list[Finding], int, int, list[Finding]]:
-    distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
-    findings: dict[tuple[str, str, str], Finding] = {}
-    unresolved = agreed = 0
-    apart: list[Finding] = []
-    for distribution in distributions:
-        standard = standard_of(graph, result, distribution, params)
-        if standard is None:
-            continue
-        severity = _severity(graph, (distribution,))
-        found = {
-            b: replace(judge_backend(result, distribution, standard, b), severity=severity)
-            for b in under_test(result.outputs)
-        }
-        apart += [one for one in found.values() if one.symptom in APART]
-        right = sorted(b for b, one in found.items() if one.symptom in (RIGHT, SPECIAL_VALUES))
-        wrong = {b: one for b, one in found.items() if one.by_values}
-        named = _odd_references(result, distribution, standard)
-        for library, backends in _blamed(wrong, right).items():
-            others = (r for r in right if library_of(r) != library)
-            agreeing = [r for r in others if precision_of(r) is None]
-            if not agreeing:
-                unresolved += len(backends)
-                continue
-            worst = max(backends, key=lambda b: distance(wrong[b].symptom, wrong[b].excess))
-            named.append(
-                replace(
-                    wrong[worst],
-                    library=library,
-                    backends=(worst, *(b for b in backends if b != worst)),
-                    agreeing=tuple(agreeing),
-                    d_mad=_d_mad(result, distribution, standard, (worst, agreeing[0]), seed),
-                )
-            )
-        agreed += len(right)
-        for one in named:
-            now = replace(one, severity=severity)
-            known = findings.get((now.library, now.symptom, severity))
-            joined = now if known is None else _joined(known, now)
-            findings[now.library, now.symptom, severity] = joined
-    return [findings[k] for k in sorted(findings)], unresolved, agreed, apart
+def _differences(judge: Judge, found: Iterable[Finding], seed: int) -> Iterator[Finding]:
+    """One finding for each library that is to blame for values, of the backend farthest off."""
+    blamed: dict[str, list[Finding]] = {}
+    for one in found:
+        if one.by_values:
+            blamed.setdefault(one.library, []).append(one)
+    for library in sorted(blamed):
+        wrong = sorted(blamed[library], key=lambda one: one.backends)
+        worst = max(wrong, key=lambda one: distance(one.symptom, one.excess))
+        others = (one.backends[0] for one in wrong if one is not worst)
+        backends, agreeing = (worst.backends[0], *others), tuple(sorted(worst.agreeing))
+        value = _d_mad(judge, backends[0], agreeing[0], seed)
+        yield replace(worst, backends=backends, agreeing=agreeing, d_mad=value)
 
 
-def _odd_references(result: Result, distribution: str, standard: Standard) -> list[Finding]:
+def _odd_references(judge: Judge) -> Iterator[Finding]:
     """One finding for each reference outside of the majority, which names it."""
-    found = []
+    result, distribution, standard = judge.result, judge.distribution, judge.standard
+    assert standard is not None
     for odd in (r for r in REFERENCES if r in result.outputs and r not in standard.references):
         difference = standard.off(result.outputs[odd][distribution], odd)
         if difference is not None:
             facts = result.index, ODD_REFERENCE, "run", library_of(odd), (odd,), (distribution,)
             agreeing = tuple(standard.references)
-            found.append(Finding(*facts, agreeing, excess=difference.excess))
-    return found
+            yield Finding(*facts, agreeing, excess=difference.excess)
 
 
-def _d_mad(
-    result: Result, distribution: str, standard: Standard, backends: tuple[str, str], seed: int
-) -> float:
+def _d_mad(judge: Judge, backend: str, agreeing: str, seed: int) -> float:
     """D_MAD of the worst output of two backends; 0 of other shapes, or where one lacks it."""
-    worst = standard.off(result.outputs[backends[0]][distribution], backends[0])
+    result, distribution = judge.result, judge.distribution
+    outputs = [result.outputs[b][distribution] for b in (backend, agreeing)]
+    assert judge.standard is not None
+    worst = judge.standard.off(outputs[0], backend)
     assert worst is not None
-    at = slice(worst.output, worst.output + 1)
-    one, two = (result.outputs[b][distribution][at] for b in backends)
+    one, two = (arrays[worst.output : worst.output + 1] for arrays in outputs)
     if not (one and two and one[0].shape == two[0].shape):
         return 0.0
     target = stream(seed, "targets", result.index, distribution).normal(size=one[0].shape)
@@ -259,23 +238,3 @@ def _joined(before: Finding, now: Finding) -> Finding:
         backends=tuple(dict.fromkeys((*worse.backends, *other.backends))),
         distributions=(*worse.distributions, *other.distributions),
     )
-
-
-def _blamed(wrong: dict[str, Finding], right: list[str]) -> dict[str, list[str]]:
-    """Wrong backends by whom to blame: the library, or the converter whose readers are all wrong.
-
-    One library's readers say so only where it is right on another converter's file.
-    """
-    blamed: dict[str, list[str]] = {}
-    sources = {r: converter_of(r) for r in (*wrong, *right)}
-    for backend in sorted(wrong):
-        source, culprit = sources[backend], library_of(backend)
-        if source is not None:
-            readers = [r for r in sources if sources[r] == source]
-            libraries = {product_of(library_of(r)) for r in readers}  # versions share their faults
-            doubted = len(libraries) > 1 or _reads_another(culprit, source, right)
-            host_right = any(library_of(r) == CONVERTERS[source].host for r in right)
-            if doubted and host_right and all(r in wrong for r in readers):
-                culprit = source
-        blamed.setdefault(culprit, []).append(backend)
-    return blamed

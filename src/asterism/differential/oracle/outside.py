@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import REFERENCES, library_of, product_of, under_test
+from asterism.differential.adapters.backends import REFERENCES, library_of, under_test
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.messages import is_internal
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -27,6 +27,7 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
     Finding,
 )
+from asterism.differential.oracle.judge import products_of
 
 #: Largest deviation of outputs that agree, relative to the largest of them.
 _ALIKE = 1e-2
@@ -45,13 +46,13 @@ def judge_outside(result: Result, tried: str) -> list[Finding]:
     accepted = [b for b, outcome in ended.items() if outcome.ran]
     rejected = [b for b, outcome in ended.items() if outcome.status == "error"]
     found = _internal_errors(result, internal, [*rejected, *accepted], tried)
-    if len(_products(rejected)) > len(_products(accepted)):
+    if len(products_of(rejected)) > len(products_of(accepted)):
         silent = [b for b in accepted if b in tested]
         found += [_finding(result, SILENT_ACCEPTANCE, b, rejected, tried) for b in silent]
         return found
     groups = [[o for o in accepted if _alike(result, o, center)] for center in accepted]
-    most = max(groups, key=lambda group: len(_products(group)), default=[])
-    if len(_products(most)) > 1:
+    most = max(groups, key=lambda group: len(products_of(group)), default=[])
+    if len(products_of(most)) > 1:
         odd = [b for b in accepted if b in tested and b not in most]
         found += [_finding(result, OUTSIDE_DIFFERS, b, most, tried) for b in odd]
     return found
@@ -80,7 +81,7 @@ def _internal_errors(
     found = []
     for (stage, *_), backends in alike.items():
         finding = _finding(result, INTERNAL_ERROR, backends[0], others, tried)
-        shared = stage == "build" and len(_products(backends)) > 1
+        shared = stage == "build" and len(products_of(backends)) > 1
         library = KERAS if shared else finding.library
         right = tuple(b for b in others if b not in backends)
         found.append(replace(finding, library=library, backends=tuple(backends), agreeing=right))
@@ -92,10 +93,6 @@ def _is_internal(outcome: ExecutionOutcome) -> bool:
     if outcome.killed:
         return True
     return outcome.status == "error" and is_internal(outcome.exception, outcome.message)
-
-
-def _products(backends: Sequence[str]) -> set[str]:
-    return {product_of(library_of(b)) for b in backends}
 
 
 def _alike(result: Result, one: str, other: str) -> bool:

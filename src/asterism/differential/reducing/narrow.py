@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from asterism.differential.reducing.reduce import keeps, required
+from asterism.differential.reducing.reduce import keeps
+from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.tensors import InvalidLayerError
 
@@ -42,7 +43,7 @@ def _with_narrow(graph: Graph, wide: Sequence[int], width: int) -> Graph | None:
         smaller = graph.with_nodes({**graph.nodes, **narrow})
     except InvalidLayerError:
         return None
-    return smaller if keeps(smaller, required(graph)) else None
+    return smaller if keeps(smaller, elements_of(graph)) else None
 
 
 def _narrow(node: Node, width: int) -> Node:

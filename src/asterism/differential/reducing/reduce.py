@@ -24,7 +24,7 @@ from asterism.memo.universe.tensors import InvalidLayerError
 
 def reduce_model(graph: Graph) -> Graph:
     """The smallest model that Algorithm 1 reaches from ``graph``, with the same coverage."""
-    wanted = required(graph)
+    wanted = elements_of(graph)
     size = len(graph.nodes) + 1
     while len(graph.nodes) < size:
         size = len(graph.nodes)
@@ -33,13 +33,8 @@ def reduce_model(graph: Graph) -> Graph:
     return graph
 
 
-def required(graph: Graph) -> Elements:
-    """What must not be lost: types, pairs and parameters of the original."""
-    return elements_of(graph)
-
-
 def keeps(graph: Graph, wanted: Elements) -> bool:
-    """Whether a reduced model covers all of that."""
+    """Whether a reduced model covers all types, pairs and parameters that must not be lost."""
     found = elements_of(graph)
     return (
         wanted.types <= found.types

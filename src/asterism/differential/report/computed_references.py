@@ -9,7 +9,7 @@ import numpy as np
 from asterism.differential.report.decisions import Right
 from asterism.differential.report.numbers import Array
 from asterism.differential.report.program_text import Runner
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 
 
 def eager_reference(found: UniqueFinding, runner: Runner) -> str:

@@ -1,7 +1,7 @@
 """How a script decides: 1 while the bug lives, 0 when it is gone, 2 when something else fails.
 
-These are the lines that a script ends with. What they call the bug is what the oracle recorded: a
-difference beyond the same tolerance, the same exception, the same kind of death.
+What a script calls the bug is what the oracle recorded: a difference beyond the same tolerance, the
+same exception, the same kind of death. ``templates/repro.py.j2`` has the lines.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from asterism.differential.oracle.finding import (
     skeleton,
 )
 from asterism.differential.report.numbers import literal_array
-from asterism.differential.report.program_text import Program
 from asterism.differential.report.python_text import literal
 
 Arrays = Sequence[NDArray[Any]]
 
-#: Megabytes that the script of a memory blow-up may take on top of what its imports took.
-MEMORY_MB = 3000
+#: Bytes that the script of a memory blow-up may take on top of what its imports took.
+MEMORY = 3000 * 2**20
 #: Outputs of more numbers are compared where they differ most.
 _SHOWN = 12
 
@@ -54,83 +53,93 @@ class Right:
     dtypes: Sequence[str] = ()
 
 
-def comparing(program: Program, right: Right, reference: str = "") -> list[str]:
-    """The lines of a program, and those that compare its outputs with what is right.
+@dataclass(frozen=True)
+class OutputDecision:
+    """A script that compares ``outputs`` with what is right.
 
     Args:
-        program: gives wrong outputs.
+        expected: lines that set ``expected``.
+        actual: the expression of what is compared with it.
+        differs: the expression that is true while the bug lives.
+    """
+
+    expected: str
+    actual: str
+    differs: str = "actual != expected"
+
+
+@dataclass(frozen=True)
+class FailureDecision:
+    """A script that compares how it ends with the recorded end.
+
+    Args:
+        wanted: literal of what is expected, in words.
+        dies: whether the process must end, or never end, while the bug lives.
+        ends: expression of the exit status after an exception ``error``, which has ``said`` so.
+        runs: exit status where nothing fails.
+        memory: bytes that it may take; 0 for no limit.
+    """
+
+    wanted: str
+    dies: bool = False
+    ends: str = "2"
+    runs: int = 0
+    memory: int = 0
+
+
+def comparing(right: Right, reference: str = "") -> OutputDecision:
+    """The decision between what a program gives and what it should give.
+
+    Args:
         right: what it should give.
         reference: lines that set ``expected``, where the script computes it.
     """
-    return [*program.model, *program.runs, *_compared(right, reference)]
-
-
-def _compared(right: Right, reference: str) -> list[str]:
     expected, actual = right.expected, right.actual
     if len(expected) != len(actual):
-        return _decided(f"{len(expected)} outputs", 'f"{len(outputs)} outputs"')
+        return OutputDecision(f"expected = {len(expected)}  # outputs", "len(outputs)")
     for at, (one, other) in enumerate(zip(expected, actual, strict=True)):
         if one.shape != other.shape:
-            return _decided(one.shape, f"np.shape(outputs[{at}])")
+            return OutputDecision(f"expected = {literal(one.shape)}", f"np.shape(outputs[{at}])")
     for at, (dtype, other) in enumerate(zip(right.dtypes, actual, strict=False)):
         if str(other.dtype) != dtype:
-            return _decided(dtype, f"str(np.asarray(outputs[{at}]).dtype)")
+            given = f"str(np.asarray(outputs[{at}]).dtype)"
+            return OutputDecision(f"expected = {literal(dtype)}", given)
     at, place = _worst(right)
     whole = expected[at].size <= _SHOWN and bool(np.isfinite(right.allowed[at]).all())
     index = "" if whole or not place else f"[{', '.join(map(str, place))}]"
     chosen = ... if whole else place
     wanted = np.asarray(expected[at][chosen], np.float64)
     relative, absolute = _line_through(wanted, np.asarray(right.allowed[at][chosen]))
-    if reference:
-        lines = [reference, f"expected = np.asarray(expected[{at}]){index}"]
-    else:
-        lines = [f"expected = {literal_array(wanted).source}  # by float64"]
     near = f"rtol={relative:.2g}, atol={absolute:.2g}, equal_nan=True"
-    return [
-        *lines,
-        f"actual = np.asarray(outputs[{at}]){index}",
-        'print("expected", expected)',
-        'print("actual  ", actual)',
-        f"sys.exit(int(not np.allclose(actual, expected, {near})))",
-    ]
+    return OutputDecision(
+        f"{reference}\nexpected = np.asarray(expected[{at}]){index}"
+        if reference
+        else f"expected = {literal_array(wanted).source}  # by float64",
+        f"np.asarray(outputs[{at}]){index}",
+        f"not np.allclose(actual, expected, {near})",
+    )
 
 
-def failing(finding: Finding, program: Program, wanted: str) -> list[str]:
-    """The lines of a program that fails, and that compare its end with the recorded one.
+def failing(finding: Finding, wanted: str) -> FailureDecision:
+    """The decision whether a program fails as it was recorded.
 
     Args:
         finding: a failure.
-        program: whose lines fail.
         wanted: what is expected, in words.
     """
-    lines = [*program.model, *program.runs]
-    told = f"print({literal(f'expected: {wanted}')})"
-    if finding.symptom in ("hang", "crash") or (finding.deadly and finding.symptom != "memory"):
-        return [told, 'print("actual  : it ends otherwise", flush=True)', *lines, "sys.exit(0)"]
-    memory = finding.symptom == "memory"
-    limit = _LIMIT.format(bytes=MEMORY_MB * 2**20).splitlines() if memory else []
+    told = literal(f"expected: {wanted}")
+    if finding.symptom == "memory":
+        ended = 'any(w in said.lower() for w in ("memory", "alloc"))'
+        return FailureDecision(told, ends=f"1 if {ended} else 2", memory=MEMORY)
+    if finding.deadly or finding.symptom in ("hang", "crash"):
+        return FailureDecision(told, dies=True)
+    missing = "2 if isinstance(error, ImportError) else 0"
+    if finding.symptom == SILENT_ACCEPTANCE:  # any exception of the library's is wanted
+        return FailureDecision(told, ends=missing, runs=1)
     name, words = recorded_words(finding)
     recorded = f"type(error).__name__ == {name!r} and all(w in said for w in {words})"
-    if memory:
-        recorded = 'any(w in said.lower() for w in ("memory", "alloc"))'
-    ends, runs = f"1 if {recorded} else 2", 0
-    if finding.symptom == SILENT_ACCEPTANCE:  # any exception of the library's is wanted
-        ends, runs = "2 if isinstance(error, ImportError) else 0", 1
-    if finding.symptom == INTERNAL_ERROR:  # any other one
-        ends = f"1 if {recorded} else 2 if isinstance(error, ImportError) else 0"
-    body = [f"    {line}" for line in "\n".join(lines).split("\n")]
-    return [
-        told,
-        *limit,
-        "try:",
-        *body,
-        "except BaseException as error:",
-        '    said = f"{type(error).__name__}: {error}"',
-        '    print("actual  :", said)',
-        f"    sys.exit({ends})",
-        'print("actual  : it runs")',
-        f"sys.exit({runs})",
-    ]
+    others = missing if finding.symptom == INTERNAL_ERROR else "2"
+    return FailureDecision(told, ends=f"1 if {recorded} else {others}")
 
 
 def recorded_words(finding: Finding) -> tuple[str, list[str]]:
@@ -141,15 +150,6 @@ def recorded_words(finding: Finding) -> tuple[str, list[str]]:
     said = (condition, *skeleton(rest).split())
     words = [word for word in said if word and not _SAID_OTHERWISE.search(word)]
     return finding.exception.rpartition(".")[2], words
-
-
-def _decided(expected: object, actual: str) -> list[str]:
-    return [
-        f"expected, actual = {literal(expected)}, {actual}",
-        'print("expected", expected)',
-        'print("actual  ", actual)',
-        "sys.exit(int(actual != expected))",
-    ]
 
 
 def _worst(right: Right) -> tuple[int, tuple[int, ...]]:
@@ -179,9 +179,3 @@ def _line_through(expected: NDArray[Any], allowed: NDArray[Any]) -> tuple[float,
     apart = float(size[high] - size[low])
     relative = float(limit[high] - limit[low]) / apart if apart else 0.0
     return max(relative, 0.0), max(float(limit[low] - relative * size[low]), 0.0)
-
-
-_LIMIT = """import resource
-taken = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
-limit = taken + {bytes}  # more on top of what the imports took is a blow-up
-resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))"""

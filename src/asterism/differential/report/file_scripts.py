@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import write_arrays
 from asterism.differential.adapters.library import FileLibrary
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.report.decisions import Right, comparing, failing
-from asterism.differential.report.program_text import Runner, file_program
+from asterism.differential.report.decisions import (
+    FailureDecision,
+    OutputDecision,
+    Right,
+    comparing,
+    failing,
+)
+from asterism.differential.report.program_text import Runner, ScriptProgram
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -44,15 +50,21 @@ def write_file_script(
     runner = Runner.of([backend])
     assert isinstance(runner.library, FileLibrary)
     suffix, batch = runner.library.suffix, next((len(i) for i in inputs if i.ndim), None)
-    program = file_program(runner, suffix, len(inputs))
+    code = runner.lines(len(inputs), "")
+    lines = (
+        "os.chdir(os.path.dirname(os.path.abspath(__file__)))",
+        f'path, arrays = "model{suffix}", np.load("arrays.npz")',
+        f'inputs = [arrays[f"input{{n}}"] for n in range({len(inputs)})]',
+        *filter(None, (code.prepare, code.call)),
+    )
+    program = ScriptProgram(("import os", *code.imports), lines)
     arrays = {f"input{n}": array for n, array in enumerate(inputs)}
-    if right is None:
-        lines = failing(finding, program, "it runs")
-    else:
+    decision: OutputDecision | FailureDecision = failing(finding, "it runs")
+    if right is not None:
         count = len(right.expected)
         reference = f'expected = [arrays[f"expected{{n}}"] for n in range({count})]'
         arrays |= {f"expected{n}": array for n, array in enumerate(right.expected)}
-        lines = comparing(program, right, reference)
-    script.write_text(program.script(title, runner.versions, lines), encoding="utf-8")
+        decision = comparing(right, reference)
+    script.write_text(program.script(title, runner.versions, decision), encoding="utf-8")
     (script.parent / f"model{suffix}").write_bytes(runner.library.readable(content, batch))
     write_arrays(script.parent / "arrays.npz", **{n: np.asarray(a) for n, a in arrays.items()})

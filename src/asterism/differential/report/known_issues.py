@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.engine.inputs import DISTRIBUTIONS
-from asterism.differential.oracle.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,17 @@ class KnownIssue:
 
 
 def issue_of(
-    known: Mapping[str, KnownIssue], signature: str, finding: Finding
+    known: Mapping[str, KnownIssue], signature: str, inputs: Collection[str]
 ) -> KnownIssue | None:
     """The first known issue of a finding, or None.
 
     Args:
         known: by a part of the signature.
         signature: the finding's.
-        finding: the finding.
+        inputs: kinds of inputs that show it.
     """
     for part, issue in known.items():
-        if part in signature and issue.inputs in ("", *finding.distributions):
+        if part in signature and issue.inputs in ("", *inputs):
             return issue
     return None
 

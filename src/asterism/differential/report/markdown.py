@@ -1,14 +1,45 @@
-"""Escaping texts of findings for Markdown, so that no Markdown or HTML in them takes effect."""
+"""Templates of scripts and reports, and what keeps texts in Markdown from taking effect."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from asterism.core.messages.escaping import printable, printable_lines
 
 #: Texts without a meaning in Markdown, and links from a file of the user's.
 _PLAIN = re.compile(r"[\w .,:;=()/%+'…–-]*")
 _LINK = re.compile(r"https?://[\w.~/?=&%+:#-]+")
+
+
+@cache
+def templates(package: str = __package__) -> Environment:
+    """The templates of a package, in which each text is escaped by the filter that it needs."""
+    made = Environment(
+        loader=PackageLoader(package, "templates"),
+        autoescape=False,  # noqa: S701  (of HTML, which these are not)
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Callable[..., str]] = {
+        "block": block,
+        "cell": cell,
+        "code": code,
+        "shown": shown,
+    }
+    made.filters |= filters
+    return made
+
+
+def rendered(name: str, **context: Any) -> str:
+    """A template of this package, filled in."""
+    return templates().get_template(name).render(**context)
 
 
 def shown(text: str) -> str:

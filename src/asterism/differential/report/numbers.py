@@ -7,8 +7,9 @@ longer shows the finding is written out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,11 @@ class Array:
 
     values: NDArray[Any]
     source: str
+
+    @classmethod
+    def of(cls, source: str) -> Array:
+        """What an expression of this module's own words gives."""
+        return cls(eval(source, {"np": np}), source)  # noqa: S307
 
 
 @dataclass(frozen=True)
@@ -59,46 +65,26 @@ class Numbers:
 
 Shape = tuple[int, ...]
 
-#: Makes an array of a shape and a dtype; it has a number among those of a script.
-Maker = Callable[[tuple[int, ...], str, int], Array]
+#: Simple arrays, the simplest first; one has a number among those of a script.
+ZEROS = "np.zeros({shape}, {dtype!r})"
+ONES = "np.ones({shape}, {dtype!r})"
+RAMP = "np.linspace(-1, 1, {size}, dtype={dtype!r}).reshape({shape})"
+NORMAL = "np.random.default_rng({number}).normal(size={shape}).astype({dtype!r})"
+SIMPLE = ZEROS, ONES, RAMP, NORMAL
+
+#: In place of zeros, the special numbers of some kinds of inputs.
+_SPECIAL = {"nan": "np.nan", "infinity": "np.inf", "denormal": "1e-40", "largest": "3e38"}
 
 
-def _zeros(shape: tuple[int, ...], dtype: str, _: int) -> Array:
-    return Array(np.zeros(shape, dtype), f"np.zeros({shape}, {dtype!r})")
-
-
-def _ones(shape: tuple[int, ...], dtype: str, _: int) -> Array:
-    return Array(np.ones(shape, dtype), f"np.ones({shape}, {dtype!r})")
-
-
-def _ramp(shape: tuple[int, ...], dtype: str, _: int) -> Array:
-    size = int(np.prod(shape))
-    values = np.linspace(-1, 1, size, dtype=dtype).reshape(shape)
-    return Array(values, f"np.linspace(-1, 1, {size}, dtype={dtype!r}).reshape({shape})")
-
-
-def _normal(shape: tuple[int, ...], dtype: str, number: int) -> Array:
-    values = np.random.default_rng(number).normal(size=shape).astype(dtype)
-    source = f"np.random.default_rng({number}).normal(size={shape}).astype({dtype!r})"
-    return Array(values, source)
-
-
-MAKERS: tuple[Maker, ...] = (_zeros, _ones, _ramp, _normal)
+def simple_array(form: str, shape: Shape, dtype: str, number: int = 0) -> Array:
+    """An array of one of the simple forms."""
+    return Array.of(form.format(shape=shape, dtype=dtype, number=number, size=prod(shape)))
 
 
 def any_numbers(known: Numbers) -> Numbers:
     """Ones as inputs, and the weights that a layer begins with: where no number matters."""
-    inputs = (_ones(a.values.shape, str(a.values.dtype), 0) for a in known.inputs)
+    inputs = (simple_array(ONES, a.values.shape, str(a.values.dtype)) for a in known.inputs)
     return Numbers(tuple(inputs), {})
-
-
-#: In place of zeros, the special numbers of some kinds of inputs, as a script writes them.
-_SPECIAL = {
-    "nan": ("np.nan", np.nan),
-    "infinity": ("np.inf", np.inf),
-    "denormal": ("1e-40", 1e-40),
-    "largest": ("3e38", 3e38),
-}
 
 
 #: Numbers that somebody may read. Python takes 2 GB to parse a million of them.
@@ -109,7 +95,7 @@ def literal_array(values: NDArray[Any]) -> Array:
     """An array written out: number by number, or as its bytes where there are too many to read."""
     dtype = str(values.dtype)
     if values.size == 0:
-        return Array(values, f"np.zeros({values.shape}, {dtype!r})")
+        return simple_array(ZEROS, values.shape, dtype)
     if values.size > _READABLE:
         content = f"bytes.fromhex({values.tobytes().hex()!r})"
         return Array(values, f"np.frombuffer({content}, {dtype!r}).reshape({values.shape}).copy()")
@@ -163,8 +149,8 @@ def simplest(
         return next(filter(shows, tried), numbers)
 
     simpler = with_simple_inputs(known)
-    for maker in MAKERS[1:]:
-        weights = {i: _like(m, layers[i].variables, maker) for i, m in known.weights.items()}
+    for form in SIMPLE[1:]:
+        weights = {i: _like(m, layers[i].variables, form) for i, m in known.weights.items()}
         if weights and shows(replace(simpler, weights=weights)):
             simpler = replace(simpler, weights=weights)
             # Of simple weights simple inputs may show it, which of the others showed nothing.
@@ -180,47 +166,44 @@ def simple_inputs(kind: str, shapes: Sequence[tuple[Shape, str]]) -> list[tuple[
         shapes: shape and dtype of each.
     """
     floating = all("float" in dtype for _, dtype in shapes)
-    makers = MAKERS if floating else MAKERS[:1]
     simple = [
-        tuple(maker(shape, dtype, at) for at, (shape, dtype) in enumerate(shapes))
-        for maker in makers
+        tuple(simple_array(form, shape, dtype, at) for at, (shape, dtype) in enumerate(shapes))
+        for form in (SIMPLE if floating else SIMPLE[:1])
     ]
     if kind == "empty" or (kind in _SPECIAL and not floating):
         return []
     if kind not in _SPECIAL:
         return simple
-    text, number = _SPECIAL[kind]
-    full = tuple(
-        Array(np.full(shape, number, dtype), f"np.full({shape}, {text}, {dtype!r})")
-        for shape, dtype in shapes
-    )
+    number = _SPECIAL[kind]
+    full = tuple(_filled(number, shape, dtype) for shape, dtype in shapes)
     ramps, drawn = simple[2:]
     places = (0, -1, ramps[0].values.size // 2) if ramps else ()
     return [
         full,
         *([(full[0], *ramps[1:])] if len(full) > 1 else []),
         *(
-            tuple(_with_one(array, text, number, place) for array in arrays)
+            tuple(_with_one(array, number, place) for array in arrays)
             for arrays in (ramps, drawn)
             for place in places
         ),
     ]
 
 
-def _with_one(array: Array, text: str, number: float, place: int) -> Array:
+def _filled(number: str, shape: Shape, dtype: str) -> Array:
+    """An array of one number, as a script writes it."""
+    return Array.of(f"np.full({shape}, {number}, {dtype!r})")
+
+
+def _with_one(array: Array, number: str, place: int) -> Array:
     """The array with a special number at a place of its elements in their order."""
-    flat = array.values.reshape(-1).copy()
-    at = (place if place < flat.size else 0) % flat.size
-    flat[at] = number
-    shape, dtype = array.values.shape, str(array.values.dtype)
-    condition = f"np.arange({flat.size}).reshape({shape}) == {at}"
-    source = f"np.where({condition}, {text}, {array.source}).astype({dtype!r})"
-    return Array(flat.reshape(shape), source)
+    shape, size = array.values.shape, array.values.size
+    at = (place if place < size else 0) % size
+    condition = f"np.arange({size}).reshape({shape}) == {at}"
+    put = f"np.where({condition}, {number}, {array.source})"
+    return Array.of(f"{put}.astype({str(array.values.dtype)!r})")
 
 
-def _like(
-    arrays: Sequence[Array], variables: Sequence[Variable], maker: Maker
-) -> tuple[Array, ...]:
+def _like(arrays: Sequence[Array], variables: Sequence[Variable], form: str) -> tuple[Array, ...]:
     """Simple weights of a layer; variances stay above zero, and NaN and infinity what they are."""
     simple = []
     for at, (array, (name, _)) in enumerate(zip(arrays, variables, strict=True)):
@@ -229,9 +212,8 @@ def _like(
         if special.size:  # it shows with such weights
             number = special.reshape(-1)[0]
             text = "np.nan" if np.isnan(number) else "np.inf" if number > 0 else "-np.inf"
-            values = np.full(shape, number, "float32")
-            simple.append(Array(values, f"np.full({shape}, {text}, 'float32')"))
+            simple.append(_filled(text, shape, "float32"))
             continue
         positive = "variance" in name or not shape
-        simple.append((_ones if positive else maker)(shape, "float32", at))
+        simple.append(simple_array(ONES if positive else form, shape, "float32", at))
     return tuple(simple)

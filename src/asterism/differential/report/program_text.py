@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from asterism.differential.adapters.backends import library_of, option_of, plugin_of
-from asterism.differential.adapters.code import Code, given, source_of
+from asterism.differential.adapters.code import BackendCode, given, source_of
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.fixed_draws import DRAWN, fixed
 from asterism.differential.adapters.library import CONVERTERS, Converter, Library
 from asterism.differential.engine.inputs import random_training
 from asterism.differential.engine.worker_environment import variables
+from asterism.differential.report.decisions import FailureDecision, OutputDecision
+from asterism.differential.report.markdown import rendered
 from asterism.differential.report.model_text import Layers, model_lines
 from asterism.differential.report.numbers import Array, Numbers
 from asterism.differential.report.python_text import in_docstring
@@ -57,7 +59,7 @@ class Runner:
             found |= versions_of(library_of(self.backend))
         return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
-    def lines(self, inputs: int, distribution: str) -> Code:
+    def lines(self, inputs: int, distribution: str) -> BackendCode:
         """The library's imports and lines for this kind of inputs.
 
         Args:
@@ -65,64 +67,64 @@ class Runner:
             distribution: kind of the inputs.
         """
         if self.library is None or self.backend is None:
-            return Code(call="outputs = []")
+            return BackendCode(call="outputs = []")
         option = option_of(self.backend)
         code = self.library.code(option)
         call = self.library.lines(option, distribution)
-        return Code(code.imports, given(code.prepare, inputs), given(call, inputs))
+        return BackendCode(code.imports, given(code.prepare, inputs), given(call, inputs))
 
 
 @dataclass(frozen=True)
-class Program:
+class ScriptProgram:
     """A model and how it is run.
 
     Args:
         imports: lines at the top.
-        model: lines that set ``inputs``, and ``model`` or ``path``.
-        runs: lines that set ``outputs``.
+        lines: they set ``inputs``, ``model`` or ``path``, and ``outputs``.
         environment: variables that must be set before anything is imported.
     """
 
     imports: tuple[str, ...]
-    model: tuple[str, ...]
-    runs: tuple[str, ...]
-    environment: dict[str, str]
+    lines: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Its lines."""
+        return "\n".join(self.lines)
 
     def script(
-        self, title: str, versions: str, lines: Sequence[str], before: Sequence[Program] = ()
+        self,
+        title: str,
+        versions: str,
+        decision: OutputDecision | FailureDecision,
+        before: Sequence[ScriptProgram] = (),
     ) -> str:
         """The text of its script.
 
         Args:
             title: what it is about.
             versions: with which that was seen.
-            lines: what it does and how it decides, see :mod:`.decisions`.
+            decision: how the script decides.
             before: what must have run before, in the same process.
         """
-        words = f"{in_docstring(title)}. Seen with {in_docstring(versions)}."
         settings = ", ".join(f"{name}={value!r}" for name, value in self.environment.items())
         first = ["import os", f"os.environ.update({settings})", "import keras"] if settings else []
         imports = [i for program in (self, *before) for i in program.imports]
-        head = [f'"""{words}"""', *first, "import sys", "import numpy as np", *imports]
-        earlier = [f"{program.as_function('before')}\n{_RUN_BEFORE}" for program in before]
-        return "\n".join([*dict.fromkeys(head), "", *earlier, *lines]) + "\n"
-
-    def as_function(self, name: str) -> str:
-        """Lines that define a function which runs it."""
-        body = "\n".join((*self.model, *self.runs)).replace("\n", "\n    ")
-        return f"def {name}():\n    {body}\n"
-
-
-_RUN_BEFORE = """try:  # it must have run before, in the same process
-    before()
-except Exception as error:
-    print("what runs before fails with", type(error).__name__)
-"""
+        return rendered(
+            "repro.py.j2",
+            title=in_docstring(title),
+            versions=in_docstring(versions),
+            imports=dict.fromkeys([*first, "import sys", "import numpy as np", *imports]),
+            program=self,
+            decision=decision,
+            before=before,
+        )
 
 
 def keras_program(
     runner: Runner, graph: Graph, distribution: str, layers: Layers, numbers: Numbers
-) -> Program:
+) -> ScriptProgram:
     """What a worker does with a generated model.
 
     Args:
@@ -147,12 +149,14 @@ def keras_program(
         runs += [f"for owner, name, value in fixed({draws.__name__}, []):"]
         runs += ["    setattr(owner, name, value)"]
     code = runner.lines(len(graph.inputs), distribution)
-    runs += [line for line in (code.prepare, code.call) if line]
+    runs += filter(None, (code.prepare, code.call))
     imports += code.imports
-    return Program(tuple(imports), tuple(model), tuple(runs), _environment(runner.keras_backend))
+    return ScriptProgram(tuple(imports), (*model, *runs), _environment(runner.keras_backend))
 
 
-def onnx_program(runner: Runner, text: str, distribution: str, inputs: Sequence[Array]) -> Program:
+def onnx_program(
+    runner: Runner, text: str, distribution: str, inputs: Sequence[Array]
+) -> ScriptProgram:
     """What a runtime does with an ONNX model, without Keras.
 
     Args:
@@ -162,32 +166,14 @@ def onnx_program(runner: Runner, text: str, distribution: str, inputs: Sequence[
         inputs: the batch.
     """
     code = runner.lines(len(inputs), distribution)
-    model = (
+    lines = (
         f'MODEL = """{text}"""',
         f"inputs = [{', '.join(array.source for array in inputs)}]",
         'path = "model.onnx"',
         "onnx.save(onnx.parser.parse_model(MODEL), path)",
+        *filter(None, (code.prepare, code.call)),
     )
-    runs = tuple(line for line in (code.prepare, code.call) if line)
-    return Program(("import onnx", "import onnx.parser", *code.imports), model, runs, {})
-
-
-def file_program(runner: Runner, suffix: str, inputs: int) -> Program:
-    """What a library does with a file that lies beside the script, and so do the arrays.
-
-    Args:
-        runner: the library.
-        suffix: of the file.
-        inputs: how many it has.
-    """
-    code = runner.lines(inputs, "")
-    model = (
-        "os.chdir(os.path.dirname(os.path.abspath(__file__)))",
-        f'path, arrays = "model{suffix}", np.load("arrays.npz")',
-        f'inputs = [arrays[f"input{{n}}"] for n in range({inputs})]',
-    )
-    runs = tuple(line for line in (code.prepare, code.call) if line)
-    return Program(("import os", *code.imports), model, runs, {})
+    return ScriptProgram(("import onnx", "import onnx.parser", *code.imports), lines)
 
 
 def _environment(keras_backend: str) -> dict[str, str]:

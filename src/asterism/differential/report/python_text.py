@@ -47,12 +47,3 @@ def call(function: str, arguments: Mapping[str, Any]) -> str:
     parts = [f"{name}={literal(value)}" for name, value in named.items()]
     parts += [f"**{literal(rest)}"] if rest else []
     return f"{function}({', '.join(parts)})"
-
-
-def compiles(text: str) -> bool:
-    """Whether a text is valid Python."""
-    try:
-        compile(text, "repro.py", "exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

@@ -6,8 +6,7 @@ what is expected and what comes, and exits 1 while the bug lives.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -30,11 +29,17 @@ from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
-from asterism.differential.oracle.oracle import standard_of
+from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.outside import allowance, expected_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.computed_references import eager_reference, onnx_reference
-from asterism.differential.report.decisions import Right, comparing, failing
+from asterism.differential.report.decisions import (
+    FailureDecision,
+    OutputDecision,
+    Right,
+    comparing,
+    failing,
+)
 from asterism.differential.report.file_scripts import write_file_script
 from asterism.differential.report.model_text import Layers, with_changes
 from asterism.differential.report.numbers import (
@@ -45,14 +50,14 @@ from asterism.differential.report.numbers import (
 )
 from asterism.differential.report.onnx_text import onnx_text, recounted
 from asterism.differential.report.program_text import (
-    Program,
     Runner,
+    ScriptProgram,
     keras_program,
     onnx_program,
 )
 from asterism.differential.triage.ablation import with_dtype
 from asterism.differential.triage.reproduction import Reproduction
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import weights_file
 from asterism.memo.graphs.weights import Stored
@@ -72,54 +77,16 @@ Arrays = Sequence[NDArray[Any]]
 
 
 class ScriptWriter:
-    """Writes scripts of unique findings.
+    """Writes scripts of a finding; workers are asked once for all that they are made of.
+
+    The model and its inputs are those of the finding's backend: a reference's are float64.
 
     Args:
+        found: the finding.
         worker_pool: started workers.
         judging: tolerances.
         seed: of the inputs.
         stored: arrays that nodes may name.
-    """
-
-    def __init__(
-        self, worker_pool: WorkerPool, judging: JudgeParams, seed: int, stored: Stored
-    ) -> None:
-        self._settings = worker_pool, judging, seed, stored
-        self._cases: dict[tuple[str, str], _Case] = {}
-
-    def write(
-        self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
-    ) -> tuple[str, ...]:
-        """Write the script of a finding into a folder, of the first kind that there is.
-
-        What must run before in the same process is in whole scripts only.
-
-        Args:
-            found: the finding.
-            folder: of the finding.
-            kinds: those of :data:`KINDS` that are left to try, the whole one last.
-
-        Returns:
-            The kinds that are left after that one.
-        """
-        key = found.signature, json.dumps(found.graph.to_json(), sort_keys=True)
-        if key not in self._cases:
-            self._cases[key] = _Case(found, *self._settings)
-        case = self._cases[key]
-        if case.write_beside_its_file(folder):
-            return ()
-        for at, kind in enumerate(kinds):
-            script = None if found.before and kind != WHOLE else case.script(kind)
-            if script is not None:
-                (folder / REPRO).write_text(script, encoding="utf-8")
-                return tuple(kinds[at + 1 :])
-        return ()
-
-
-class _Case:
-    """A finding with all that scripts of it are made of; workers are asked once for each.
-
-    The model and its inputs are those of the finding's backend: a reference's are float64.
     """
 
     def __init__(
@@ -134,6 +101,27 @@ class _Case:
         self._pool, self._judging, self._seed, self._stored = worker_pool, judging, seed, stored
         self._kind = next(iter(self._finding.distributions), "")
         self._rights: dict[bool, Right] = {}
+
+    def write(self, folder: Path, kinds: Sequence[str] = KINDS) -> Iterator[str]:
+        """Write the scripts, each in place of the one before.
+
+        What must run before in the same process is in whole scripts only.
+
+        Args:
+            folder: of the finding.
+            kinds: those of :data:`KINDS` that are tried.
+
+        Yields:
+            The kind of each script, when it is written.
+        """
+        if self._write_beside_its_file(folder):
+            yield WHOLE
+            return
+        for kind in kinds:
+            script = None if self._found.before and kind != WHOLE else self._script(kind)
+            if script is not None:
+                (folder / REPRO).write_text(script, encoding="utf-8")
+                yield kind
 
     @cached_property
     def _layers(self) -> Layers:
@@ -164,12 +152,13 @@ class _Case:
     def _as_run(self, numbers: Numbers) -> Numbers:
         return numbers if self._graph is self._found.graph else _in_float64(numbers)
 
-    def script(self, kind: str) -> str | None:
+    def _script(self, kind: str) -> str | None:
         """The text of a script of one kind; None where there is none of that kind."""
         found, finding, graph = self._found, self._finding, self._graph
         numbers = self._known if kind == WHOLE else self._simple
         values, right = self._as_run(numbers), self._right(numbers)
         runner, reference = Runner.of(finding.backends), ""
+        decision: OutputDecision | FailureDecision
         if kind == NATIVE:
             text = self._onnx_text(values)
             if text is None:
@@ -182,15 +171,14 @@ class _Case:
             program = keras_program(runner, graph, self._kind, layers, values)
         if kind == COMPUTED and not (reference := eager_reference(found, runner)):
             return None
-        if right is None:
-            wanted = expected_outside(finding) if found.changed else "it runs"
-            lines = failing(finding, program, wanted)
-        else:
+        if right is not None:
             nodes = compared_nodes(graph, finding.distributions)
             dtypes = [graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
-            lines = comparing(program, replace(right, dtypes=dtypes), reference)
+            decision = comparing(replace(right, dtypes=dtypes), reference)
+        else:
+            decision = failing(finding, expected_outside(finding) if found.changed else "it runs")
         before = [self._program(task) for task in found.before]
-        return program.script(found.signature, runner.versions, lines, before)
+        return program.script(found.signature, runner.versions, decision, before)
 
     def _described(self, graph: Graph, changed: Config) -> Layers:
         """What Keras says of each layer, some of whose parameters may have other values."""
@@ -202,7 +190,7 @@ class _Case:
             layers = {i: replace(one, variables=[]) for i, one in valid.items()}
         return with_changes(graph, layers, changed)
 
-    def _program(self, task: Task) -> Program:
+    def _program(self, task: Task) -> ScriptProgram:
         """A task of one backend and one kind of inputs as a program."""
         graph, backends = task.graph, task.backends
         assert isinstance(graph, Graph) and backends is not None
@@ -227,7 +215,7 @@ class _Case:
         text = onnx_text(content) if isinstance(content, bytes) else None
         return recounted(text) if text is not None else None
 
-    def write_beside_its_file(self, folder: Path) -> bool:
+    def _write_beside_its_file(self, folder: Path) -> bool:
         """Write the script with the model's file beside it, if that is how it can run.
 
         A library's own environment has no converter. It is not so where the library is in this one,
@@ -283,7 +271,7 @@ class _Case:
         with weights_file(stored) as weights:
             task = Task(finding.model, graph, given, backends=wanted, weights=weights)
             result = self._pool.run(task)
-        standard = standard_of(graph, result, self._kind, self._judging)
+        standard = judge_of(graph, result, self._kind, self._judging).standard
         assert standard is not None
         actual = result.outputs.get(backend, {}).get(self._kind, [])
         return Right(standard.expected, actual, standard.allowed(backend))

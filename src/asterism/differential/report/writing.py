@@ -14,14 +14,15 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.report.bug_reports import Report, Reporter
 from asterism.differential.report.known_issues import read_known_issues
-from asterism.differential.triage.answers import Answers
 from asterism.differential.triage.ceiling import Ceiling
 from asterism.differential.triage.counting import counts_of
 from asterism.differential.triage.outside import unique_outside
 from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.remembering import Memory
 from asterism.differential.triage.replay import Replayer
 from asterism.differential.triage.reproduction import Reproduction
-from asterism.differential.triage.triage import Left, Triage, UniqueFinding
+from asterism.differential.triage.triage import Left, Triage
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
 
@@ -56,7 +57,7 @@ class ToTriage:
 
 
 def triage_and_write(
-    given: ToTriage, settings: TriageSettings, target: Path, answers: Answers | None = None
+    given: ToTriage, settings: TriageSettings, target: Path, memory: Memory | None = None
 ) -> dict[str, Any]:
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
 
@@ -64,7 +65,7 @@ def triage_and_write(
         given: the findings.
         settings: backends, limits, tolerances and budgets.
         target: the folder, which is replaced as a whole.
-        answers: what earlier runs were told, which this one goes on from.
+        memory: what earlier runs have shrunk, which this one goes on from.
 
     Returns:
         Counts, as a JSON value.
@@ -74,7 +75,7 @@ def triage_and_write(
         open_worker_pool(settings.execute, given.weights) as worker_pool,
     ):
         folder.mkdir()
-        return write_triaged(worker_pool, given, settings, folder, answers)
+        return write_triaged(worker_pool, given, settings, folder, memory)
 
 
 def write_triaged(
@@ -82,7 +83,7 @@ def write_triaged(
     given: ToTriage,
     settings: TriageSettings,
     folder: Path,
-    answers: Answers | None = None,
+    memory: Memory | None = None,
 ) -> dict[str, Any]:
     """As :func:`triage_and_write`, by workers that are there, into an empty folder.
 
@@ -94,15 +95,13 @@ def write_triaged(
     stored = read_weights(given.weights)
     if given.findings:
         worker_pool.start()
-    memory = (Answers() if answers is None else answers), Ceiling(triage.minutes)
-    steps = Triage(*common, triage, settings.seed, *memory)
+    ceiling = Ceiling(triage.minutes)
+    steps = Triage(*common, triage, settings.seed, memory, ceiling)
     show = Reproduction(*common, settings.seed, triage.hang_seconds)
-    replayer = Replayer(show, graphs, triage.replays, *memory) if triage.replays else None
+    replayer = Replayer(show, graphs, triage.replays, ceiling) if triage.replays else None
     with Reporter(*common, settings.seed, stored, folder, known, replayer) as reporter:
         kinds = settings.execute.distributions
         unique, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
-        for found in unique:
-            reporter.settle(found)
         reports = _finished(reporter, unique, folder)
     write_json(folder / LEFT, [_left(group, left) for group in left.groups])
     _tell(unique, left, triage.minutes)

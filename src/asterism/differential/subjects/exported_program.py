@@ -28,7 +28,7 @@ from asterism.models.foreign.torch_archive import rewritten
 
 
 @dataclass(frozen=True)
-class Program(ModelFile):
+class ProgramFile(ModelFile):
     """A program that ``torch.export.save`` wrote.
 
     Args:
@@ -89,11 +89,11 @@ class Program(ModelFile):
         named = {node.name: _dtype(node) for node in self.module.graph.nodes}
         return {name: np.dtype(kind) for name, kind in named.items() if kind}
 
-    def fixed(self, inputs: Arrays) -> Program:
+    def fixed(self, inputs: Arrays) -> ProgramFile:
         """The same: parts have the shapes of what reaches them."""
         return self
 
-    def exposing(self) -> tuple[Program, list[str]]:
+    def exposing(self) -> tuple[ProgramFile, list[str]]:
         """See :class:`ModelFile`; of values that are tensors of a type that NumPy has."""
         chosen = [node for node in self._steps if _dtype(node)]
         reads = [node for node in self.module.graph.nodes if node.op == "placeholder"]
@@ -103,7 +103,7 @@ class Program(ModelFile):
 
     def part(
         self, chosen: Sequence[int], value: Callable[[str], NDArray[Any] | None]
-    ) -> tuple[Program, Arrays] | None:
+    ) -> tuple[ProgramFile, Arrays] | None:
         """See :class:`ModelFile`."""
         nodes = [self._steps[i] for i in chosen]
         read = dict.fromkeys(n for node in nodes for n in node.all_input_nodes)
@@ -123,7 +123,7 @@ class Program(ModelFile):
 
     def _program(
         self, nodes: Sequence[Any], given: Mapping[Any, NDArray[Any]], outputs: Sequence[Any]
-    ) -> Program:
+    ) -> ProgramFile:
         """Some steps as a program of their own, exported anew for these inputs."""
         import torch
 
@@ -144,11 +144,11 @@ class Program(ModelFile):
         file = io.BytesIO()
         torch.export.save(program, file)
         specs = (InputSpec(n.name, a.shape, str(a.dtype)) for n, a in given.items())
-        return Program(self.name, file.getvalue(), tuple(specs), self.names)
+        return ProgramFile(self.name, file.getvalue(), tuple(specs), self.names)
 
 
 @SUBJECTS.register(".pt2")
-def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> Program:
+def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> ProgramFile:
     """A user's ``.pt2`` file.
 
     Args:
@@ -174,7 +174,7 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
         shape = fitting_shape(stated, sizes[title], size, _dtype(node), where)
         bound = bounds.get(node.name) or usual_bound(title)
         specs.append(InputSpec(node.name, shape, _dtype(node), bound, title))
-    return Program(path.stem, foreign.content, tuple(specs), foreign.names)
+    return ProgramFile(path.stem, foreign.content, tuple(specs), foreign.names)
 
 
 def _dtype(node: Any) -> str:

@@ -32,7 +32,7 @@ Constant = tuple[int, ...] | NDArray[Any] | None
 
 
 @dataclass(frozen=True)
-class Operator:
+class OnnxOperator:
     """An operator with what is tried of it.
 
     Args:
@@ -107,7 +107,7 @@ def operator_subjects() -> Iterator[Subject]:
                 yield subject_of(name, model, 1, {})
 
 
-def read_operators() -> Iterator[Operator]:
+def read_operators() -> Iterator[OnnxOperator]:
     """All that is tried, in the order of the table."""
     text = (
         files("asterism.differential.subjects")
@@ -121,7 +121,7 @@ def read_operators() -> Iterator[Operator]:
         for name, shapes, constants in sets:
             given = tuple(map(_shape, str(shapes).split(";")))
             following = tuple(_constant(c.strip()) for c in str(constants).split(";") if c.strip())
-            yield Operator(name, given, options, following, *rest)
+            yield OnnxOperator(name, given, options, following, *rest)
 
 
 def _shape(text: str) -> tuple[int, ...]:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 class Ceiling:
     """The minutes after which no candidate is tried and no finding is taken up any more.
 
-    Counts decide what triage finds; a ceiling only cuts a run short. A run that it cuts has tried
-    at least one candidate that no earlier run had. So runs one after another come to an end,
-    however low it is.
+    Counts decide what triage finds; a ceiling only cuts a run short. A run that it cuts has shrunk
+    at least one finding that no earlier run had. So runs one after another come to an end, however
+    low it is.
 
     Args:
         minutes: from now on; 0 for no ceiling.
@@ -29,7 +29,7 @@ class Ceiling:
         return f"triage.minutes={self._minutes:g}"
 
     def advanced(self) -> None:
-        """A candidate was tried that no earlier run had tried."""
+        """A finding was shrunk that no earlier run had."""
         self._has_advanced = True
 
     def is_reached(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import standard_of
+from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import INPUT, Graph
 
@@ -36,7 +36,7 @@ def first_diverging(
                     for r, outputs in result.outputs.items()
                 },
             )
-            standard = standard_of(graph, single, distribution, params, (node,))
+            standard = judge_of(graph, single, distribution, params, (node,)).standard
             given = single.outputs.get(backend, {}).get(distribution)
             if standard and given is not None and standard.off(given, backend) is not None:
                 return node

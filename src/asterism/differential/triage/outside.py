@@ -9,7 +9,7 @@ from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outside import Outside, outside_of
 from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
 from asterism.differential.triage.groups import LayerAtFault
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 
 

@@ -1,8 +1,20 @@
-"""Where triage remembers what candidates have shown: state by all that is the same for a run."""
+"""What triage has shrunk, remembered from one run to the next.
+
+A finding is remembered as it was when it was shrunk, under all that this depends on: what is the
+same for a whole run is in the key of the run's folder, the finding and its model are in its own.
+So a run that takes up where another was cut off shrinks only what is left, and ends with the same
+bytes.
+
+A finding that time cut off is not kept, nor one of which a candidate was "gone" while a worker
+died: that may only mean that nobody could tell. Whatever is remembered, fresh processes run the
+script of each finding, so that none is reported because it was remembered.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import os
 import platform
 from collections.abc import Iterator
@@ -12,19 +24,19 @@ from typing import Any
 
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.console import get_logger
-from asterism.core.resuming.checkpoints import saved_facts
+from asterism.core.resuming.checkpoints import SavedFacts, saved_facts
 from asterism.core.resuming.state import Run
 from asterism.core.resuming.work_units import run_of
 from asterism.core.settings import machine
 from asterism.differential.adapters.backends import library_of, plugin_of
 from asterism.differential.adapters.environments import FOLDER
 from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.triage.answers import Answers
 from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.unique import UniqueFinding
 
 log = get_logger(__name__)
 
-#: The stage whose code answers depend on. ``asterism state`` lists them under its name.
+#: The stage whose code they depend on. ``asterism state`` lists them under its name.
 STAGE = "triage_findings"
 
 #: Variables that change how a library computes; the others are the same for all workers.
@@ -57,19 +69,55 @@ def triage_run(weights: Path, settings: TriageSettings) -> Run:
     return run_of(STAGE, facts, [FOLDER])
 
 
-@contextmanager
-def remembered(run: Run, of: str = "candidates") -> Iterator[Answers]:
-    """The answers of earlier runs, to which those of this one are added while the block lasts.
+class Memory:
+    """Findings that earlier runs have shrunk, to which those of this one are added.
 
     Args:
-        run: whose answers.
-        of: which of its answers. Where another process is at these, none are remembered.
+        facts: where they are kept.
+    """
+
+    def __init__(self, facts: SavedFacts | None = None) -> None:
+        self._facts = facts or SavedFacts()
+        self._shrunk = dict(self._facts.known)
+        if self._shrunk:
+            log.info("goes on", stage="triage", remembered_findings=len(self._shrunk))
+
+    def recalled(self, asked: Any, steps: int) -> UniqueFinding | None:
+        """A finding as it was shrunk; None where it was not, or where more steps may go on.
+
+        Args:
+            asked: the finding and all that shrinking it depends on, JSON values.
+            steps: the budget.
+        """
+        value = self._shrunk.get(_key_of(asked))
+        if value is None or (value["unfinished"] and value["steps"] != steps):
+            return None
+        return UniqueFinding.from_json(value)
+
+    def add(self, asked: Any, steps: int, found: UniqueFinding) -> None:
+        """Remember a finding for the runs after this one."""
+        self._facts.known.append([_key_of(asked), {**found.to_json(), "steps": steps}])
+        self._facts.save()
+
+
+def _key_of(facts: Any) -> str:
+    """A short name of JSON values, the same in every run."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def remembered(run: Run, of: str = "findings") -> Iterator[Memory]:
+    """What earlier runs have shrunk; nobody removes it while the block lasts.
+
+    Args:
+        run: whose findings.
+        of: which of them. Where another process is at these, none are remembered.
     """
     with ExitStack() as using:
         using.enter_context(run.in_use())
         try:
             facts = using.enter_context(saved_facts(run.checkpoint(of)))
         except BlockingIOError:
-            log.warning("another process triages the same: what is seen here is not kept")
+            log.warning("another process triages the same: what is shrunk here is not kept")
             facts = None
-        yield Answers(facts)
+        yield Memory(facts)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
 
 from asterism.differential.adapters.backends import converter_of
 from asterism.differential.adapters.library import CONVERTERS
@@ -18,12 +16,11 @@ from asterism.differential.engine.execution import task_of
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.history import worker_for
-from asterism.differential.triage.answers import Answers, Questions
 from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
 from asterism.differential.triage.reducer import unfinished
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.shrink import Shows, Shrinker
-from asterism.differential.triage.triage import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 
 
@@ -48,32 +45,22 @@ class Replay:
     out_of_time: bool = False
 
 
+@dataclass(frozen=True)
 class Replayer:
     """Replays findings.
-
-    What fresh workers answered is remembered too, by what ran before. The script that comes of it
-    is confirmed in fresh processes in any case.
 
     Args:
         show: asks whether a model shows a finding.
         graphs: the models of the run.
         most: how often each finding is replayed at most.
-        answers: what replays showed in earlier runs.
         ceiling: of time. What a finding takes is looked for in any case; then that is shrunk while
             there is time.
     """
 
-    def __init__(
-        self,
-        show: Reproduction,
-        graphs: Sequence[Graph],
-        most: int,
-        answers: Answers | None = None,
-        ceiling: Ceiling = NO_CEILING,
-    ) -> None:
-        self.show, self.graphs, self.most = show, graphs, most
-        self.answers = Answers() if answers is None else answers
-        self.ceiling = ceiling
+    show: Reproduction
+    graphs: Sequence[Graph]
+    most: int
+    ceiling: Ceiling = NO_CEILING
 
     def replay(self, found: UniqueFinding) -> Replay:
         """Run a finding's model in fresh workers until it shows, then shrink what that takes."""
@@ -87,10 +74,7 @@ class _Attempt:
         self._show, self._found, self._graphs = replayer.show, found, replayer.graphs
         self._most = self._left = replayer.most
         self._whole = self._graphs[found.finding.model]
-        pool, self._ceiling = self._show.worker_pool, replayer.ceiling
-        asked = ["replay", replace(found.finding, before=()).to_json(), list(pool.usable())]
-        deaths = partial(getattr, pool, "deaths")
-        self._questions = Questions(replayer.answers, asked, deaths, self._ceiling)
+        self._ceiling = replayer.ceiling
         self._untried = 0
         self._out_of_time = False
         self._workers = _workers_of(found.finding.backends[0])
@@ -148,16 +132,12 @@ class _Attempt:
     def _ask(self, graph: Graph, before: list[Task]) -> bool:
         """Whether a model shows the finding in fresh workers after others."""
         self._left -= 1
-
-        def run() -> bool:
-            pool, finding = self._show.worker_pool, self._found.finding
-            pool.renew(self._workers)
-            for task in before:
-                pool.run(task)
-            shown = self._show.look(graph, finding).finding
-            return shown is not None and shown.library == finding.library
-
-        return self._questions.ask([graph.to_json(), [_facts(task) for task in before]], run)
+        pool, finding = self._show.worker_pool, self._found.finding
+        pool.renew(self._workers)
+        for task in before:
+            pool.run(task)
+        shown = self._show.look(graph, finding).finding
+        return shown is not None and shown.library == finding.library
 
     def _fewer(self, graph: Graph, before: list[Task]) -> list[Task]:
         """Without halves, quarters, … single ones of what ran before, while it still shows."""
@@ -204,12 +184,6 @@ class _Attempt:
         seed = self._show.seed
         inputs = {d: sample_inputs(graph, seed, task.index, d) for d in task.inputs}
         return replace(task, graph=graph, inputs=inputs)
-
-
-def _facts(task: Task) -> list[Any]:
-    """What a task is, as JSON values; its inputs follow from their kinds."""
-    assert isinstance(task.graph, Graph)
-    return [task.index, task.graph.to_json(), list(task.inputs), task.backends, task.changed]
 
 
 def _workers_of(backend: str) -> set[str]:

@@ -3,71 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from asterism.core.messages.console import progress
 from asterism.differential.adapters.backends import under_test
-from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.triage.ablation import ablate
-from asterism.differential.triage.answers import Answers, Questions
 from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
-from asterism.differential.triage.groups import LayerAtFault, in_order, layer_at_fault
+from asterism.differential.triage.groups import in_order, layer_at_fault
 from asterism.differential.triage.localise import first_diverging
 from asterism.differential.triage.params import TriageParams
 from asterism.differential.triage.reducer import unfinished
-from asterism.differential.triage.reproduction import Reproduced, Reproduction
+from asterism.differential.triage.remembering import Memory
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.shrink import Shrinker
+from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
-from asterism.memo.universe.tensors import Config
-
-
-@dataclass
-class UniqueFinding:
-    """One defect.
-
-    Args:
-        signature: stable name.
-        finding: as it shows on the minimal model.
-        graph: the minimal model.
-        layer: the first diverging layer, for values.
-        models: the generated models that showed it.
-        original_layers: size of the model that was shrunk.
-        ablation: what was varied on the minimal model, backends too, and whether it still shows.
-        unfinished: why the minimal model may not be the smallest; empty where it is.
-        before: what must run before it in the same process, see :mod:`.replay`.
-        changed: parameters of the layer with other values than the graph's, be they invalid.
-        out_of_time: whether it is unfinished for want of time, which the next run may have.
-    """
-
-    signature: str
-    finding: Finding
-    graph: Graph
-    layer: LayerAtFault | None
-    models: set[int]
-    original_layers: int
-    ablation: dict[str, str] = field(default_factory=dict)
-    unfinished: str = ""
-    before: tuple[Task, ...] = ()
-    changed: Config = field(default_factory=dict)
-    out_of_time: bool = False
-
-    @property
-    def minimality(self) -> str:
-        """Whether the model is the smallest that shows it, and by how much it is smaller."""
-        was, now = self.original_layers, len(self.graph.layers)
-        layers = f"{was} layer{'' if was == 1 else 's'}"
-        reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
-        if self.before:
-            many = "a model" if len(self.before) == 1 else f"{len(self.before)} models"
-            reduced += f", after {many} in the same process"
-        if self.unfinished:
-            return f"not minimal, {reduced}: {self.unfinished}"
-        return f"minimal, {reduced}"
 
 
 class Left(NamedTuple):
@@ -92,7 +47,7 @@ class Triage:
         judging: tolerances.
         params: budgets.
         seed: of the inputs.
-        answers: what candidates showed in earlier runs.
+        memory: what earlier runs have shrunk.
         ceiling: of time.
     """
 
@@ -102,14 +57,14 @@ class Triage:
         judging: JudgeParams,
         params: TriageParams,
         seed: int,
-        answers: Answers | None = None,
+        memory: Memory | None = None,
         ceiling: Ceiling = NO_CEILING,
     ) -> None:
         self._worker_pool = worker_pool
         self._judging = judging
         self._params = params
         self._show = Reproduction(worker_pool, judging, seed, params.hang_seconds)
-        self._answers = Answers() if answers is None else answers
+        self._memory = Memory() if memory is None else memory
         self._ceiling = ceiling
 
     def run(
@@ -182,22 +137,40 @@ class Triage:
         return next((u for u in alike if u.layer is not None and u.layer.explains(layer)), None)
 
     def _shrunk(self, finding: Finding, graph: Graph, suspect: int | None) -> UniqueFinding:
-        kind = None
-        if finding.by_values and suspect is not None:
-            kind = graph.nodes[suspect].type
+        """A finding on its minimal model, from memory where an earlier run has shrunk it."""
+        steps, backends = self._params.max_steps, list(self._worker_pool.usable())
+        asked = [replace(finding, before=()).to_json(), graph.to_json(), suspect, backends]
+        known = self._memory.recalled(asked, steps)
+        if known is not None:
+            return replace(known, finding=replace(known.finding, before=finding.before))
+        found, is_sure = self._shrink(finding, graph, suspect)
+        if is_sure and not found.out_of_time:
+            self._memory.add(asked, steps, found)
+            self._ceiling.advanced()
+        return found
 
-        def run(smaller: Graph) -> bool:
+    def _shrink(
+        self, finding: Finding, graph: Graph, suspect: int | None
+    ) -> tuple[UniqueFinding, bool]:
+        """A finding on its minimal model; whether no candidate was gone while a worker died."""
+        kind = graph.nodes[suspect].type if finding.by_values and suspect is not None else None
+        is_sure = True
+
+        def shows(smaller: Graph) -> bool:
+            nonlocal is_sure
             if kind not in (None, *(smaller.nodes[i].type for i in smaller.layers)):
                 return False
+            deaths = self._worker_pool.deaths
             found = self._show.look(smaller, finding).finding
-            if found is None or found.library != finding.library:
-                return False
-            return self._goes_wrong_in(kind, found, smaller)
+            alike = found is not None and found.library == finding.library
+            if found is not None and alike and self._goes_wrong_in(kind, found, smaller):
+                return True
+            is_sure &= self._worker_pool.deaths == deaths
+            return False
 
-        questions = self._questions(finding, kind)
-        shrinker, minimal, judged = self._shrink(graph, suspect, finding, run, questions)
-        if judged.finding is None and questions.strike_out():
-            shrinker, minimal, judged = self._shrink(graph, suspect, finding, run, questions)
+        shrinker = Shrinker(shows, self._params.max_steps, self._ceiling)
+        minimal = shrinker.shrink(graph, suspect)
+        judged = self._show.look(minimal, finding, everywhere=True)
         time = self._ceiling.name if shrinker.out_of_time else ""
         rest = unfinished(shrinker.untried, f"triage.max_steps={self._params.max_steps}", time)
         if judged.finding is None:  # it needs the weights or inputs of the whole model
@@ -210,7 +183,7 @@ class Triage:
         if shown.by_values:
             node = self._suspect(shown, minimal)
             layer = layer_at_fault(minimal, minimal.outputs[0] if node is None else node)
-        return UniqueFinding(
+        found = UniqueFinding(
             signature(shown, "" if layer is None else str(layer)),
             replace(shown, model=finding.model, before=finding.before),
             minimal,
@@ -221,32 +194,7 @@ class Triage:
             rest,
             out_of_time=shrinker.out_of_time,
         )
-
-    def _questions(self, finding: Finding, kind: str | None) -> Questions:
-        """Asks about a finding's candidates, by all that their answers depend on."""
-        asked = [
-            replace(finding, before=()).to_json(),
-            kind,
-            list(self._worker_pool.usable()),
-        ]
-        return Questions(self._answers, asked, lambda: self._worker_pool.deaths, self._ceiling)
-
-    def _shrink(
-        self,
-        graph: Graph,
-        suspect: int | None,
-        finding: Finding,
-        run: Callable[[Graph], bool],
-        questions: Questions,
-    ) -> tuple[Shrinker, Graph, Reproduced]:
-        """The smallest model, and what it does in all backends: they may not blame the same."""
-
-        def shows(smaller: Graph) -> bool:
-            return questions.ask(smaller.to_json(), lambda: run(smaller))
-
-        shrinker = Shrinker(shows, self._params.max_steps, self._ceiling)
-        minimal = shrinker.shrink(graph, suspect)
-        return shrinker, minimal, self._show.look(minimal, finding, everywhere=True)
+        return found, is_sure
 
     def _goes_wrong_in(self, kind: str | None, finding: Finding, graph: Graph) -> bool:
         """Whether values first go wrong in a layer of that type, as far as that can be told."""

@@ -133,12 +133,12 @@ class Family:
         return few + [many[int(i)] for i in order[: max(0, _MOST - len(few))]]
 
     def _call(self, framework: str, given: tuple[Input, ...], chosen: dict[str, Any]) -> Call:
-        words = {name: v if isinstance(v, Code) else repr(v) for name, v in chosen.items()}
+        words = {name: v if isinstance(v, CodeText) else repr(v) for name, v in chosen.items()}
         text, setup = (t.format(**words) for t in (self.expression, self.setup))
         return Call(framework, self.name, text, given, chosen, setup)
 
 
-class Code(str):
+class CodeText(str):
     """An option's value that is Python text, not a string."""
 
     __slots__ = ()

@@ -17,8 +17,8 @@ from asterism.core.resuming.checkpoints import read_facts, saved_facts
 from asterism.differential.oracle.finding import INVALID_INPUTS
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import judge
-from asterism.findings.calls.program import Program
-from asterism.findings.calls.running import Ran, Runners
+from asterism.findings.calls.program import CallProgram
+from asterism.findings.calls.running import TextRun, Runners
 from asterism.findings.calls.way import WAYS
 
 #: The folder of what the ways have shown, below the root of the state.
@@ -77,10 +77,10 @@ def run_calls(
         }
         for call in calls.values():
             wanted = [name for name in names if mark_of(call.name) not in done[name]]
-            plains: dict[str, tuple[Ran, Ran, Ran]] = {}
+            plains: dict[str, tuple[TextRun, TextRun, TextRun]] = {}
             for name in wanted:
                 way, began = WAYS[name], time.monotonic()
-                program = Program(call, way)
+                program = CallProgram(call, way)
                 if way.expected not in plains:
                     plains[way.expected] = runners.plain(program)
                 shown = _show(program, plains[way.expected], runners, began)
@@ -122,7 +122,7 @@ def read_shown(folder: Path, way: str) -> list[Shown]:
     return [record_from(Shown, value) for value in read_facts(folder_of(folder, way))]
 
 
-def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, began: float) -> Shown:
+def _show(program: CallProgram, plains: tuple[TextRun, TextRun, TextRun], runners: Runners, began: float) -> Shown:
     plain, exact, moved = plains
     if plain.status in ("crash", "hang", "memory"):
         return Shown(program.call.name, INVALID_INPUTS, f"{plain.status}: {plain.message}")

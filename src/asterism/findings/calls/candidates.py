@@ -16,13 +16,13 @@ from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import Shown, read_shown
 from asterism.findings.calls.judging import judge, standards_of
-from asterism.findings.calls.program import FILLS, Program
+from asterism.findings.calls.program import FILLS, CallProgram
 from asterism.findings.calls.running import Runners
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, Way
-from asterism.findings.collecting import versions_of_library
-from asterism.findings.sightings import Seen, Sighting, deciding
+from asterism.findings.entry import Entry
+from asterism.findings.sightings import Sighting, deciding
 
 #: What a way can show that is a finding.
 FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
@@ -118,12 +118,12 @@ class CallScripts:
 
     runners: Runners
 
-    def __call__(self, sighting: Sighting[Call], folder: Path) -> Seen | None:
+    def __call__(self, sighting: Sighting[Call], folder: Path) -> Entry | None:
         """The script of the call with the simplest inputs that show the symptom."""
         call, way, word = sighting.subject, WAYS[sighting.backend], sighting.symptom
         params = self.runners.params
         for fill in FILLS:
-            program = Program(call, way, fill)
+            program = CallProgram(call, way, fill)
             plains, indirect = self.runners.plain(program), self.runners.indirect(program)
             if judge(way, *plains, indirect, params, call.narrow)[0] == word:
                 break
@@ -137,12 +137,13 @@ class CallScripts:
         text = script_text(program, word, sighting.signature, said, indirect, plains[0], allowed)
         (folder / REPRO).write_text(text, encoding="utf-8")
         facts = {"call": call.name, "said": sighting.details, "place": list(sighting.place)}
-        return Seen("call", (sighting.backend,), (f"{call.framework}:eager",), versions, facts)
+        right = [f"{call.framework}:eager"]
+        return sighting.entry("call", [sighting.backend], right, versions, facts)
 
 
 def _versions(call: Call, way: Way) -> dict[str, str]:
     installed = installed_versions()
-    own = versions_of_library(call.framework)
+    own = installed_versions(call.framework)
     own.pop("keras", None)
     more = way.packages
     return own | {package: installed[package] for package in more if package in installed}

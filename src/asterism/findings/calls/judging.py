@@ -23,7 +23,7 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import Standard
-from asterism.findings.calls.running import Ran
+from asterism.findings.calls.running import TextRun
 from asterism.findings.calls.way import Way
 from asterism.memo.universe.tensors import EPSILON
 
@@ -35,10 +35,10 @@ _LIMITS = (*SAYS_UNSUPPORTED, r"No (conversion|translator)")
 
 def judge(
     way: Way,
-    plain: Ran,
-    exact: Ran,
-    moved: Ran,
-    indirect: Ran,
+    plain: TextRun,
+    exact: TextRun,
+    moved: TextRun,
+    indirect: TextRun,
     params: JudgeParams,
     narrow: Sequence[str] = (),
 ) -> tuple[str, str]:
@@ -83,7 +83,7 @@ def judge(
 
 
 def standards_of(
-    plain: Ran, exact: Ran, moved: Ran, dtypes: Sequence[str], params: JudgeParams
+    plain: TextRun, exact: TextRun, moved: TextRun, dtypes: Sequence[str], params: JudgeParams
 ) -> list[Standard | None]:
     """What each result must be: the plain call's, or that of float64; None where it is integers.
 
@@ -112,7 +112,7 @@ def standards_of(
     return found
 
 
-def _like(run: Ran, at: int, expected: NDArray[Any]) -> NDArray[Any] | None:
+def _like(run: TextRun, at: int, expected: NDArray[Any]) -> NDArray[Any] | None:
     """A result of another run, where it has the shape and kind of what is expected."""
     if not run.is_ok or at >= len(run.arrays):
         return None
@@ -139,5 +139,5 @@ def _first(array: NDArray[Any]) -> str:
     return re.sub(r"\s+", " ", np.array2string(array.reshape(-1)[:8], precision=5))
 
 
-def _says_limit(ran: Ran, patterns: Sequence[str]) -> bool:
+def _says_limit(ran: TextRun, patterns: Sequence[str]) -> bool:
     return is_unsupported(ran.exception, ran.message, (*_LIMITS, *patterns))

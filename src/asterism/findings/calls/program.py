@@ -15,7 +15,7 @@ FILLS = ("zeros", "ones", "ramp", "normal")
 
 
 @dataclass(frozen=True)
-class Program:
+class CallProgram:
     """A call by a way.
 
     Args:

@@ -15,7 +15,7 @@ from asterism.core.workers.worker import Limits
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.oracle.finding import ERROR, UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
-from asterism.findings.calls.program import Program
+from asterism.findings.calls.program import CallProgram
 
 #: Texts after which a worker is started anew: compilers keep what they have compiled.
 _LIFE = 300
@@ -28,7 +28,7 @@ _ENVIRONMENT = {
 
 
 @dataclass(frozen=True)
-class Ran:
+class TextRun:
     """How a text ended.
 
     Args:
@@ -69,7 +69,7 @@ class Runners:
         self._clients: dict[str, WorkerClient] = {}
         self._served: dict[str, int] = {}
 
-    def run(self, text: str, result: str, worker: str = "") -> Ran:
+    def run(self, text: str, result: str, worker: str = "") -> TextRun:
         """Run a text.
 
         Args:
@@ -97,21 +97,21 @@ class Runners:
         facts = {name: answer.get(name, "") for name in ("exception", "message", "frame")}
         if answer["status"] != "ok":
             status = ERROR if answer["status"] == UNSUPPORTED else answer["status"]
-            return Ran(status, **facts)
+            return TextRun(status, **facts)
         stored = read_arrays(target)
         arrays = tuple(stored[f"arr_{at}"] for at in range(len(stored)))
-        return Ran("ok", arrays, tuple(answer["dtypes"]))
+        return TextRun("ok", arrays, tuple(answer["dtypes"]))
 
-    def plain(self, program: Program) -> tuple[Ran, Ran, Ran]:
+    def plain(self, program: CallProgram) -> tuple[TextRun, TextRun, TextRun]:
         """A plain call as it is, in float64, and in float64 with inputs that are moved."""
         plain = self.run(program.plain, "expected")
         floating = any("float" in given.dtype for given in program.call.inputs)
         if not plain.is_ok or not floating:
-            return plain, Ran(ERROR), Ran(ERROR)
+            return plain, TextRun(ERROR), TextRun(ERROR)
         exact, moved = (self.run(program.in_float64(m), "expected") for m in (False, True))
         return plain, exact, moved
 
-    def indirect(self, program: Program) -> Ran:
+    def indirect(self, program: CallProgram) -> TextRun:
         """What the way of a program gives."""
         return self.run(program.indirect, "actual", program.way.imports)
 

@@ -12,8 +12,8 @@ from asterism.differential.oracle.finding import (
     failed_condition,
 )
 from asterism.differential.report.python_text import in_docstring
-from asterism.findings.calls.program import Program
-from asterism.findings.calls.running import Ran
+from asterism.findings.calls.program import CallProgram
+from asterism.findings.calls.running import TextRun
 
 _COMPARED = """
 def same(one, other, allowed):
@@ -32,12 +32,12 @@ _CAUGHT = """except Exception as error:
 
 
 def script_text(
-    program: Program,
+    program: CallProgram,
     word: str,
     signature: str,
     versions: str,
-    indirect: Ran,
-    plain: Ran,
+    indirect: TextRun,
+    plain: TextRun,
     allowed: list[float],
 ) -> str:
     """The script: it prints what is expected and what comes, and exits 1 while the bug lives.

@@ -10,7 +10,7 @@ from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.findings.calls.call import NAMES, Call, Code, Family, Input
+from asterism.findings.calls.call import NAMES, Call, CodeText, Family, Input
 from asterism.findings.calls.way import FRAMEWORKS
 
 #: An input in a table.
@@ -98,8 +98,8 @@ def _values(text: str) -> tuple[Any, ...]:
 def _value(element: ast.expr, text: str) -> Any:
     match element:
         case ast.Call(func=ast.Name(id="Code"), args=[ast.Constant(value=str(code))]):
-            return Code(code)
+            return CodeText(code)
     try:
         return ast.literal_eval(element)
     except ValueError:
-        return Code(ast.get_source_segment(text, element) or "")
+        return CodeText(ast.get_source_segment(text, element) or "")

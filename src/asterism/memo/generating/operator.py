@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -28,11 +29,13 @@ class Context:
         rng: all of its randomness.
         coverage: what has been covered so far, so that it can aim at what has not.
         guided: whether it does aim.
+        most: layers that one mutation adds or changes, at most.
     """
 
     rng: np.random.Generator
     coverage: Coverage = field(default_factory=Coverage)
     guided: bool = True
+    most: int = 1
 
     def pick(self, items: Sequence[T]) -> T:
         """One of them.
@@ -52,6 +55,19 @@ class Context:
         covered = self.coverage.parameters
         missing = [o for o in declared.options if (layer, parameter, o) not in covered]
         return self.pick(missing) if missing else None
+
+    def repeated(self, mutate: Callable[[Graph], Graph], graph: Graph) -> Graph:
+        """The graph after one to ``most`` mutations, of which the first has to succeed.
+
+        Raises:
+            InvalidLayerError: it did not.
+        """
+        times = 1 if self.most == 1 else int(self.rng.integers(1, self.most + 1))
+        graph = mutate(graph)
+        for _ in range(times - 1):
+            with suppress(InvalidLayerError):
+                graph = mutate(graph)
+        return graph
 
     def seed(self) -> int:
         """A seed for new weights."""

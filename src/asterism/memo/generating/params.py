@@ -33,6 +33,11 @@ class GenerateParams(ParameterSection):
     mutations: Annotated[int, Source("MEMO, Algorithm 2: 1")] = Field(
         ge=1, le=50, description="mutations of a model before it is run"
     )
+    published: bool = Field(
+        description="MEMO as published: its seven operators, on one to five layers, and scores "
+        "that count mutants; else the later version's three operators too, one layer at a time, "
+        "and scores that count what mutants newly cover, inputs of layers too"
+    )
     p: Annotated[float, Source("MEMO, Algorithm 2")] = Field(
         gt=0, lt=1, description="parameter of the geometric distribution of the selection"
     )

@@ -124,8 +124,11 @@ def campaign(
         if mutant is None:
             result.rejected["no valid draw"] += 1
             continue
+        known = len(result.coverage.inputs)
         gained = result.add(mutant)
         more = 0 if extra is None else extra(gained.graph)
+        if params.published:  # the paper counts types, pairs and parameters
+            more -= len(result.coverage.inputs) - known
         made.reward(replace(gained, gain=gained.gain + more))
         if checkpoint is not None and checkpoint.is_due():
             learnt = {"strategy": made.learnt(), "extra": extra.learnt() if extra else None}

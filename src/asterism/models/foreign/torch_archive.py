@@ -113,11 +113,12 @@ def rewritten(path: Path) -> ForeignProgram:
 
     Raises:
         UserError: it holds something else, exceeds a limit, or is no such archive.
+        ModuleNotFoundError: PyTorch is not installed, or TorchAO, whose operators it calls.
     """
     try:
         with opened_zip(path, "limits.model_mb") as archive:
             return _Archive(archive, path).rewritten()
-    except UserError:
+    except (UserError, ModuleNotFoundError):
         raise
     except Exception as error:  # whatever a damaged archive makes zipfile raise
         reason = telling_line(str(error)) or type(error).__name__

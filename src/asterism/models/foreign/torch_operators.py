@@ -10,15 +10,28 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import re
 from typing import Any
 
-_OPERATOR = re.compile(r"torch\.ops\.(aten|prims|quantized_decomposed)\.(\w+)\.(\w+)", re.ASCII)
+_OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)\.(\w+)", re.ASCII)
 _ARITHMETIC = re.compile(r"_operator\.(add|sub|mul|floordiv|truediv|mod|neg|pow|eq|ne|lt|le|gt|ge)")
-#: The namespace of operators of quantised programs, and those that are taken: between integers and
-#: the real numbers that they stand for. PyTorch writes them in Python, out of its own kernels.
-_QUANTISED = "quantized_decomposed"
-_BETWEEN = re.compile(r"(de)?quantize_per_(tensor|channel|token)", re.ASCII)
+_PYTORCHS = ("aten", "prims")
+#: Namespaces of quantised programs' operators, the module that registers them, and those that are
+#: taken: between integers and the real numbers that they stand for. Both libraries write them in
+#: Python, out of PyTorch's own kernels.
+_QUANTISED = {
+    "quantized_decomposed": (
+        "torch.ao.quantization.fx._decomposed",
+        re.compile(
+            r"(de)?quantize_per_(tensor|channel|token)|choose_qparams(_symmetric)?", re.ASCII
+        ),
+    ),
+    "torchao": (
+        "torchao.quantization",
+        re.compile(r"(de)?quantize_affine|choose_qparams_affine", re.ASCII),
+    ),
+}
 #: Types of what an operator returns, where it is one number.
 _NUMBERS = (["int"], ["float"], ["bool"], ["number"])
 #: Types of what an operator takes and gives that only computes.
@@ -65,8 +78,8 @@ def only_computes(target: str) -> bool:
     if torch.Tag.core in operator.tags:
         return True
     space, _, name = operator._schema.name.partition("::")
-    if space == _QUANTISED:
-        return bool(_BETWEEN.fullmatch(name))
+    if space in _QUANTISED:
+        return bool(_QUANTISED[space][1].fullmatch(name))
     values = (*operator._schema.arguments, *operator._schema.returns)
     plain = all(_TYPE.fullmatch(str(value.type)) for value in values)
     given = not any(argument.is_out for argument in operator._schema.arguments)
@@ -95,10 +108,10 @@ def _operator(target: str) -> Any:
     import torch
 
     named = _OPERATOR.fullmatch(target)
-    if named is None:
+    if named is None or named[1] not in (*_PYTORCHS, *_QUANTISED):
         return None
-    if named[1] == _QUANTISED:  # it registers them
-        importlib.import_module("torch.ao.quantization.fx._decomposed")
+    if named[1] in _QUANTISED:
+        import_quietly(_QUANTISED[named[1]][0])
     packet = getattr(getattr(torch.ops, named[1]), named[2], None)
     if not isinstance(packet, torch._ops.OpOverloadPacket):
         return None
@@ -107,3 +120,16 @@ def _operator(target: str) -> Any:
         return None
     operator = getattr(packet, named[3])
     return operator if torch._C._dispatch_has_kernel(operator.name()) else None
+
+
+def import_quietly(name: str) -> Any:
+    """A module of a library that warns, when it is imported, of what it finds on no processor.
+
+    TorchAO looks for kernels of GPUs. They are not needed here.
+    """
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        return importlib.import_module(name)
+    finally:
+        logging.disable(before)

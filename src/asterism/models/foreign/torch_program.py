@@ -232,9 +232,24 @@ def _allowed(allows: Callable[[Any], bool]) -> Callable[[Any], Any]:
     return rule
 
 
+def _target(value: Any) -> str:
+    """The operator that a node calls."""
+    if value == _UNWRAPS:
+        raise ValueError(
+            "weights of classes of their own, which are pickled: call "
+            "torchao.utils.unwrap_tensor_subclass(model) before the export"
+        )
+    called: str = _computing(_text(value))
+    return called
+
+
 def _of(pattern: re.Pattern[str]) -> Callable[[Any], Any]:
     return _allowed(lambda value: isinstance(value, str) and bool(pattern.fullmatch(value)))
 
+
+_computing = _allowed(only_computes)
+#: Takes integers and scales out of a weight that TorchAO's quantisation wrapped.
+_UNWRAPS = "torch.ops.export.access_subclass_inner_tensor.default"
 
 #: Texts that operators take: modes, and equations of ``einsum``.
 _option = _of(re.compile(r"[A-Za-z0-9_ ,.>-]{0,500}", re.ASCII))
@@ -278,7 +293,7 @@ _DROPPED: dict[str, Callable[[Any], Any]] = {
 
 #: What stands in the file as it is written, where it is one of a few.
 _CHECKED: dict[str, Callable[[Any], Any]] = {
-    "Node.target": _allowed(lambda value: isinstance(value, str) and only_computes(value)),
+    "Node.target": _target,
     "NamedArgument.name": _name,
     "Argument.as_string": lambda value: _CHECKED_SIZE if _is_assertion(value) else _option(value),
     "ExportedProgram.verifiers[]": _allowed(lambda value: value in _VERIFIERS),

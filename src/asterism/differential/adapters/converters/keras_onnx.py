@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import CONVERTERS, Converter
 
 
@@ -20,14 +20,14 @@ class KerasOnnx(Converter):
     opsets = (15, 17, 18)
     unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
 
-    def code(self) -> Code:
+    def code(self) -> BackendCode:
         """See :class:`Converter`."""
         return self.code_for(None)
 
-    def code_for(self, opset: int | None) -> Code:
+    def code_for(self, opset: int | None) -> BackendCode:
         """See :class:`Converter`; the exporter needs the model to have been called."""
         more = "" if opset is None else f", opset_version={opset}"
-        return Code(
+        return BackendCode(
             (),
             f"""examples = [np.zeros((1, *x.shape[1:]), x.dtype) for x in model.inputs]
 model(examples if len(examples) > 1 else examples[0], training=False)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from unittest.mock import patch
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import CONVERTERS, Converter
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 
@@ -29,13 +29,13 @@ class Tf2Onnx(Converter):
     opsets = (13, 15, 17)
     unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")
 
-    def code(self) -> Code:
+    def code(self) -> BackendCode:
         """See :class:`Converter`."""
         return self.code_for(None)
 
-    def code_for(self, opset: int | None) -> Code:
+    def code_for(self, opset: int | None) -> BackendCode:
         """See :class:`Converter`. Keras' layers need no rewriting of their Python code."""
-        return Code(
+        return BackendCode(
             ("import tensorflow as tf", "import tf2onnx"),
             f"""signature = [tf.TensorSpec((None, *x.shape[1:]), x.dtype, name=f"input_{{n}}")
              for n, x in enumerate(model.inputs)]

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
-from asterism.differential.adapters.code import Code
+from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import CONVERTERS, Converter
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 
@@ -35,9 +35,9 @@ class TfLite(Converter):
         r"TensorListReserve",
     )
 
-    def code(self) -> Code:
+    def code(self) -> BackendCode:
         """See :class:`Converter`; without quantisation."""
-        return Code(
+        return BackendCode(
             ("import tensorflow as tf",),
             """fixed = [keras.Input(batch_shape=(batch or None, *x.shape[1:]), dtype=x.dtype,
                     name=f"input_{n}") for n, x in enumerate(model.inputs)]

@@ -67,14 +67,12 @@ def lstm1() -> keras.Model:
 
 @SEED_MODELS.register("lstm2")
 def lstm2() -> keras.Model:
-    """An embedding and a bidirectional LSTM over words (sentiment)."""
+    """An LSTM over a series of prices (stock forecasting), with dropout."""
     return keras.Sequential(
         [
-            keras.Input((8,), dtype="int32"),
-            layers.Embedding(50, 8),
+            keras.Input((8, 1)),
+            layers.LSTM(32),
             layers.Dropout(0.2),
-            layers.Bidirectional(layers.LSTM(8)),
-            layers.Dense(16, activation="relu"),
-            layers.Dense(1, activation="sigmoid"),
+            layers.Dense(1),
         ]
     )

@@ -44,12 +44,15 @@ _MERGING = (
 
 
 class NewLayer(Operator):
-    """NLA: add a layer, of a type not seen yet or one that forms a new pair where it can."""
+    """NLA: add layers, of a type not seen yet or one that forms a new pair where it can."""
 
     family = "memo"
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Insert a layer on a random edge; one that reads integers gets an input of its own."""
+        """Insert each on a random edge; one that reads integers gets an input of its own."""
+        return context.repeated(lambda graph: self._one(graph, context), graph)
+
+    def _one(self, graph: Graph, context: Context) -> Graph:
         after, reader = choose_edge(graph, context)
         kind = choose_kind(graph, after, reader, list(universe()), context)
         if universe()[kind].dtypes == (INTEGER,):
@@ -71,12 +74,16 @@ class NewLayer(Operator):
 
 
 class ReshapeLayer(Operator):
-    """LResh: insert a layer that changes the shape, and let what follows see another one."""
+    """LResh: insert layers that change the shape, and let what follows see another one."""
 
     family = "memo"
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Insert one and bring its output only to the rank that its readers accept."""
+        """Bring the output of each only to the rank that its readers accept."""
+        return context.repeated(lambda graph: self._one(graph, context), graph)
+
+    @staticmethod
+    def _one(graph: Graph, context: Context) -> Graph:
         after = context.pick([i for i in float_nodes(graph) if graph.consumers[i]])
         reader = context.pick(graph.consumers[after])
         graph, new = add_layer(graph, context.pick(_RESHAPING), [after], context)
@@ -152,8 +159,9 @@ class ChangeShape(Operator):
     family = "memo"
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Draw such parameters of one layer anew."""
-        return change_parameters(graph, context, _by_kind(shapes=True))
+        """Draw such parameters of a layer anew."""
+        kinds = _by_kind(shapes=True)
+        return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 
 class ChangeMode(Operator):
@@ -162,8 +170,9 @@ class ChangeMode(Operator):
     family = "memo"
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Draw such parameters of one layer anew."""
-        return change_parameters(graph, context, _by_kind(shapes=False))
+        """Draw such parameters of a layer anew."""
+        kinds = _by_kind(shapes=False)
+        return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 
 OPERATORS.register("NLA")(NewLayer())

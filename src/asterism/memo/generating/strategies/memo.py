@@ -16,6 +16,9 @@ from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.search.metropolis import MetropolisHastings, Selector, Uniform
 
+#: Layers that one operator of the paper adds or changes at most.
+PUBLISHED_LAYERS = 5
+
 #: A model (a slot of the pool) and an operator.
 Choice = tuple[int, str]
 
@@ -25,7 +28,8 @@ class Memo(Strategy):
 
     The fitness of a pair is ``(score(model) + score(operator)) / (times selected + 1)``, where a
     score is the number of coverage elements that mutants of the model, or by the operator,
-    were the first to cover. A mutant that raises coverage replaces the model it was made from
+    were the first to cover; with ``published`` it is the number of mutants that were the first to
+    cover something (equation 2). A mutant that raises coverage replaces the model it was made from
     (``pool: replace``) or joins the pool (``grow``); one that has grown as large as models may
     be gives its place back to the seed.
     """
@@ -35,7 +39,9 @@ class Memo(Strategy):
 
     def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
         super().__init__(seeds, params)
-        self._operators = [n for n in OPERATORS if OPERATORS[n].family in self.families]
+        later = ("inputs",) if params.published else ()
+        families = set(self.families).difference(later)
+        self._operators = [n for n in OPERATORS if OPERATORS[n].family in families]
         self._names = list(seeds)
         self._pool = list(seeds.values())
         self._model_scores: defaultdict[int, float] = defaultdict(float)
@@ -69,7 +75,8 @@ class Memo(Strategy):
         slot, operator = self._select(rng)
         self._slot, self._applied = slot, []
         graph = self._pool[slot]
-        context = Context(rng, coverage, self.guided)
+        most = PUBLISHED_LAYERS if self.params.published else 1
+        context = Context(rng, coverage, self.guided, most)
         for step in range(self.params.mutations):
             if step:
                 _, operator = self._select(rng, slot)
@@ -93,9 +100,10 @@ class Memo(Strategy):
     def reward(self, mutant: Mutant) -> None:
         """Score model and operators, and keep the mutant where it raised coverage."""
         slot = self._slot
-        self._model_scores[slot] += mutant.gain
+        score = min(mutant.gain, 1) if self.params.published else mutant.gain
+        self._model_scores[slot] += score
         for operator in self._applied:
-            self._operator_scores[operator] += mutant.gain / len(self._applied)
+            self._operator_scores[operator] += score / len(self._applied)
         full = len(mutant.graph.layers) >= self.params.max_layers - 1
         if full:
             self._pool[slot] = self._origin(slot)
@@ -138,9 +146,7 @@ class Memo(Strategy):
 
 
 class UniformMemo(Memo):
-    """MEMO_r: every pair is equally likely and operators do not aim."""
-
-    guided = False
+    """MEMO_r: every pair of model and operator is equally likely; operators aim as MEMO's do."""
 
     def _make_selector(self) -> Selector:
         return Uniform()

@@ -1,1 +1,0 @@
-"""Recognisers of speech, clips for them, and what a search of their compressed files finds."""

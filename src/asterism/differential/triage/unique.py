@@ -1,0 +1,85 @@
+"""A defect: what triage makes of the findings that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from asterism.differential.engine.tasks import Task
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.triage.groups import LayerAtFault, layer_at_fault
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph_json import graph_from_json
+from asterism.memo.universe.tensors import Config
+
+
+@dataclass
+class UniqueFinding:
+    """One defect.
+
+    Args:
+        signature: stable name.
+        finding: as it shows on the minimal model.
+        graph: the minimal model.
+        layer: the first diverging layer, for values.
+        models: the generated models that showed it.
+        original_layers: size of the model that was shrunk.
+        ablation: what was varied on the minimal model, backends too, and whether it still shows.
+        unfinished: why the minimal model may not be the smallest; empty where it is.
+        before: what must run before it in the same process, see :mod:`.replay`.
+        changed: parameters of the layer with other values than the graph's, be they invalid.
+        out_of_time: whether it is unfinished for want of time, which the next run may have.
+    """
+
+    signature: str
+    finding: Finding
+    graph: Graph
+    layer: LayerAtFault | None
+    models: set[int]
+    original_layers: int
+    ablation: dict[str, str] = field(default_factory=dict)
+    unfinished: str = ""
+    before: tuple[Task, ...] = ()
+    changed: Config = field(default_factory=dict)
+    out_of_time: bool = False
+
+    @property
+    def minimality(self) -> str:
+        """Whether the model is the smallest that shows it, and by how much it is smaller."""
+        was, now = self.original_layers, len(self.graph.layers)
+        layers = f"{was} layer{'' if was == 1 else 's'}"
+        reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
+        if self.before:
+            many = "a model" if len(self.before) == 1 else f"{len(self.before)} models"
+            reduced += f", after {many} in the same process"
+        if self.unfinished:
+            return f"not minimal, {reduced}: {self.unfinished}"
+        return f"minimal, {reduced}"
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value that :meth:`from_json` reads."""
+        return {
+            "signature": self.signature,
+            "finding": {**self.finding.to_json(), "excess": min(self.finding.excess, 1e30)},
+            "graph": self.graph.to_json(),
+            "layer": str(self.layer or ""),
+            "models": sorted(self.models),
+            "original_layers": self.original_layers,
+            "ablation": self.ablation,
+            "unfinished": self.unfinished,
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> UniqueFinding:
+        """A finding as :meth:`to_json` or a list of unique findings has it.
+
+        Raises:
+            UserError: it holds something that does not exist.
+        """
+        graph = graph_from_json(value["graph"])
+        layers = (layer_at_fault(graph, i) for i in graph.layers)
+        named = next((layer for layer in layers if str(layer) == value["layer"]), None)
+        finding, models = Finding.from_json(value["finding"]), set(value["models"])
+        rest = value["original_layers"], value["ablation"], value.get("unfinished", "")
+        return UniqueFinding(value["signature"], finding, graph, named, models, *rest)

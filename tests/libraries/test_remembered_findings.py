@@ -1,0 +1,155 @@
+"""Triage that is cut off and goes on: by a kill, by a ceiling of time, by a budget of steps."""
+
+import json
+from itertools import count
+
+import pytest
+
+from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
+from asterism.core.resuming.state import Run
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
+from asterism.differential.triage.remembering import Memory
+from asterism.differential.triage.reproduction import Reproduced
+from asterism.differential.triage.shrink import Shrinker
+from asterism.differential.triage.triage import Triage
+from libraries.test_shrinking import straight, types
+from libraries.test_triage import PARAMS, Everything
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+GRAPH = straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])
+FINDING, SECOND, THIRD = (
+    Finding(model, "error", "run", "jax", ("jax:jit",), ("normal",), exception=name)
+    for model, name in enumerate(("SIGABRT", "ValueError", "KeyError"))
+)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Workers(Everything):
+    """Workers in which every model with a LeakyReLU shows a finding."""
+
+    def __init__(self, killed_at=None, dies=False):
+        self.asked, self.deaths, self.killed_at, self.dies = 0, 0, killed_at, dies
+
+    def look(self, graph, finding, *, everywhere=False, **_):
+        if self.asked == self.killed_at:
+            raise Killed
+        self.asked += 1
+        self.deaths += self.dies
+        shows = "LeakyReLU" in types(graph)
+        return Reproduced(finding if shows else None, dict.fromkeys(self.usable(), "ok"))
+
+
+@pytest.fixture
+def path(state_root):
+    return Run("triage_findings", "0" * 32).checkpoint("findings")
+
+
+@pytest.fixture
+def triaged(monkeypatch):
+    """What a run of triage makes of findings, and what is left of them."""
+    monkeypatch.setattr("asterism.differential.triage.triage.ablate", lambda *_: {})
+
+    def run(path, workers, findings=(FINDING, SECOND, THIRD), ceiling=NO_CEILING, **budgets):
+        memory = Memory(None if path is None else SavedFacts(Checkpoint(path)))
+        params = PARAMS.model_copy(update=budgets)
+        triage = Triage(workers, JUDGE, params, 0, memory, ceiling)
+        monkeypatch.setattr(triage, "_show", workers)
+        return triage.run(findings, [GRAPH] * 3, ["normal"])
+
+    return run
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.6, 0.9])
+def test_a_killed_run_goes_on_and_shrinks_nothing_twice(path, triaged, share):
+    undisturbed = Workers()
+    expected = triaged(None, undisturbed)
+    each, killed_at = undisturbed.asked // 3, int(share * undisturbed.asked)
+    with pytest.raises(Killed):
+        triaged(path, Workers(killed_at))
+    after = Workers()
+    assert triaged(path, after) == expected
+    assert after.asked == undisturbed.asked - each * (killed_at // each)
+    nothing = Workers()
+    assert triaged(path, nothing) == expected and nothing.asked == 0
+
+
+def test_what_was_minimal_serves_every_budget_and_the_rest_its_own(path, triaged):
+    cut = triaged(path, Workers(), max_steps=2)
+    assert all("stopped by triage.max_steps=2; " in one.minimality for one in cut[0])
+    same = Workers()
+    assert triaged(path, same, max_steps=2) == cut and same.asked == 0
+    more = Workers()
+    whole = triaged(path, more, max_steps=50)
+    assert whole == triaged(None, Workers(), max_steps=50) and more.asked > 0
+    larger = Workers()
+    assert triaged(path, larger, max_steps=60) == whole and larger.asked == 0
+
+
+def test_runs_that_time_cuts_off_come_to_the_result_of_a_whole_one(path, triaged):
+    expected = triaged(None, Workers())
+    for run in range(1, 4):
+        clock = count(step=60)  # each look at it takes a minute
+        workers = Workers()
+        found, left = triaged(path, workers, ceiling=Ceiling(1, clock.__next__))
+        assert workers.asked, "each run advances"
+        whole = [one for one in found if not one.out_of_time]
+        assert len(whole) == run and all(one in expected[0] for one in whole)
+        assert len(found) + len(left.groups) == 3 and (run == 3 or left.out_of_time)
+    assert (found, left) == expected
+
+
+def test_time_leaves_groups_and_names_them(triaged):
+    """The most harmful findings are shrunk as far as there is time; the others are left."""
+    undisturbed = Workers()
+    triaged(None, undisturbed)
+    minutes, clock = undisturbed.asked // 3 + 4, count(step=60)
+    found, left = triaged(None, Workers(), ceiling=Ceiling(minutes, clock.__next__))
+    whole, cut = sorted(found, key=lambda one: one.out_of_time)
+    assert whole.finding.exception == "SIGABRT" and cut.out_of_time and not whole.out_of_time
+    assert f"stopped by triage.minutes={minutes}; " in cut.minimality
+    assert cut.minimality.endswith("and the next run goes on here")
+    assert len(left.groups) == 1 and left.out_of_time
+    assert left.because == f"triage.minutes={minutes}"
+
+
+def test_gone_is_not_remembered_of_a_worker_that_died(path, triaged):
+    triaged(path, Workers(dies=True))
+    again = Workers()
+    triaged(path, again)
+    assert again.asked > 0 and len(read_facts(path)) == 3
+
+
+def test_a_budget_that_ends_it_says_what_it_would_take(triaged):
+    (found, *_), _ = triaged(None, Workers(), max_steps=1)
+    assert "stopped by triage.max_steps=1; " in found.minimality
+    assert found.minimality.endswith(" smaller models are left to try") and not found.out_of_time
+
+
+def test_what_is_remembered_is_whole(path, triaged):
+    """A finding by values: its layer, its distance and what it ran after."""
+    off = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("gradient",), excess=1.2345)
+    first = triaged(path, Workers(), [off])
+    assert first[0][0].layer is not None and first[0][0].finding.excess == off.excess
+    assert triaged(path, Workers(), [off]) == first
+    assert json.dumps(read_facts(path))
+
+
+def test_what_was_left_is_counted_without_being_asked():
+    graph, asked = straight(["Dense", "ReLU", "Softmax"]), []
+
+    def shows(smaller):
+        asked.append(smaller)
+        return False
+
+    Shrinker(shows, 1000).shrink(graph)
+    whole = len(asked)
+    for steps in (0, 3, whole - 1):
+        asked.clear()
+        shrinker = Shrinker(shows, steps)
+        shrinker.shrink(graph)
+        assert (len(asked), shrinker.untried) == (steps, whole - steps)

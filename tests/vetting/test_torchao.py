@@ -1,0 +1,187 @@
+"""Models that TorchAO compressed, as modules, as graphs and as files: opened, vetted, repaired."""
+
+import copy
+import importlib
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as f
+
+from asterism.api.vetting import vet
+from asterism.core.messages.errors import UserError
+from asterism.models.foreign.torch_operators import import_quietly, only_computes
+from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.signatures.reading import read_signature
+from asterism.vetting.quantised_graphs import exchange_of
+
+FEW = [
+    "vet.changes.inputs=20",
+    "vet.search.seeds=10",
+    "vet.search.queries=20",
+    "vet.repair.float_share=0.4",
+]
+FREE = ({0: torch.export.Dim("n")},)
+
+
+class Net(nn.Module):
+    """Convolutions with a normalisation, which PT2E folds into the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 8, 3, bias=False)
+        self.norm = nn.BatchNorm2d(8)
+        self.body = nn.Sequential(nn.Linear(288, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU())
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, pictures):
+        return self.head(self.body(self.norm(self.conv(pictures)).relu().flatten(1)))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """A trained network, and inputs and labels that it was not trained with."""
+    torch.manual_seed(0)
+    data = load_digits()
+    rows = torch.tensor(data.images / 16, dtype=torch.float32)[:, None]
+    labels = torch.tensor(data.target)
+    net = Net()
+    steps = torch.optim.Adam(net.parameters(), 0.005)
+    for _ in range(60):
+        steps.zero_grad()
+        f.cross_entropy(net(rows[:1000]), labels[:1000]).backward()
+        steps.step()
+    return net.eval(), rows[1000:], labels[1000:]
+
+
+def configuration(name):
+    quantisation = import_quietly("torchao.quantization")
+    return {
+        "dynamic": lambda: quantisation.Int8DynamicActivationInt8WeightConfig(),
+        "weights": lambda: quantisation.Int8WeightOnlyConfig(),
+        "four_bits": lambda: quantisation.IntxWeightOnlyConfig(weight_dtype=torch.int4),
+        "both": lambda: quantisation.Int8DynamicActivationIntxWeightConfig(),
+    }[name]()
+
+
+def quantised(net, name, only=None):
+    """A copy whose dense layers are quantised, all or those of these names."""
+    small = copy.deepcopy(net)
+    chosen = lambda part, where: isinstance(part, nn.Linear) and (only is None or where in only)  # noqa: E731
+    import_quietly("torchao.quantization").quantize_(small, configuration(name), chosen)
+    return small
+
+
+def graph_of(net, rows, dynamic=False):
+    """A graph that PT2E quantised, whose ranges were measured on some rows."""
+    pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
+    x86 = importlib.import_module("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
+    quantizer = x86.X86InductorQuantizer()
+    chosen = x86.get_default_x86_inductor_quantization_config(is_dynamic=dynamic)
+    quantizer.set_global(chosen)
+    exported = torch.export.export(net, (rows[:4],), dynamic_shapes=FREE).module()
+    prepared = pt2e.prepare_pt2e(exported, quantizer)
+    prepared(rows)
+    return pt2e.convert_pt2e(prepared)
+
+
+@pytest.mark.parametrize("name", ["dynamic", "weights", "four_bits", "both"])
+def test_a_file_of_a_quantised_module_gives_the_same(name, digits, tmp_path):
+    net, rows, _ = digits
+    small = quantised(net, name)
+    with torch.no_grad():
+        wanted = small(rows[:9]).numpy()
+    import_quietly("torchao.utils").unwrap_tensor_subclass(small)
+    program = torch.export.export(small, (rows[:9],), dynamic_shapes=FREE)
+    path = tmp_path / "small.pt2"
+    torch.export.save(program, path)
+    (found,) = open_runtime(path).run({"pictures": rows[:9].numpy()}).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert read_signature(path).operators > 5
+
+
+def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):
+    """They are pickled."""
+    net, rows, _ = digits
+    program = torch.export.export(quantised(net, "weights"), (rows[:4],), dynamic_shapes=FREE)
+    torch.export.save(program, tmp_path / "small.pt2")
+    with pytest.raises(UserError, match="unwrap_tensor_subclass"):
+        open_runtime(tmp_path / "small.pt2")
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
+    net, rows, _ = digits
+    graph = graph_of(net, rows, dynamic)
+    with torch.no_grad():
+        wanted = graph(rows[:9]).numpy()
+    torch.export.save(
+        torch.export.export(graph, (rows[:9],), dynamic_shapes=FREE), tmp_path / "g.pt2"
+    )
+    (found,) = open_runtime(tmp_path / "g.pt2").run({"pictures": rows[:9].numpy()}).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert read_signature(tmp_path / "g.pt2").quantised > 5
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("quantize_affine.default", True),
+        ("dequantize_affine.default", True),
+        ("choose_qparams_affine.default", True),
+        ("da8w4_linear_cpu.default", False),
+        ("swizzle_mm.default", False),
+        ("qscaled_dot_product.default", False),
+    ],
+)
+def test_of_its_operators_what_converts_numbers_is_taken(name, taken):
+    assert only_computes(f"torch.ops.torchao.{name}") == taken
+
+
+def damaged(net, name):
+    """A copy with one layer of few bits, whose weights are then quantised."""
+    rough = copy.deepcopy(net)
+    weights = rough.body[2].weight
+    with torch.no_grad():
+        step = weights.abs().max() / 2
+        weights.copy_((weights / step).round() * step)
+    return quantised(rough, name)
+
+
+@pytest.mark.parametrize("name", ["dynamic", "weights", "four_bits"])
+def test_the_bad_module_is_blamed_and_the_told_lines_repair_it(name, digits, tmp_path):
+    net, rows, labels = digits
+    small = damaged(net, name)
+    found = vet(net, small, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.repair["blamed"][0]["node"] == "body.2"
+    kept = found.repair["kept_in_float"]
+    assert "body.2" in kept
+    assert found.repair["gone"] >= 0.7
+    again = copy.deepcopy(net)
+    scope = {
+        "torch": torch,
+        "model": again,
+        "config": configuration(name),
+        "quantize_": import_quietly("torchao.quantization").quantize_,
+        "kept": kept,
+    }
+    exec(found.repair["applied_by"], scope)
+    with torch.no_grad():
+        torch.testing.assert_close(again(rows), found.repaired(rows))
+    assert "body.2" in found.page(tmp_path / "page").read_text()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_all_of_a_graph_in_float_is_the_original(dynamic, digits):
+    net, rows, _ = digits
+    graph = graph_of(net, rows, dynamic)
+    pair = exchange_of(net, graph)
+    names = [part.name for part in pair.parts]
+    assert names == ["conv", "body.0", "body.2", "head"]
+    with torch.no_grad():
+        torch.testing.assert_close(pair.in_float(names)(rows), net(rows), rtol=1e-4, atol=1e-4)
+        errors = pair.errors(lambda module: module(rows), lambda module: module(rows))
+    assert {e.node for e in errors if e.own is not None} == set(names)
+    assert all(0 < e.own.relative_l2 < 0.05 for e in errors if e.own is not None)

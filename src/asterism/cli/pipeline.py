@@ -5,19 +5,20 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from asterism.cli.changed_parameters import changed_parameters
 from asterism.cli.opening import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
+from asterism.core.settings.yaml_files import parse_yaml, read_yaml
 
 ShardCount = Annotated[
     int,
@@ -274,3 +275,31 @@ def _make_overview(folder: Path) -> None:
         from asterism.sweep.table import write_overview
 
         write_overview(folder)
+
+
+def changed_parameters(root: Path) -> list[str]:
+    """Names of the parameters whose values differ from the commit's; none where there is none.
+
+    Args:
+        root: the project.
+    """
+    from asterism.sweep.workspace import git  # not needed by commands that run nothing
+
+    try:
+        if not git(root, "status", "--porcelain", "--", "params.yaml"):
+            return []
+        committed = git(root, "show", "HEAD:params.yaml")
+        before = dict(_leaves(parse_yaml(committed, "params.yaml of HEAD")))
+        after = dict(_leaves(read_yaml(root / "params.yaml")))
+    except UserError:
+        return []
+    return [name for name in before | after if before.get(name) != after.get(name)]
+
+
+def _leaves(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is no mapping, by the path of its keys, ``abstraction.k``."""
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -2,6 +2,9 @@
 
 DVC takes a file that nobody may write to for one that it has hashed, and whoever shares the cache
 can make such files. Here each is hashed once, and remembered by what the file system says of it.
+
+They are put into the workspace as ``dvc checkout`` does, which reads ``dvc.lock`` anew for each
+stage that it is given, ten seconds long for 34.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""DVC's commands, called in this process: to start Python and to load DVC takes a second each."""
+"""DVC's commands, called in this process: to start Python and to load DVC takes a second each.
+
+DVC keeps notes of hashes and links in ``/var/tmp/dvc``, where everybody may write, and unpickles
+them. Here they are kept where nobody else can write.
+"""
 
 from __future__ import annotations
 

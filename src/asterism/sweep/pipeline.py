@@ -23,12 +23,12 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming.state import tidy
 from asterism.dvc_hydra.repository import CommandFailedError, Repository, open_repository
 from asterism.sweep.executors import Shards, compute_units
-from asterism.sweep.forkserver import forkserver
 from asterism.sweep.interrupt import (
     interrupt_postponed,
     interruptible,
     serve_run,
 )
+from asterism.sweep.launch import forkserver
 from asterism.sweep.live_lines import INTERVAL, live_lines, watched
 from asterism.sweep.plan import PlannedStage, find_cached
 

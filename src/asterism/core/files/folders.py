@@ -1,4 +1,8 @@
-"""Folders that others may have written to, looked through and removed without following links."""
+"""Folders that others may have written to, looked through and removed without following links.
+
+To remove one, the standard library takes a call and an open file for each level. So a folder of
+thousands of levels, which whoever may write can make, would end the process that removes it.
+"""
 
 from __future__ import annotations
 

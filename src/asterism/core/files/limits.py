@@ -3,6 +3,9 @@
 A small file can declare an array, an archive or a picture that fills the memory, or values that
 are nested too deeply for recursive code. What libraries still raise about a file becomes one line
 by :func:`asterism.core.messages.errors.reading`.
+
+``.npz``, ``.keras`` and ``.pt2`` files are zip archives. An archive can declare more than it holds,
+hold the same bytes under many names, or unpack to a thousand times its size.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A writer holds a lock on its folder, which the operating system gives back when it ends, however it
 ends. So a folder whose lock is free has been left, and no clock or process number has to be asked.
+
+What was written is flushed: otherwise a computer that loses power may keep a file's new name and
+lose its content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Fuzzing as one call: all islands of a campaign, united."""
+"""Fuzzing as one call: all islands of a campaign, united.
+
+Each island is a campaign of its own, with streams of its own, so islands may be run one after
+another, side by side or on several machines: their union is the same.
+"""
 
 from __future__ import annotations
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.parameters.construction import configure
+from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import (
     Draws,
@@ -67,17 +67,8 @@ class TensorMutator(ABC):
 
 TENSOR_MUTATORS: Registry[type[TensorMutator]] = Registry("tensor mutator", "asterism.tensors")
 
-
-def build_tensor_mutators(ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, TensorMutator]:
-    """Mutators from configuration.
-
-    Args:
-        ranges: for each mutator's name the fields that differ from its own ranges.
-
-    Raises:
-        UserError: an unknown mutator or field, or an impossible range.
-    """
-    return {name: configure(TENSOR_MUTATORS, name, fields) for name, fields in ranges.items()}
+#: Makes mutators: for each one's name the fields that differ from its own ranges.
+build_tensor_mutators = partial(configure_each, TENSOR_MUTATORS)
 
 
 def per_item(values: NDArray[Any], tensors: Tensors) -> NDArray[Any]:

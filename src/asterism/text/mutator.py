@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import configure
+from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import Draws, Randomness, require_range
 
@@ -60,7 +60,7 @@ def build_text_mutators(
                 f"the text mutator {name} changes bytes, and these symbols are tokens "
                 f"(for tokens: {', '.join(sorted(known))})"
             )
-    return {name: configure(TEXT_MUTATORS, name, fields) for name, fields in ranges.items()}
+    return configure_each(TEXT_MUTATORS, ranges)
 
 
 @dataclass(frozen=True)

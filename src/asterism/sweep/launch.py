@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 import signal
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing.context import ForkServerContext
 from typing import Any
 
 from asterism.core.files.folders import remove_tree
-from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted
 from asterism.dvc_hydra.composition import store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
 from asterism.sweep import resources, worker, workspace
 from asterism.sweep.executors import Shards
-from asterism.sweep.pipeline import lock_folder
+from asterism.sweep.pipeline import forkserver, lock_folder
 from asterism.sweep.point import Sweep, read_point, run_point
 from asterism.sweep.points import Point, is_hydras
 from asterism.sweep.settings import launcher_name
@@ -146,22 +142,3 @@ def _task(sweep: Sweep) -> Callable[[HydraJob], float | None]:
         return run_point(sweep, Point(job.number, job.overrides, job.composition))
 
     return task
-
-
-#: Bytes that the path of a socket may have on Linux and macOS, less what Python adds to the folder.
-_LONGEST = 103 - len("/pymp-xxxxxxxx/listener-xxxxxxxx")
-
-
-def forkserver() -> ForkServerContext:
-    """Processes are forked from one that has done nothing else, which listens on a socket.
-
-    Raises:
-        UserError: the folder for temporary files has too long a path for a socket.
-    """
-    folder = tempfile.gettempdir()
-    if len(folder.encode()) > _LONGEST:
-        raise UserError(
-            f"the path of the folder for temporary files, {folder}, is longer than {_LONGEST} "
-            "bytes, which is too long for processes side by side: set TMPDIR to a shorter one"
-        )
-    return multiprocessing.get_context("forkserver")

@@ -20,12 +20,7 @@ from markupsafe import Markup
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.escaping import counted, printable_lines
 from asterism.report.base.components import Components
-from asterism.report.base.section import ReportSection, Step
-
-
-def percent(value: float | None) -> str:
-    """0.8857 as ``88.6%``; a dash for what was not measured."""
-    return "–" if value is None else f"{100 * value:.1f}%"
+from asterism.report.base.section import ReportSection, Step, percent
 
 
 def fixed(value: float | None, digits: int) -> str:

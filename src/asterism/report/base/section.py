@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from asterism.core.messages.escaping import counted
 from asterism.core.statistics.intervals import exact_interval
-from asterism.report.base.document import percent
 
 
 @dataclass(frozen=True)
@@ -125,3 +124,8 @@ def quoted(names: list[str]) -> str:
 def points(difference: float) -> str:
     """A difference of shares in points with its sign: ``+0.3`` or ``-1.2``."""
     return f"{100 * difference:+.1f}"
+
+
+def percent(value: float | None) -> str:
+    """0.8857 as ``88.6%``; a dash for what was not measured."""
+    return "–" if value is None else f"{100 * value:.1f}%"

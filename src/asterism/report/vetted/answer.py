@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.escaping import counted
-from asterism.report.base.document import percent
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, percent
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from asterism.core.messages.escaping import counted
-from asterism.report.base.document import percent, ranged
+from asterism.report.base.document import ranged
 from asterism.report.base.section import (
     INTERVALS,
     FrontPageAnswer,
@@ -15,6 +15,7 @@ from asterism.report.base.section import (
     Step,
     bounds,
     of_share,
+    percent,
     points,
     quoted,
 )

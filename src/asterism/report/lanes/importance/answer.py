@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asterism.core.messages.escaping import counted
-from asterism.report.base.document import percent
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, listed
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, listed, percent
 
 #: From this share of the combinations on, tests exercise them well; below the other, badly.
 WELL, BADLY = 0.9, 0.3

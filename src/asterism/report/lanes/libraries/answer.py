@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asterism.core.messages.escaping import counted
-from asterism.report.base.document import percent
 from asterism.report.base.section import (
     INTERVALS,
     FrontPageAnswer,
@@ -15,6 +14,7 @@ from asterism.report.base.section import (
     Step,
     listed,
     of_share,
+    percent,
 )
 
 #: A larger share of models that Keras rejects says that generation is at fault.

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asterism.core.messages.escaping import counted
-from asterism.report.base.document import percent
 from asterism.report.base.section import (
     INTERVALS,
     FrontPageAnswer,
@@ -14,6 +13,7 @@ from asterism.report.base.section import (
     Level,
     Step,
     of_share,
+    percent,
 )
 
 #: From these shares on, tests exercise states and transitions well; below the third, badly.

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,10 +21,18 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("OMP_NUM_THREADS", "4")
 
+# A shell's background jobs ignore it, and so would every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # The machine's speed is nothing that a property depends on. Continuous integration tries the same
 # examples every time; new ones are for people who can look at what they find.
-settings.register_profile("asterism", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("asterism")
+settings.register_profile("all", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("fast", settings.get_profile("all"), max_examples=40)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The fast tests try fewer examples of a property."""
+    settings.load_profile("fast" if config.option.markexpr else "all")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""Which files of tests are begun first."""
+"""Which files of tests are begun first; one that is gone is no harm."""
 
 #: The files that take longest, by processor time. Workers take files one after the other: what is
 #: begun last must be short.

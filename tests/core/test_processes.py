@@ -35,9 +35,8 @@ except KeyboardInterrupt:
 """
 
 PARENT = """
-import signal, subprocess, sys
+import subprocess, sys
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever this was started from
 subprocess.run([sys.executable, "-c", sys.argv[1]], start_new_session=True)
 """
 

@@ -48,6 +48,7 @@ def weighted(outputs):
     return sum((o.astype(np.float64) * cotangent(o.shape)).sum() for o in outputs)
 
 
+@pytest.mark.slow
 def test_every_library_gives_the_derivative_of_the_weighted_outputs(worker_pool):
     (inputs,) = sample_inputs(GRAPH, 0, 0, "gradient")
     result = worker_pool.run(Task(0, GRAPH, {"gradient": [inputs]}))
@@ -70,6 +71,7 @@ def test_every_library_gives_the_derivative_of_the_weighted_outputs(worker_pool)
         np.testing.assert_allclose(gradient, expected, rtol=2e-3, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_a_model_of_integers_is_not_differentiated(worker_pool):
     record = execute([INTEGERS, GRAPH], worker_pool, ["normal", "gradient"], 0)
     done = [(task["index"], task["distributions"]) for task in record.tasks()]

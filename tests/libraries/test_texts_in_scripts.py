@@ -3,8 +3,6 @@
 import ast
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +17,6 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import FAILURES, Finding, read_findings, signature
 from asterism.differential.report.bug_reports import Report, report_text
-from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.decisions import Right, comparing, failing
 from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
@@ -127,19 +124,6 @@ def test_a_layer_in_a_script_is_a_declared_one():
             ),
             {1: LayerDescription({"units": 2}, [])},
         )
-
-
-def test_a_script_that_is_no_python_is_no_bug(tmp_path):
-    path = tmp_path / "repro.py"
-    for text in ("def f(:\n", "x = '\n", "a b\n", "x = 1\x00\n"):
-        path.write_text(text)
-        done = subprocess.run([sys.executable, str(path)], capture_output=True, check=False)
-        # Python before 3.11.4 stops reading a file at a null byte, and ends well.
-        told = "which is how Python ends, and what a bug ends with"
-        assert done.returncode == 1 or "\x00" in text, told
-        assert exit_statuses(path, 1) == (2,)
-    statuses = exit_statuses(path, 3)
-    assert not Report("f", "s", statuses, "").reproduced
 
 
 FINDING = Finding(

@@ -337,6 +337,7 @@ def test_a_worker_that_is_killed_from_outside_is_asked_once_more(server, folder,
             handle.stop()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_always_killed_has_crashed(server, folder):
     handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
@@ -353,6 +354,7 @@ def test_a_worker_that_is_always_killed_has_crashed(server, folder):
             handle.stop()
 
 
+@pytest.mark.slow
 def test_an_import_that_is_killed_from_outside_begins_once_more(tmp_path, folder):
     """Otherwise its library would be left out of the whole run."""
     fake = tmp_path / "modules/keras.py"

@@ -61,10 +61,3 @@ def test_continuous_integration_runs_what_everybody_can_run():
     runs = [step["run"] for step in steps if "run" in step]
     assert runs == [".ci/run", "make docs"]
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
-
-
-def test_every_benchmark_that_measurements_name_is_there():
-    text = (ROOT / "docs/measurements/index.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"python (benchmarks/\w+\.py)", text))
-    assert len(named) > 2
-    assert all((ROOT / script).is_file() for script in named)

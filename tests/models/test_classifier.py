@@ -132,7 +132,7 @@ def exported(files, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "damage", [another_model, no_model, no_facts, other_facts, linked_model, a_file]
+    "damage", every(3, [another_model, no_model, no_facts, linked_model, other_facts, a_file])
 )
 def test_a_damaged_export_is_set_aside_and_made_again(files, exported, state_root, damage):
     folder, expected = exported
@@ -169,7 +169,7 @@ def test_two_who_open_a_keras_file_at_once_export_it_once(files, monkeypatch):
     assert all("run as its ONNX export" in runtime.notes[0] for runtime in both)
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
+@pytest.mark.parametrize("error", every(2, [OSError(28, "No space left on device"), MemoryError()]))
 def test_what_kept_a_model_from_being_exported_once_is_not_held_against_it(
     error, files, monkeypatch
 ):
@@ -226,6 +226,7 @@ def test_a_model_with_dropout_and_noise_predicts_as_keras_does_every_time(tmp_pa
     assert np.array_equal(first, again)
 
 
+@pytest.mark.slow
 def test_the_reason_why_a_model_is_not_exported_is_not_the_place_of_its_export(tmp_path):
     inputs = keras.Input(SHAPE)
     rows = keras.layers.GRU(5)(keras.layers.Reshape(SHAPE[:2])(inputs))
@@ -245,7 +246,7 @@ def test_exports_to_onnx_are_the_same_bytes(tmp_path):
     assert first == second
 
 
-@pytest.mark.parametrize("suffix", [".keras", ".onnx", ".tflite"])
+@pytest.mark.parametrize("suffix", every(3, [".onnx", ".keras", ".tflite"]))
 def test_logits_get_a_softmax_and_that_is_said(suffix, tmp_path):
     model = keras_model(softmax=False)
     classifier = open_classifier(write(model, tmp_path / f"logits{suffix}"), UNIT)
@@ -547,7 +548,7 @@ def _torch_nets():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", _torch_nets())
+@pytest.mark.parametrize("name", every(2, list(_torch_nets())))
 @pytest.mark.parametrize("core", every(2, [True, False]))
 def test_usual_torch_networks_open(name, core, tmp_path):
     net = _torch_nets()[name].eval()

@@ -65,6 +65,7 @@ def test_a_model_that_reads_nothing_hangs(tmp_path, monkeypatch):
         assert model.pid is None
 
 
+@pytest.mark.slow
 def test_a_batch_that_hangs_is_not_divided(tmp_path, monkeypatch):
     """Each part with the input that hangs would take the whole limit again."""
     path = endless_classifier(tmp_path / "endless.onnx")
@@ -163,7 +164,6 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
         env=marked.environment,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wait_until(lambda: any(p.cpu_times().user > 1 for p in isolated_by(marked)), 200)
     time.sleep(3)

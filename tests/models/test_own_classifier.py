@@ -19,6 +19,7 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import ClassifierFile
 from asterism.models.training.image_classifier import obtain_classifier
 from places import ROOT
+from thinning import every
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
@@ -59,7 +60,7 @@ def test_a_model_of_two_files(tmp_path, digits):
         obtain(tmp_path / "m.json", digits, tmp_path / "other.h5")
 
 
-@pytest.mark.parametrize("kind", ["sequential", "functional"])
+@pytest.mark.parametrize("kind", every(2, ["sequential", "functional"]))
 def test_logits_get_a_softmax(tmp_path, digits, kind):
     keras.utils.set_random_seed(0)
     inputs = keras.Input((28, 28, 1))
@@ -132,13 +133,16 @@ def odd_model(kind):
 
 @pytest.mark.parametrize(
     ("kind", "message", "as_a_pair"),
-    [
-        ("two_inputs", "a(n image)? classifier (takes|has one)", True),
-        ("two_outputs", r"a classifier gives \(batch, classes\)", True),
-        ("a_map", r"outputs of shape \[None, 26, 26, 10\]; a classifier gives", True),
-        ("any_size", "only the batch may have a free size", True),
-        ("channels_first", r"\(1, 28, 28\), but the images are \(28, 28, 1\)", False),
-    ],
+    every(
+        2,
+        [
+            ("two_inputs", "a(n image)? classifier (takes|has one)", True),
+            ("two_outputs", r"a classifier gives \(batch, classes\)", True),
+            ("a_map", r"outputs of shape \[None, 26, 26, 10\]; a classifier gives", True),
+            ("any_size", "only the batch may have a free size", True),
+            ("channels_first", r"\(1, 28, 28\), but the images are \(28, 28, 1\)", False),
+        ],
+    ),
 )
 def test_what_is_no_classifier_of_these_images_is_one_line(
     tmp_path, digits, kind, message, as_a_pair
@@ -161,7 +165,7 @@ def standardising(activation):
     return keras.Model(image, keras.layers.Dense(10, activation)(keras.layers.Flatten()(scaled)))
 
 
-@pytest.mark.parametrize(("activation", "logits"), [("softmax", False), ("linear", True)])
+@pytest.mark.parametrize(("activation", "logits"), every(2, [("softmax", False), ("linear", True)]))
 def test_images_that_a_classifier_fails_on_do_not_decide_what_it_gives(
     tmp_path, digits, activation, logits
 ):

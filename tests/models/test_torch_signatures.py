@@ -48,10 +48,16 @@ def saved(net, given, path, **options):
     return path
 
 
-def test_a_quantised_program_is_read_and_gives_the_same(tmp_path):
-    net = Quantised()
-    free = ({0: torch.export.Dim("n")},)
-    path = saved(net, ROWS, tmp_path / "q.pt2", dynamic_shapes=free)
+@pytest.fixture(scope="module")
+def quantised(tmp_path_factory):
+    """A quantised network, and its file, which takes any number of rows."""
+    net, free = Quantised(), ({0: torch.export.Dim("n")},)
+    folder = tmp_path_factory.mktemp("quantised")
+    return net, saved(net, ROWS, folder / "q.pt2", dynamic_shapes=free)
+
+
+def test_a_quantised_program_is_read_and_gives_the_same(quantised):
+    net, path = quantised
     signature = read_signature(path)
     (given,), (answer,) = signature.inputs, signature.outputs
     assert (signature.format, signature.quantised) == ("torch", 3)
@@ -85,8 +91,8 @@ def test_of_quantised_programs_what_converts_numbers_is_taken(name, taken):
     assert only_computes(f"torch.ops.quantized_decomposed.{name}") == taken
 
 
-def test_check_says_what_a_program_is_and_what_is_none(tmp_path):
-    path = saved(Quantised(), ROWS, tmp_path / "q.pt2")
+def test_check_says_what_a_program_is_and_what_is_none(quantised, tmp_path):
+    _, path = quantised
     told = "\n".join(describe_model(look_at(path)))
     for part in ("PyTorch", "3 of them on integers", "takes   rows", "asterism vet"):
         assert part in told

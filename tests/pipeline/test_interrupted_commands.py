@@ -47,7 +47,6 @@ def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=Fals
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     if after is not None:
         wait_until(lambda: catches_sigterm(process.pid) or process.poll() is not None)
@@ -180,6 +179,7 @@ sys.argv = ["asterism", "vet", "--demo", "--dry-run"]
 """
 
 
+@pytest.mark.slow
 def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     status, said = run(tmp_path, DEMO + MAIN)
     assert status == INTERRUPTED

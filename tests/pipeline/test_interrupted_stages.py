@@ -77,7 +77,6 @@ def test_interrupted_at_any_moment(finished, stage, tmp_path):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         time.sleep(moments.uniform(0, whole))
         number = moments.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

@@ -54,13 +54,8 @@ class TestPoint:
 
         def run(text):
             monkeypatch.setattr(point.sys, "executable", script(tmp_path / "python", text))
-            # A shell cannot trap what it was started to ignore, as by a run in the background.
-            before = signal.signal(signal.SIGINT, signal.default_int_handler)
-            try:
-                with held(tmp_path / "lock") as lock:
-                    return point._supervise(sweep, here, log, lock)
-            finally:
-                signal.signal(signal.SIGINT, before)
+            with held(tmp_path / "lock") as lock:
+                return point._supervise(sweep, here, log, lock)
 
         return run
 
@@ -317,6 +312,8 @@ class TestJobs:
         script(tools / "sbatch", f'env > {tmp_path}/env; cp "$1" {tmp_path}/job; echo "job 12"')
         script(tools / "scancel", f'echo "$@" >> {tmp_path}/cancelled')
         script(tools / "srun", "")
+        # Else threads that wait for the job outlive the tests.
+        script(tools / "sacct", 'echo "JobID|State|NodeList"; echo "12|CANCELLED|"')
         monkeypatch.setenv("PATH", str(tools), prepend=":")
         monkeypatch.setenv("SLURM_CONF", "/etc/mine.conf")
         monkeypatch.setenv("SLURM_JOB_ID", "7")

@@ -150,6 +150,7 @@ def test_bad_input_is_one_line_before_anything_runs(project, arguments, message)
     assert not (project.root / "sweeps").exists()
 
 
+@pytest.mark.slow
 def test_a_misspelt_stage_is_told_the_closest(project):
     status, output = call(project, "repro", "rigth")
     assert status == 1
@@ -256,6 +257,7 @@ def test_two_sweeps_at_once(project):
     assert ran.count("left") == 3
 
 
+@pytest.mark.slow
 def test_slurm_where_there_is_none(project, tmp_path):
     programs = tmp_path / "programs"  # a path on which there is git and nothing else
     programs.mkdir()

@@ -18,7 +18,7 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
 from asterism.differential.comparing import comparison, making, versions
 from asterism.differential.comparing.explaining import BlamedChange
-from asterism.differential.comparing.naming import readers_of_version, version_of
+from asterism.differential.comparing.naming import made, named_version, readers_of_version
 from asterism.differential.comparing.upgrade import Pair
 from asterism.differential.comparing.versions import (
     Upgrade,
@@ -119,7 +119,7 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
 
 def test_names_of_versions(old_runtime):
     def name(library, which):
-        return version_of(library, which, lambda _: None, {".onnx"})
+        return made(named_version(library, which, {".onnx"}), lambda _: None)
 
     installed = version("onnxruntime")
     for here in ("1", installed, ""):

@@ -7,6 +7,7 @@ from truths import modules
 SAMPLE = (0, 4, 6, 7, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SAMPLE)
 def test_what_is_said_of_a_pair_is_true(number):
     outcome = modules.run_pair(0, number)

@@ -71,6 +71,7 @@ def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):
         assert 0 < judged.sum() < 20
 
 
+@pytest.mark.slow
 def test_a_pair_without_quantised_nodes_says_so(tmp_path):
     params = params_of(request(made(tmp_path), "same.onnx"))
     items = streaming_networks.sequences(60)

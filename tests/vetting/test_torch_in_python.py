@@ -67,12 +67,8 @@ def test_a_module_is_set_back_where_it_fails(trained):
     assert trained.training
 
 
-OTHERS = ("program", "quantised")
-
-
-@pytest.mark.parametrize(
-    "kind", ["file", *(pytest.param(k, marks=pytest.mark.slow) for k in OTHERS)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["program", "file", "quantised"])
 def test_exported_programs_files_of_them_and_quantised_modules_are_models_too(
     trained, tmp_path, kind
 ):

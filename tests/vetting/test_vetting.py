@@ -75,6 +75,7 @@ def run_stages(folder, pair, compressed, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_a_good_file_agrees_and_a_damaged_one_does_not(pair, tmp_path):
     shares = {}
     for name in ("int8.onnx", "damaged.onnx"):

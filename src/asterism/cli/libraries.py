@@ -267,7 +267,7 @@ def call_functions(
     """
     from asterism.config import changed_params
     from asterism.core.resuming import saved_folders
-    from asterism.core.workers.worker import Limits
+    from asterism.differential.engine.execution import limits_of
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.calls.campaign import CALLS, run_calls
     from asterism.findings.calls.candidates import FINDINGS
@@ -279,9 +279,8 @@ def call_functions(
     require_root("conf")
     settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
     names = way or [name for name in WAYS if WAYS[name].framework == framework]
-    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     elsewhere = facts_of(collection).get("calls", {})
-    with Runners(framework, limits, settings.judge) as runners:
+    with Runners(framework, limits_of(settings.execute), settings.judge) as runners:
         calls = calls_of(framework, table or [])
         shown = run_calls(calls, names, runners, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):

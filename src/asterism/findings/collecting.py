@@ -12,16 +12,16 @@ from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
-from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.bug_reports import HISTORY
+from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.triage.groups import layer_at_fault
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.findings.causes import Candidate, have_one_cause
-from asterism.findings.checking import lives
+from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry, name_of, names_place
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
@@ -120,10 +120,13 @@ def collect(
             kept[at].entry.write(collection / same.entry.name)
         elif (candidate.folder / REPRO).stat().st_size > _LARGEST:
             outcome.large += 1
-        elif not lives(candidate.entry, candidate.folder / REPRO):
-            outcome.unconfirmed += 1
         else:
+            ran = run_script(candidate.folder / REPRO)
+            if word_of(candidate.entry, ran) != LIVES:
+                outcome.unconfirmed += 1
+                continue
             _copy(candidate, collection)
+            note_run(collection, candidate.entry, ran)
             kept.append(candidate)
             outcome.new.append(candidate.entry.name)
 
@@ -146,15 +149,6 @@ def unique_of(collection: Path, entries: Iterable[Entry]) -> list[UniqueFinding]
     return found
 
 
-def versions_of_library(library: str) -> dict[str, str]:
-    """Versions of the packages of a library or converter."""
-    installed = installed_versions()
-    packages: Sequence[str] = ("keras",)
-    if library in LIBRARIES or library in CONVERTERS:
-        packages = (LIBRARIES if library in LIBRARIES else CONVERTERS)[library].packages
-    return {package: installed[package] for package in packages if package in installed}
-
-
 def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
     graph, finding = graph_from_json(value["graph"]), Finding.from_json(value["finding"])
     node = _at_fault(graph, finding, value["layer"])
@@ -172,7 +166,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
         parameters=parameters,
         backends=finding.backends,
         right=finding.agreeing,
-        versions=versions_of_library(finding.library),
+        versions=installed_versions(finding.library),
         models=len(value["models"]),
         finding=finding.to_json(),
     )

@@ -12,9 +12,9 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.versions import pairs_of
+from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.triage.params import TriageSettings
@@ -29,10 +29,8 @@ from asterism.findings.campaign import (
 )
 from asterism.findings.causes import Candidate
 from asterism.findings.checking import (
-    check_all,
     made_environments,
     note_elsewhere,
-    note_run,
 )
 from asterism.findings.collecting import Collected, candidates_of, collect, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
@@ -95,8 +93,6 @@ def gather(
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
-    for entry, ran in check_all(collection, added):
-        note_run(collection, entry, ran)
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))
@@ -146,7 +142,7 @@ def _of_calls(
     only: Sequence[str],
 ) -> Iterator[Candidate | None]:
     """New findings of a framework's calls, as each is confirmed or is not."""
-    with Runners(framework, _limits(settings), settings.judge) as runners:
+    with Runners(framework, limits_of(settings.execute), settings.judge) as runners:
         sightings = all_sightings(saved_folders.place(CALLS), framework)
         wanted = _wanted(noted, settings, only)
         yield from written_candidates(sightings, CallScripts(runners), scratch, wanted)
@@ -162,16 +158,12 @@ def _of_operators(
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
     pairs = list(pairs_of(old, new))
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
-    with WorkerPool([*backends, *OF_ONNX.all], _limits(settings)) as pool:
+    with WorkerPool([*backends, *OF_ONNX.all], limits_of(settings.execute)) as pool:
         pool.start()
         write = OperatorScripts(pool, {p.option: p for p in pairs}, settings.judge, settings.seed)
         sightings = sightings_of(comparison, old, new)
         found = written_candidates(sightings, write, scratch, _wanted(noted, settings))
         return list(found), int(read_json(comparison / "changes.json")["models"])
-
-
-def _limits(settings: TriageSettings) -> Limits:
-    return Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
 
 
 def _wanted(

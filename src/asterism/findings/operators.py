@@ -13,6 +13,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backends import OF_ONNX, product_of
+from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.explaining import right_of
 from asterism.differential.comparing.judging import run_subject
@@ -35,7 +36,6 @@ from asterism.differential.report.program_text import Runner, onnx_program
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.collecting import versions_of_library
 from asterism.findings.entry import Entry, place_of
 from asterism.findings.sightings import ORDINARY, Sighting, deciding
 
@@ -149,7 +149,7 @@ class OperatorScripts:
                 part = Part(subject, given, change, result, 1, 1, finished=True)
                 self._write(folder, part, arrays, sighting.signature)
                 other = pair.old if change.culprit == pair.new else pair.new
-                versions = versions_of_library(product_of(sighting.library))
+                versions = installed_versions(product_of(sighting.library))
                 right = other, OF_ONNX.right
                 return sighting.entry("operator", [change.culprit], right, versions)
         return None

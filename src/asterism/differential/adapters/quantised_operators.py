@@ -49,28 +49,25 @@ def operators(opset: int, *, off_by_a_step: bool) -> list[type]:
 
         return type(name, (OpRun,), {"op_domain": DOMAIN, "_run": _run})
 
-    def quantiser(name: str) -> type:
-        base = load_op("", name, opset)
-
-        def _run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
-            return _moved(base._run(self, *inputs, **attributes))
-
-        schema = onnx.defs.get_schema(name, opset, "")
-        return type(name, (base,), {"_run": _run, "op_schema": schema})
-
-    def newer(name: str, since: int) -> type:
-        base, schema = load_op("", name, since), onnx.defs.get_schema(name, since, "")
+    def of_version(name: str, version: int, *, moved: bool) -> type:
+        base, schema = load_op("", name, version), onnx.defs.get_schema(name, version, "")
 
         def _run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
             given = {n: a for n, a in attributes.items() if n in schema.attributes}
             made: tuple[Array, ...] = base._run(self, *inputs, **given)
-            return made
+            return _moved(made) if moved else made
 
         return type(name, (base,), {"_run": _run, "op_schema": schema})
 
     known = [own(name, compute) for name, compute in _OWN.items()]
-    known += [newer(n, since) for n, (first, since) in _NEWER.items() if first <= opset < since]
-    return [*known, *(quantiser(n) for n in QUANTISERS)] if off_by_a_step else known
+    known += [
+        of_version(name, version, moved=False)
+        for name, (first, version) in _NEWER.items()
+        if first <= opset < version
+    ]
+    if off_by_a_step:
+        known += [of_version(name, opset, moved=True) for name in QUANTISERS]
+    return known
 
 
 def quantises(names: Iterable[str]) -> bool:

@@ -7,11 +7,16 @@ from importlib import metadata
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 
 
-def installed_versions() -> dict[str, str]:
-    """Version of each distribution that a library or converter names; nothing is imported."""
-    plugins = [*(LIBRARIES[n] for n in LIBRARIES), *(CONVERTERS[n] for n in CONVERTERS)]
-    packages = sorted({package for plugin in plugins for package in plugin.packages})
-    return {package: _version(package) for package in packages}
+def installed_versions(*names: str) -> dict[str, str]:
+    """Version of each distribution that libraries and converters name; nothing is imported.
+
+    Args:
+        names: of the libraries and converters; none for all of them.
+    """
+    wanted = names or (*LIBRARIES, *CONVERTERS)
+    plugins = [LIBRARIES[name] if name in LIBRARIES else CONVERTERS[name] for name in wanted]
+    packages = {package for plugin in plugins for package in plugin.packages}
+    return {package: _version(package) for package in sorted(packages)}
 
 
 def package_of(library: str) -> str:

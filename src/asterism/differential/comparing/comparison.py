@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import suffix_of
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.comparing.blaming import Blame
@@ -50,11 +49,6 @@ class Params(ParameterSection):
     seed: Seed
     execute: ExecuteParams
     judge: JudgeParams
-
-    @property
-    def limits(self) -> Limits:
-        """Of one run of a model."""
-        return Limits(self.execute.hang_seconds, self.execute.memory_mb)
 
 
 @dataclass(frozen=True, kw_only=True)

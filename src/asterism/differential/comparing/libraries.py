@@ -25,13 +25,14 @@ from asterism.differential.comparing.explaining import BlameRequest
 from asterism.differential.comparing.judging import findings_of, judge_of_file
 from asterism.differential.comparing.naming import (
     installed,
+    made,
     named_version,
     readers_of,
     title_of,
-    version_of,
     ways_of,
 )
 from asterism.differential.comparing.upgrade import Change
+from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import (
@@ -75,7 +76,7 @@ def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> 
     libraries = _libraries(request, {subject.suffix for subject in subjects}, say, rejected)
     backends = [f"{library}:{way}" for library in libraries for way in ways_of(library)]
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
-    with WorkerPool([*backends, *references], params.limits) as pool:
+    with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
         titles = [title_of(library) for library in libraries]
         found = Standing(libraries=titles, left_out=pool.start(), rejected=rejected)
         found.run(request, params, pool, subjects, backends)
@@ -92,7 +93,7 @@ def _libraries(
     found = []
     for name in dict.fromkeys(named_version(*pair, formats) for pair in pairs):
         with going_on(name, rejected):
-            found.append(version_of(product_of(name), name.partition("@")[2], say, formats))
+            found.append(made(name, say))
     require_some(found, rejected)
     return found
 

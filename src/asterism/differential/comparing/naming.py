@@ -52,20 +52,19 @@ def readers_of_version(
     found: dict[str, str] = {}
     for reader in kin or [library]:  # the named one, or the one that needs nothing else
         if (suffix := suffix_of(reader)) not in found:
-            found[suffix] = version_of(reader, version, say, formats)
+            found[suffix] = made(named_version(reader, version, formats), say)
     return found
 
 
-def version_of(library: str, version: str, say: Say, formats: Container[str]) -> str:
-    """The name of a reader in a version, whose environment is made where it is missing.
+def made(reader: str, say: Say) -> str:
+    """A reader by its name, whose environment is made where it is missing.
 
     Raises:
-        UserError: the library reads no such files, or its environment is not to be had.
+        UserError: the environment is not to be had.
     """
-    name = named_version(library, version, formats)
-    if "@" in name:
-        making.make(environment(name), say)
-    return name
+    if "@" in reader:
+        making.make(environment(reader), say)
+    return reader
 
 
 def named_version(library: str, version: str, formats: Container[str]) -> str:

@@ -6,7 +6,7 @@ Both versions run every model, beside a float64 reference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -196,10 +196,9 @@ def change_of(
     alike = ALIKE if judge.are_alike(pair.old, pair.new) else APART
     outputs = SAME if same_bits(*given) else alike
     change = Change(subject.name, old, new, outputs, furthest_apart(*given), referee)
-    if change.kind not in ("both wrong", "differs"):
-        return change
-    answers = tuple(answers_in_words(given))
-    return Change(subject.name, old, new, outputs, furthest_apart(*given), referee, answers=answers)
+    if change.kind in ("both wrong", "differs"):
+        return replace(change, answers=tuple(answers_in_words(given)))
+    return change
 
 
 def same_bits(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:

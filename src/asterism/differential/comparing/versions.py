@@ -29,6 +29,7 @@ from asterism.differential.comparing.naming import (
 )
 from asterism.differential.comparing.upgrade import CHANGES, WORSE, Change, Pair, changes_of
 from asterism.differential.engine.branch_params import RewardedGenerateParams
+from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -107,7 +108,8 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Upg
     references = [r for subject in subjects for r in subject.references.all]
     references += OF_ONNX.all if of_onnx else ()
     references += [f"onnxruntime:{CONVERTER}"] if request.generated else []
-    with WorkerPool([*_backends(pairs), *dict.fromkeys(references)], params.limits) as pool:
+    every = [*_backends(pairs), *dict.fromkeys(references)]
+    with WorkerPool(every, limits_of(params.execute)) as pool:
         found.leave_out(pairs, pool.start())
         subjects += operator_subjects() if request.operators else ()
         subjects += generated_models(request, params, pool, rejected)

@@ -39,9 +39,14 @@ PART_RUNS = 700
 _TELL_EVERY = 60.0
 
 
+def limits_of(params: ExecuteParams) -> Limits:
+    """Ceilings of one step of a model."""
+    return Limits(params.hang_seconds, params.memory_mb)
+
+
 def open_worker_pool(params: ExecuteParams, weights: Path) -> WorkerPool:
     """Workers for the backends under test and the references."""
-    return WorkerPool(backends_of(params), Limits(params.hang_seconds, params.memory_mb), weights)
+    return WorkerPool(backends_of(params), limits_of(params), weights)
 
 
 def backends_of(params: ExecuteParams) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ def run_script(
         interpreter: the Python that runs it.
         seconds: time limit.
     """
-    needs = _NEEDS_TORCHVISION.search(script.read_text(encoding="utf-8"))
+    needs = _NEEDS_TORCHVISION.search(script.read_text("utf-8", "replace"))
     first = [torchvision.__file__] if needs else []
     with own_temporary_folder() as folder:  # a process that is stopped removes no files
         given = dict(os.environ) | {"TMPDIR": str(folder)}

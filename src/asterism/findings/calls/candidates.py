@@ -21,7 +21,6 @@ from asterism.findings.calls.running import Runners
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, Way
-from asterism.findings.collecting import versions_of_library
 from asterism.findings.entry import Entry
 from asterism.findings.sightings import Sighting, deciding
 
@@ -144,7 +143,7 @@ class CallScripts:
 
 def _versions(call: Call, way: Way) -> dict[str, str]:
     installed = installed_versions()
-    own = versions_of_library(call.framework)
+    own = installed_versions(call.framework)
     own.pop("keras", None)
     more = way.packages
     return own | {package: installed[package] for package in more if package in installed}

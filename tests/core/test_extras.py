@@ -13,7 +13,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from asterism.cli import commands
-from asterism.core.messages.errors import EXTRAS, STAGES, UserError, missing_extra, reading
+from asterism.core.messages.errors import UserError, reading
+from asterism.core.messages.extras import EXTRAS, STAGES, missing_extra
 from asterism.core.running.stage import main
 from places import ROOT
 
@@ -92,6 +93,14 @@ def test_every_stage_has_the_extra_of_its_lane():
     assert len(STAGES) == sum(len(stages) for stages in lanes().values())
     line = missing_extra(ModuleNotFoundError("x", name="keras"), "fuzz")
     assert line == "keras is not installed: run `pip install 'asterism[stateful]'`"
+
+
+@pytest.mark.parametrize("module", ["torch", "torchao"])
+def test_the_line_names_what_brings_pytorch_in_every_stage(module):
+    for stage in STAGES:
+        line = missing_extra(ModuleNotFoundError("x", name=module), stage)
+        named = re.search(r"asterism\[(.+)\]", line)[1].split(",")
+        assert module in set().union(*map(brought_by, named)), stage
 
 
 def test_a_stage_without_its_extra_ends_with_one_line(tmp_path, monkeypatch, capfd):

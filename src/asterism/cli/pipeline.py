@@ -115,7 +115,8 @@ def repro(
     from asterism.budget import RUN_LABEL
     from asterism.config import check_params
     from asterism.core.resuming.state import tidy
-    from asterism.core.running.stage import Footprint, record_run
+    from asterism.core.running.footprint import Footprint
+    from asterism.core.running.stage import record_run
     from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c

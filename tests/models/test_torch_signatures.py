@@ -91,6 +91,7 @@ def test_of_quantised_programs_what_converts_numbers_is_taken(name, taken):
     assert only_computes(f"torch.ops.quantized_decomposed.{name}") == taken
 
 
+@pytest.mark.slow
 def test_check_says_what_a_program_is_and_what_is_none(quantised, tmp_path):
     _, path = quantised
     told = "\n".join(describe_model(look_at(path)))

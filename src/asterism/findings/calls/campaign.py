@@ -118,7 +118,7 @@ def _show(program: CallProgram, plains: tuple[TextRun, TextRun, TextRun], runner
         return Shown(program.call.name, INVALID_INPUTS, f"{plain.status}: {plain.message}")
     indirect = runners.indirect(program)
     narrow = program.call.narrow
-    word, details = judge(program.way, plain, exact, moved, indirect, runners.params, narrow)
-    odd = plain if plain.status == "error" else indirect
+    one = judge(program.way, plain, exact, moved, indirect, runners.params, narrow)
     seconds = round(time.monotonic() - began, 3)
-    return Shown(program.call.name, word, details[:600], odd.exception, odd.frame, seconds)
+    facts = one.symptom, one.message[:600], one.exception, one.frame
+    return Shown(program.call.name, *facts, seconds)

@@ -125,7 +125,8 @@ class CallScripts:
         for fill in FILLS:
             program = CallProgram(call, way, fill)
             plains, indirect = self.runners.plain(program), self.runners.indirect(program)
-            if judge(way, *plains, indirect, params, call.narrow)[0] == word:
+            found = judge(way, *plains, indirect, params, call.narrow)
+            if found.symptom == word:
                 break
         else:
             return None
@@ -134,7 +135,7 @@ class CallScripts:
         dtypes = way.finest, *call.narrow
         standards = standards_of(*plains, dtypes, params) if word in DIFFERENCES else ()
         allowed = [0.0 if s is None else max(map(np.max, s.allowed())) for s in standards]
-        text = script_text(program, word, sighting.signature, said, indirect, plains[0], allowed)
+        text = script_text(program, found, sighting.signature, said, allowed)
         (folder / REPRO).write_text(text, encoding="utf-8")
         facts = {"call": call.name, "said": sighting.details, "place": list(sighting.place)}
         right = [f"{call.framework}:eager"]

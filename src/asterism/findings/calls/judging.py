@@ -20,6 +20,7 @@ from asterism.differential.oracle.finding import (
     RIGHT,
     SILENT_ACCEPTANCE,
     UNSUPPORTED,
+    Finding,
 )
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import Standard
@@ -41,8 +42,8 @@ def judge(
     indirect: TextRun,
     params: JudgeParams,
     narrow: Sequence[str] = (),
-) -> tuple[str, str]:
-    """A status of what a way gives; and details.
+) -> Finding:
+    """What a way gives, with one status; the message is what was seen.
 
     Args:
         way: what ran.
@@ -53,33 +54,40 @@ def judge(
         params: tolerances.
         narrow: dtypes that the call computes in between.
     """
+
+    def found(status: str, said: str, odd: TextRun = indirect) -> Finding:
+        facts = 0, status, "run", way.library, (way.framework,)
+        return Finding(*facts, exception=odd.exception, frame=odd.frame, message=said)
+
     said = f"{indirect.exception}: {indirect.message}"
     if indirect.status == CRASH and plain.status in ("ok", ERROR):
-        return CRASH, said
+        return found(CRASH, said)
     if not plain.is_ok:
         must_fail = way.checks and plain.status == ERROR and not _says_limit(plain, ())
         if not must_fail or not indirect.is_ok:
-            return INVALID_INPUTS, plain.message
-        return SILENT_ACCEPTANCE, f"{plain.exception}: {plain.message}"
+            return found(INVALID_INPUTS, plain.message, plain)
+        return found(SILENT_ACCEPTANCE, f"{plain.exception}: {plain.message}", plain)
     if indirect.status == HANG:
-        return HANG, indirect.exception
+        return found(HANG, indirect.exception)
     if not indirect.is_ok:
-        return (UNSUPPORTED if _says_limit(indirect, way.unsupported) else ERROR), said
+        limit = _says_limit(indirect, way.unsupported)
+        return found(UNSUPPORTED if limit else ERROR, said)
     if len(plain.arrays) != len(indirect.arrays):
-        return "wrong shape", f"{len(indirect.arrays)} outputs in place of {len(plain.arrays)}"
+        counts = f"{len(indirect.arrays)} outputs in place of {len(plain.arrays)}"
+        return found("wrong shape", counts)
     standards = standards_of(plain, exact, moved, (way.finest, *narrow), params)
     for at, standard in enumerate(standards):
         expected, actual = plain.arrays[at], indirect.arrays[at]
         if expected.shape != actual.shape:
-            return "wrong shape", f"{list(actual.shape)} in place of {list(expected.shape)}"
+            return found("wrong shape", f"{list(actual.shape)} in place of {list(expected.shape)}")
         if plain.dtypes[at] != indirect.dtypes[at]:
-            return "wrong dtype", f"{indirect.dtypes[at]} in place of {plain.dtypes[at]}"
+            return found("wrong dtype", f"{indirect.dtypes[at]} in place of {plain.dtypes[at]}")
         if standard is None and not np.array_equal(expected, actual):
-            return "values differ", _told(expected, actual)
+            return found("values differ", _told(expected, actual))
         difference = standard.off(_real(actual)) if standard is not None else None
         if difference is not None:
-            return difference.kind, _told(expected, actual)
-    return RIGHT, ""
+            return found(difference.kind, _told(expected, actual))
+    return found(RIGHT, "")
 
 
 def standards_of(

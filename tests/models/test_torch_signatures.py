@@ -68,6 +68,7 @@ def test_a_quantised_program_is_read_and_gives_the_same(quantised):
     np.testing.assert_allclose(found, net(ROWS).numpy(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_tokens_index_a_table_and_outputs_have_names(tmp_path):
     path = saved(Words(), torch.ones(2, 5, dtype=torch.int64), tmp_path / "w.pt2")
     signature = read_signature(path)

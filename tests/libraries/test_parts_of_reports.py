@@ -56,6 +56,7 @@ def test_the_list_of_findings_tells_all_of_one():
         "original_layers": 4,
         "minimality": "minimal, reduced from 4 layers to 3",
         "ablation": {"batch of 1": "gone"},
+        "unfinished": "",
         "finding": found.finding.to_json(),
         "graph": GRAPH.to_json(),
         "changed": {},

@@ -40,6 +40,10 @@ OPTIONS = {
         "alpha": 0.3,
         "training": TRAINING | {"epochs": 4},
     },
+    "torch_dynamic_int8": {},
+    "torch_weight_only": {"bits": 4},
+    "torch_static_pt2e": {"calibration_images": 50},
+    "torch_pruned": {"sparsity": 0.6, "scope": "layer", "tuning": TRAINING},
 }
 #: Methods whose models are as large as the original.
 AS_LARGE = {"changed_weights"}
@@ -62,6 +66,7 @@ def original(data, tmp_path_factory):
         path="conf/no_file",
         weights="conf/no_file",
         architecture="lenet4",
+        trained_by="keras",
         training=training,
         learning_rate_drops=[],
         learning_rate_decay=0.0,

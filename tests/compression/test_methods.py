@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 import tensorflow as tf
+import torch
 
 from asterism.compression.compressor import COMPRESSORS, TrainingData, compress, method_options
 from asterism.compression.methods.distillation import _with_logits
@@ -69,6 +70,11 @@ def dtypes_of_onnx(path):
     return [(names[i.data_type], int(np.prod(i.dims))) for i in graph.initializer]
 
 
+def dtypes_of_program(path):
+    state = torch.export.load(path).state_dict
+    return [(str(t.dtype).removeprefix("torch."), t.numel()) for t in state.values()]
+
+
 def largest(numbers):
     """The type of the largest array: the weights of the hidden layer."""
     return max(numbers, key=lambda n: n[1])[0]
@@ -80,6 +86,9 @@ QUANTISED = {
     "litert_full_integer": ({"calibration_images": 20}, dtypes_of_tflite, "int8"),
     "onnx_dynamic": ({}, dtypes_of_onnx, "UINT8"),
     "onnx_static": ({"calibration_images": 20}, dtypes_of_onnx, "INT8"),
+    "torch_dynamic_int8": ({}, dtypes_of_program, "int8"),
+    "torch_weight_only": ({"bits": 6}, dtypes_of_program, "int8"),
+    "torch_static_pt2e": ({"calibration_images": 20}, dtypes_of_program, "int8"),
 }
 
 

@@ -95,6 +95,14 @@ def test_every_stage_has_the_extra_of_its_lane():
     assert line == "keras is not installed: run `pip install 'asterism[stateful]'`"
 
 
+@pytest.mark.parametrize("module", ["torch", "torchao"])
+def test_the_line_names_what_brings_pytorch_in_every_stage(module):
+    for stage in STAGES:
+        line = missing_extra(ModuleNotFoundError("x", name=module), stage)
+        named = re.search(r"asterism\[(.+)\]", line)[1].split(",")
+        assert module in set().union(*map(brought_by, named)), stage
+
+
 def test_a_stage_without_its_extra_ends_with_one_line(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stages").mkdir()

@@ -29,6 +29,7 @@ def architecture(cell="lstm", units=(8,), **training):
         source="train",
         path="conf/no_file",
         cell=cell,
+        trained_by="keras",
         units=list(units),
         training=TRAINING.model_copy(update=training),
     )

@@ -31,6 +31,7 @@ def classifier(**changes):
         "path": "conf/no_file",
         "weights": "conf/no_file",
         "architecture": "lenet1",
+        "trained_by": "keras",
         "training": {"optimizer": "sgd", "learning_rate": 0.5, "batch_size": 4, "epochs": 3},
         "learning_rate_drops": [2],
         "learning_rate_decay": 0.25,

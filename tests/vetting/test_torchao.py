@@ -185,3 +185,25 @@ def test_all_of_a_graph_in_float_is_the_original(dynamic, digits):
         errors = pair.errors(lambda module: module(rows), lambda module: module(rows))
     assert {e.node for e in errors if e.own is not None} == set(names)
     assert all(0 < e.own.relative_l2 < 0.05 for e in errors if e.own is not None)
+
+
+def test_exported_programs_are_repaired_too(digits):
+    """The program of a graph has no names of modules: its weights tell what it was made of."""
+    net, rows, labels = digits
+    rough = copy.deepcopy(net)
+    with torch.no_grad():
+        step = rough.body[2].weight.abs().max() / 2
+        rough.body[2].weight.copy_((rough.body[2].weight / step).round() * step)
+    exported = torch.export.export(net, (rows[:4],), dynamic_shapes=FREE)
+    small = torch.export.export(graph_of(rough, rows), (rows[:4],), dynamic_shapes=FREE)
+    found = vet(exported, small, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.repair["blamed"][0]["node"] == "body.2"
+    assert "body.2" in found.repair["kept_in_float"]
+    with torch.no_grad():
+        (answers,) = [found.repaired(rows)]
+        wrong = (answers.argmax(1) != net(rows).argmax(1)).double().mean()
+    assert wrong < found.differs.mean() / 3
+    pair = exchange_of(exported.module(), small.module())
+    with torch.no_grad():
+        whole = pair.in_float([part.name for part in pair.parts])(rows)
+    torch.testing.assert_close(whole, net(rows), rtol=1e-4, atol=1e-4)

@@ -16,6 +16,7 @@ from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.repair import allowed_floats
 from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
+from asterism.models.runtimes.formats.torch_export import TorchRuntime
 from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
@@ -49,14 +50,17 @@ class _Ranked:
     own: float
 
 
-def module_pair(vetted: Vetted) -> tuple[ModuleRuntime, ModuleRuntime]:
+_Opened = ModuleRuntime | TorchRuntime
+
+
+def module_pair(vetted: Vetted) -> tuple[_Opened, _Opened]:
     """Both models.
 
     Raises:
-        UserError: one is no module of PyTorch.
+        UserError: one is neither a module nor a program of PyTorch.
     """
     one, other = (getattr(subject, "runtime", None) for subject in vetted.given.subjects)
-    if isinstance(one, ModuleRuntime) and isinstance(other, ModuleRuntime):
+    if isinstance(one, _Opened) and isinstance(other, _Opened):
         return one, other
     raise UserError("parts are exchanged between two files, or between two modules of PyTorch")
 
@@ -239,7 +243,7 @@ class _Trials:
         deviates = self._comparison.deviates(self._wanted, given).astype(np.float64)
         return Trial(floats, deviates, squared_error(self._wanted, given) / self._noise)
 
-    def _follow(self, runtime: ModuleRuntime) -> None:
+    def _follow(self, runtime: _Opened) -> None:
         """Run a model in calls of a few inputs, one after the other."""
         images = self._vetted.inputs.kind == "images"
         feed = Feed(runtime.signature, self._vetted.params.feeding, images)

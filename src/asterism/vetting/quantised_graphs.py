@@ -9,16 +9,12 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
+from asterism.vetting.float_weights import FloatWeights
 from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, ReplacedModule
-
-#: How far weights may be from the original's, as a share of their size: further away they are
-#: others.
-_SAME_WEIGHTS = 0.5
 
 
 def exchange_of(original: nn.Module, compressed: nn.Module) -> Exchange:
@@ -40,20 +36,23 @@ class GraphExchange(Exchange):
 
     def __init__(self, original: nn.Module, compressed: fx.GraphModule) -> None:
         self._compressed = compressed
-        self._weights = _FloatWeights(original)
+        self._weights = FloatWeights(original)
+        #: The part of the original that each node of the graph belongs to.
+        self._part_of = {node: self._named(node) for node in compressed.graph.nodes}
         found: dict[str, str] = {}
-        for node in compressed.graph.nodes:
+        for node, name in self._part_of.items():
             if any(_dequantised(node)):
-                found.setdefault(_module_of(node), operator_of(node.target))
+                found.setdefault(name, operator_of(node.target))
         self.parts = [ReplacedModule(name, operator) for name, operator in found.items()]
 
     def in_float(self, names: Collection[str]) -> fx.GraphModule:
         """See :meth:`.Exchange.in_float`."""
         module = fx.GraphModule(self._compressed, copy.deepcopy(self._compressed.graph))
-        for node in list(module.graph.nodes):
-            if _module_of(node) in names:
+        parts = zip(list(module.graph.nodes), self._part_of.values(), strict=True)
+        for node, part in parts:
+            if part in names:
                 for given in list(_dequantised(node)):
-                    source = self._in_float(module, node, given)
+                    source = self._in_float(module, node, given, part)
                     if source is not None:
                         node.replace_input_with(given, source)
         module.graph.eliminate_dead_code()
@@ -69,9 +68,9 @@ class GraphExchange(Exchange):
         return [
             TensorError(
                 tensor=node.name,
-                node=_module_of(node),
+                node=self._part_of[node],
                 operator=operator_of(node.target),
-                quantised=index.get(_module_of(node)),
+                quantised=index.get(self._part_of[node]),
                 cumulative=followed.together[node.name].difference(),
                 own=followed.alone[node.name].difference() if any(_dequantised(node)) else None,
                 values=float(followed.together[node.name].values),
@@ -80,64 +79,34 @@ class GraphExchange(Exchange):
             if node.name in followed.together
         ]
 
-    def _in_float(self, module: fx.GraphModule, node: fx.Node, given: fx.Node) -> fx.Node | None:
+    def _named(self, node: fx.Node) -> str:
+        """The part of the original that a node belongs to; its own name where none is found."""
+        name = [str(node.name), *modules_of(node)][-1]
+        if name in self._weights.parts:
+            return name
+        for given in _dequantised(node):
+            if _is_constant(given):
+                found = self._weights.closest(_constant(self._compressed, given))
+                if found is not None:
+                    return found[0]
+        return name
+
+    def _in_float(
+        self, module: fx.GraphModule, node: fx.Node, given: fx.Node, part: str
+    ) -> fx.Node | None:
         """What stands before quantisation: the tensor itself, or the original's weights."""
         source = given.args[0]
         assert isinstance(source, fx.Node)
         if operator_of(source.target).startswith("quantize_"):
             before = source.args[0]
             return before if isinstance(before, fx.Node) else None
-        weights = self._weights.closest(_constant(self._compressed, given), _module_of(node))
-        if weights is None:
+        found = self._weights.closest(_constant(self._compressed, given), part)
+        if found is None:
             return None
         called = f"_in_float_{given.name}"
-        module.register_buffer(called, weights)
+        module.register_buffer(called, found[1])
         with module.graph.inserting_before(node):
             return module.graph.get_attr(called)
-
-
-class _FloatWeights:
-    """A module's weights, as they are and with each normalisation folded into them that fits.
-
-    Args:
-        module: in floating point.
-    """
-
-    def __init__(self, module: nn.Module) -> None:
-        self._module = module
-        self._norms = [
-            part
-            for part in module.modules()
-            if isinstance(part, nn.modules.batchnorm._BatchNorm) and part.running_var is not None
-        ]
-
-    @torch.no_grad()
-    def closest(self, rounded: torch.Tensor, name: str) -> torch.Tensor | None:
-        """Those weights of a part that quantised ones were made of; None where none are close.
-
-        Args:
-            rounded: what the quantised weights stand for.
-            name: of the part.
-        """
-        found = [weights for weights in self._of(name) if weights.shape == rounded.shape]
-        far = [float((one - rounded).norm()) / (float(one.norm()) or 1.0) for one in found]
-        nearest = min(range(len(found)), key=far.__getitem__, default=None)
-        if nearest is None or far[nearest] > _SAME_WEIGHTS:
-            return None
-        return found[nearest].detach().clone()
-
-    def _of(self, name: str) -> Iterator[torch.Tensor]:
-        part = dict(self._module.named_modules()).get(name)
-        if part is None:
-            return
-        yield from part.parameters(recurse=False)
-        if isinstance(part, nn.modules.conv._ConvNd) and not part.transposed:
-            for norm in self._norms:
-                if norm.num_features == part.out_channels:
-                    yield from fuse_conv_bn_weights(
-                        part.weight, part.bias, norm.running_mean, norm.running_var, norm.eps,
-                        norm.weight, norm.bias,
-                    )  # fmt: skip
 
 
 class _Followed(nn.Module):
@@ -224,6 +193,11 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
+def _is_constant(node: fx.Node) -> bool:
+    """Whether a node gives dequantised weights."""
+    return _between(node) and all(given.op == "get_attr" for given in node.all_input_nodes)
+
+
 def _constant(module: fx.GraphModule, node: fx.Node) -> Any:
     """The value of a node that depends on no input."""
     if node.op == "get_attr":
@@ -234,8 +208,3 @@ def _constant(module: fx.GraphModule, node: fx.Node) -> Any:
     arguments = (_constant(module, a) if isinstance(a, fx.Node) else a for a in node.args)
     assert callable(node.target)
     return node.target(*arguments)
-
-
-def _module_of(node: fx.Node) -> str:
-    """The fully qualified name of the module that a node belongs to; the node's own without one."""
-    return [str(node.name), *modules_of(node)][-1]

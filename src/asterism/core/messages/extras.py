@@ -54,6 +54,10 @@ STAGES = {
 }
 
 
+#: Extras of lanes that need PyTorch only where a parameter or a file asks for it.
+_WITHOUT_TORCH = ("vetting", "importance", "stateful")
+
+
 def missing_extra(error: BaseException, stage: str = "") -> str | None:
     """One line that names the extra, where an error says that a module of one is missing.
 
@@ -67,4 +71,6 @@ def missing_extra(error: BaseException, stage: str = "") -> str | None:
     if module not in EXTRAS:
         return None
     extra = STAGES.get(stage, EXTRAS[module])
+    if EXTRAS[module] == "torch" and extra in _WITHOUT_TORCH:
+        extra = f"{extra},torch"
     return f"{module} is not installed: run `pip install 'asterism[{extra}]'`"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from asterism.core.files.user_files import File, no_file
 from asterism.core.parameters.params import ParameterSection
@@ -29,6 +29,10 @@ Optimizer = Literal[
 ]
 
 Units = Annotated[int, Field(ge=1)]
+TrainedBy = Annotated[
+    Literal["keras", "torch"],
+    Field(description="the library that trains it; the stored network is Keras' either way"),
+]
 
 
 class TrainingParams(ParameterSection):
@@ -51,6 +55,7 @@ class TrainedRnn(ParameterSection):
         description="no file of the user's: the placeholder conf/no_file"
     )
     cell: Literal["lstm", "gru", "simple_rnn"] = Field(description="kind of recurrent layer")
+    trained_by: TrainedBy
     units: list[Units] = Field(min_length=1, description="units of each recurrent layer in turn")
     training: TrainingParams
 
@@ -79,6 +84,7 @@ class ClassifierParams(ParameterSection):
     architecture: Annotated[str, named("asterism.models.architectures:ARCHITECTURES")] = Field(
         description="a module's function in asterism.models.architectures"
     )
+    trained_by: TrainedBy
     training: TrainingParams
     learning_rate_drops: list[Annotated[int, Field(ge=1)]] = Field(
         description="after these numbers of epochs the learning rate falls to a tenth"
@@ -87,6 +93,12 @@ class ClassifierParams(ParameterSection):
         ge=0, description="the learning rate is divided by 1 + this × the steps taken so far"
     )
     augment: bool = Field(description="train on images shifted by up to an eighth and mirrored")
+
+    @model_validator(mode="after")
+    def _augmented_by_keras(self) -> Self:
+        if self.augment and self.trained_by != "keras":
+            raise ValueError("augment: images are shifted by Keras alone: choose trained_by: keras")
+        return self
 
 
 class ClassifierFile(ParameterSection):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,15 +84,16 @@ def train_classifier(
     model = build(
         params.architecture, data.image_shape, data.classes, key="classifier.architecture"
     )
+    inputs, labels = preprocessing.apply(data.train_images), data.train_labels
+    if params.trained_by == "torch":
+        from asterism.models.training.torch_fitting import train_by_torch
+
+        rate = partial(_learning_rate, params)
+        return model, train_by_torch(model, inputs, labels, params.training, seed, rate)
     trained = _augmented(model) if params.augment else model
     compile_for(trained, params.training)
-    history = fit(
-        trained,
-        preprocessing.apply(data.train_images),
-        data.train_labels,
-        params.training,
-        callbacks=[learning_rate_schedule(params, trained)],
-    )
+    schedule = learning_rate_schedule(params, trained)
+    history = fit(trained, inputs, labels, params.training, callbacks=[schedule])
     return model, {name: history[name] for name in ("loss", "accuracy")}
 
 
@@ -119,17 +121,23 @@ def learning_rate_schedule(
     """Sets the learning rate of a compiled model in training, at every epoch and every step."""
     import keras
 
-    rate = params.training.learning_rate
+    epoch_now = 0
 
     def begin_epoch(epoch: int, logs: Any = None) -> None:
-        nonlocal rate
-        drops = sum(epoch >= drop for drop in params.learning_rate_drops)
-        rate = params.training.learning_rate * 0.1**drops
-        model.optimizer.learning_rate = rate
+        nonlocal epoch_now
+        epoch_now = epoch
+        begin_step(0)
 
     def begin_step(batch: int, logs: Any = None) -> None:
         taken = int(model.optimizer.iterations)
-        model.optimizer.learning_rate = rate / (1 + params.learning_rate_decay * taken)
+        model.optimizer.learning_rate = _learning_rate(params, epoch_now, taken)
 
     steps = {"on_train_batch_begin": begin_step} if params.learning_rate_decay else {}
     return keras.callbacks.LambdaCallback(on_epoch_begin=begin_epoch, **steps)
+
+
+def _learning_rate(params: ClassifierParams, epoch: int, taken: int) -> float:
+    """The learning rate in an epoch, after so many steps of the training."""
+    drops = sum(epoch >= drop for drop in params.learning_rate_drops)
+    rate = params.training.learning_rate * 0.1**drops
+    return rate / (1 + params.learning_rate_decay * taken)

@@ -65,8 +65,14 @@ def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model
     # Steps of a small recurrent network are too short to share: one thread is the fastest.
     make_deterministic(seed, "train_rnn", threads=1)
     model = build_rnn(params, data.image_shape, data.classes)
-    compile_for(model, params.training)
-    history = fit(model, rows_as_steps(data.train_images), data.train_labels, params.training)
+    inputs, labels = rows_as_steps(data.train_images), data.train_labels
+    if params.trained_by == "torch":
+        from asterism.models.training.torch_fitting import train_by_torch
+
+        history = train_by_torch(model, inputs, labels, params.training, seed, threads=1)
+    else:
+        compile_for(model, params.training)
+        history = fit(model, inputs, labels, params.training)
     return model, history["accuracy"]
 
 

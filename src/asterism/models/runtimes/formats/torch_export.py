@@ -25,12 +25,15 @@ class TorchRuntime(Runtime):
         module: takes tensors in order, and gives a tensor or a sequence of them.
         signature: of its inputs and outputs, by names of any choice.
         device: where the module lies, ``"cpu"`` or ``"cuda:0"``.
+
+    Attributes:
+        plain: the module.
     """
 
     varies_in = "PyTorch"
 
     def __init__(self, module: Any, signature: Signature, device: str = "cpu") -> None:
-        self._module, self.signature, self._device = module, signature, device
+        self.plain, self.signature, self._device = module, signature, device
         self.notes = () if device == "cpu" else (f"runs on {device}",)
         self.fixed_batch = next((spec.shape[0] for spec in signature.inputs if spec.shape), None)
 
@@ -43,7 +46,7 @@ class TorchRuntime(Runtime):
         arrays = [inputs[spec.name].copy(order="C") for spec in self.signature.inputs]
         given = [torch.from_numpy(array).to(self._device) for array in arrays]
         with torch.inference_mode():
-            found = self._module(*given)
+            found = self.plain(*given)
         tensors = [found] if isinstance(found, torch.Tensor) else found
         answers = [
             (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy()
@@ -52,6 +55,10 @@ class TorchRuntime(Runtime):
         ]
         names = (spec.name for spec in self.signature.outputs)
         return dict(zip(names, answers, strict=True))
+
+    def running(self, module: Any) -> TorchRuntime:
+        """Another module in this one's place, which takes and gives the same."""
+        return TorchRuntime(module, self.signature, self._device)
 
 
 def require_device() -> str:

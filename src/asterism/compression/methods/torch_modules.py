@@ -1,0 +1,172 @@
+"""TorchAO's quantisation and PyTorch's pruning, of a copy of the model in PyTorch."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods.pruning import MagnitudePruning
+from asterism.core.parameters.construction import NoOptions
+from asterism.core.parameters.params import ParameterSection
+from asterism.models.foreign.torch_operators import import_quietly
+
+if TYPE_CHECKING:
+    import keras
+    import torch
+
+    from asterism.models.training.torch_copies import TorchCopy
+
+
+#: What PyTorch notes of the run that exported a program: where the source lies, and addresses.
+_OF_THIS_RUN = ("stack_trace", "from_node")
+
+
+class TorchCompressor(Compressor):
+    """Compresses a copy in PyTorch, and exports it; a subclass says how it is compressed.
+
+    The copy takes images ``(N, C, H, W)``.
+    """
+
+    suffix: ClassVar[str] = ".pt2"
+
+    @classmethod
+    def compress(
+        cls, model: keras.Model, options: Any, training: TrainingData, target: Path
+    ) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`."""
+        import torch
+
+        from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
+        from asterism.models.training.torch_fitting import deterministic
+
+        free = ({0: torch.export.Dim("images")},)
+        example = as_torch_takes(training.inputs[:2])
+        with deterministic(training.seed, "compress", "torch"):
+            small = cls.smaller(TorchCopy(model), options, training)
+            program = torch.export.export(small, (example,), dynamic_shapes=free)
+        for node in program.graph.nodes:
+            for fact in _OF_THIS_RUN:
+                node.meta.pop(fact, None)
+        torch.export.save(program, target)
+
+    @staticmethod
+    @abstractmethod
+    def smaller(copy: TorchCopy, options: Any, training: TrainingData) -> torch.nn.Module:
+        """The compressed module, which may be the copy itself."""
+
+
+def _quantised(copy: TorchCopy, chosen: Callable[[Any], Any]) -> TorchCopy:
+    """A copy whose dense layers are quantised; weights become plain tensors, as files need them.
+
+    Args:
+        copy: is changed.
+        chosen: gives a configuration of TorchAO's module ``quantization``.
+    """
+    quantisation = import_quietly("torchao.quantization")
+    quantisation.quantize_(copy, chosen(quantisation))
+    import_quietly("torchao.utils").unwrap_tensor_subclass(copy)
+    return copy
+
+
+@COMPRESSORS.register("torch_dynamic_int8")
+class DynamicInt8(TorchCompressor):
+    """TorchAO: dense layers with 8-bit weights; activations are quantised as they come."""
+
+    @staticmethod
+    def smaller(copy: TorchCopy, options: NoOptions, training: TrainingData) -> TorchCopy:
+        """See :meth:`TorchCompressor.smaller`."""
+        return _quantised(copy, lambda ao: ao.Int8DynamicActivationInt8WeightConfig())
+
+
+@COMPRESSORS.register("torch_weight_only")
+class WeightOnly(TorchCompressor):
+    """TorchAO: dense layers with weights of few bits, which are kept in bytes in the file."""
+
+    class Options(ParameterSection):
+        """How weights are rounded."""
+
+        bits: Literal[2, 3, 4, 5, 6, 7, 8] = Field(description="of a weight")
+
+    @staticmethod
+    def smaller(copy: TorchCopy, options: Options, training: TrainingData) -> TorchCopy:
+        """See :meth:`TorchCompressor.smaller`."""
+        import torch
+
+        kind = getattr(torch, f"int{options.bits}")
+        return _quantised(copy, lambda ao: ao.IntxWeightOnlyConfig(weight_dtype=kind))
+
+
+@COMPRESSORS.register("torch_static_pt2e")
+class StaticPt2e(TorchCompressor):
+    """TorchAO's PT2E: 8-bit weights and activations, whose ranges are measured on images."""
+
+    class Options(ParameterSection):
+        """How the ranges of activations are measured."""
+
+        calibration_images: int = Field(ge=2, description="first n training images to measure on")
+
+    @staticmethod
+    def smaller(copy: TorchCopy, options: Options, training: TrainingData) -> torch.nn.Module:
+        """See :meth:`TorchCompressor.smaller`."""
+        import torch
+
+        from asterism.models.training.torch_copies import as_torch_takes
+
+        pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
+        x86 = import_quietly("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
+        quantiser = x86.X86InductorQuantizer()
+        quantiser.set_global(x86.get_default_x86_inductor_quantization_config())
+        images = as_torch_takes(training.inputs[: options.calibration_images])
+        free = ({0: torch.export.Dim("images")},)
+        exported = torch.export.export(copy, (images,), dynamic_shapes=free)
+        prepared = pt2e.prepare_pt2e(exported.module(), quantiser)
+        with torch.no_grad():
+            prepared(images)
+        converted: torch.fx.GraphModule = pt2e.convert_pt2e(prepared)
+        _leave_out_unused(converted)
+        return converted
+
+
+def _leave_out_unused(graph: torch.fx.GraphModule) -> None:
+    """Drop the weights in floating point that quantised ones were made of."""
+    used = {node.target for node in graph.graph.nodes if node.op == "get_attr"}
+    for name in [*dict(graph.named_parameters()), *dict(graph.named_buffers())]:
+        if name not in used:
+            owner, _, attribute = name.rpartition(".")
+            delattr(graph.get_submodule(owner), attribute)
+
+
+@COMPRESSORS.register("torch_pruned")
+class TorchPruning(TorchCompressor):
+    """PyTorch's pruning: the smallest weights become zero, and the others are tuned."""
+
+    Options = MagnitudePruning.Options
+
+    @staticmethod
+    def smaller(
+        copy: TorchCopy, options: MagnitudePruning.Options, training: TrainingData
+    ) -> TorchCopy:
+        """See :meth:`TorchCompressor.smaller`."""
+        from torch import nn
+        from torch.nn.utils import prune
+
+        from asterism.models.training.torch_fitting import fit_by_torch
+
+        layers = [part for part in copy.modules() if isinstance(part, nn.Conv2d | nn.Linear)]
+        kernels = [(layer, "weight") for layer in layers]
+        if options.scope == "global":
+            prune.global_unstructured(kernels, prune.L1Unstructured, amount=options.sparsity)
+        else:
+            by_size: Any = prune.l1_unstructured
+            for layer in layers:
+                by_size(layer, "weight", options.sparsity)
+        fit_by_torch(copy, training.inputs, training.labels, options.tuning)
+        removed: Any = prune.remove
+        for layer in layers:
+            removed(layer, "weight")
+        return copy

@@ -1,0 +1,77 @@
+"""The weights of a network in floating point, of which quantised ones were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import fx, nn
+from torch.nn.utils.fusion import fuse_conv_bn_weights
+
+from asterism.models.signatures.torch import operator_of
+
+#: How far weights may be from the original's, as a share of their size: further away they are
+#: others.
+_SAME_WEIGHTS = 0.5
+#: Where PyTorch's operator ``batch_norm`` has its running variance, and its epsilon.
+_VARIANCE, _EPSILON = 4, 7
+
+
+class FloatWeights:
+    """Weights by the names of their parts, as they are and with a normalisation folded into them.
+
+    Args:
+        module: in floating point, or the graph of an exported one.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._tensors = dict(module.named_parameters()) | dict(module.named_buffers())
+        self._epsilons = {
+            name: float(part.eps) for name, part in module.named_modules() if hasattr(part, "eps")
+        }
+        for node in module.graph.nodes if isinstance(module, fx.GraphModule) else ():
+            if operator_of(node.target) == "batch_norm":
+                owner = _owner(str(node.args[_VARIANCE].target))
+                self._epsilons[owner] = float(node.args[_EPSILON])
+        self.parts = {_owner(name) for name in self._tensors}
+
+    @torch.no_grad()
+    def closest(self, rounded: torch.Tensor, part: str = "") -> tuple[str, torch.Tensor] | None:
+        """The weights that quantised ones were made of, with their part; None where none are close.
+
+        Args:
+            rounded: what the quantised weights stand for.
+            part: whose weights they are; empty where that is not known.
+        """
+        nearest, least = None, _SAME_WEIGHTS
+        for owner, weights in self._candidates(rounded.shape):
+            far = float((weights - rounded).norm()) / (float(weights.norm()) or 1.0)
+            if far <= least and part in ("", owner):
+                nearest, least = (owner, weights.detach().clone()), far
+        return nearest
+
+    def _candidates(self, shape: torch.Size) -> Iterator[tuple[str, torch.Tensor]]:
+        for name, weights in self._tensors.items():
+            if weights.shape == shape:
+                yield _owner(name), weights
+            if name.endswith("weight") and weights.ndim > 2 and weights.shape[:1] == shape[:1]:
+                bias = self._tensors.get(f"{_owner(name)}.bias")
+                for folded in self._folded(weights, bias):
+                    if folded.shape == shape:
+                        yield _owner(name), folded
+
+    def _folded(self, weights: torch.Tensor, bias: torch.Tensor | None) -> Iterator[torch.Tensor]:
+        """A convolution's weights and bias with each normalisation of as many channels."""
+        for norm, epsilon in self._epsilons.items():
+            mean, variance, scale, shift = (
+                self._tensors.get(f"{norm}.{name}")
+                for name in ("running_mean", "running_var", "weight", "bias")
+            )
+            if mean is not None and variance is not None and len(mean) == len(weights):
+                yield from fuse_conv_bn_weights(
+                    weights, bias, mean, variance, epsilon, scale, shift
+                )
+
+
+def _owner(name: str) -> str:
+    return name.rpartition(".")[0]

@@ -14,6 +14,7 @@ import pytest
 
 from marked import Marked, wait_until
 from places import ROOT
+from thinning import every
 
 #: Code that never comes back to Python's own loop, with the interpreter's lock and without.
 REGULAR_EXPRESSION = "import re; re.match('(a+)+$', 'a' * 60 + 'b')"
@@ -109,7 +110,7 @@ class Run:
 
 
 @pytest.mark.parametrize("body", ENDLESS)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", every(3, [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]))
 def test_a_signal_ends_a_stage_that_hears_none(project, body, number):
     """To the group, as a terminal sends it; SIGKILL to the parent alone."""
     run = Run(project, body, FAMILY).wait_until_it_began()

@@ -34,6 +34,7 @@ from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
 from asterism.findings.checking import GONE, LIVES, OTHER, word_of
 from asterism.findings.sightings import distinct
+from thinning import every
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 PLAIN = Way("pytorch", "pytorch", "actual = f(*inputs)", checks=True)
@@ -240,6 +241,8 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
 
 @pytest.mark.parametrize(
     ("word", "lines", "says"),
+    every(
+        3,
     [
         ("values differ", "actual = [inputs[0], inputs[1] + 4]", LIVES),
         ("values differ", "actual = list(inputs)", GONE),
@@ -253,6 +256,7 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
         (CRASH, "import os; os.abort()", LIVES),
         (CRASH, "actual = 1", GONE),
     ],
+    ),
 )
 def test_a_script_decides(tmp_path, word, lines, says):
     given = (Input((2, 3)), Input((2,), "int64"))

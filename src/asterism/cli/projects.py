@@ -13,20 +13,6 @@ from asterism.core.messages.terminal import say, say_json
 
 
 @app.command(rich_help_panel=BEGIN)
-def new(
-    folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
-    update: Annotated[
-        bool, typer.Option("--update", help="Bring a project to the version that is installed.")
-    ] = False,
-) -> None:
-    """Make a project of your own: parameters, stages and a git repository."""
-    from asterism.project import new_project, update_project
-
-    for line in update_project(folder) if update else new_project(folder):
-        say(line)
-
-
-@app.command(rich_help_panel=BEGIN)
 def doctor(
     as_json: AsJson = False,
 ) -> None:
@@ -43,3 +29,17 @@ def doctor(
     else:
         say(*check.as_text(checks))
     sys.exit(1 if facts["error"] else 0)
+
+
+@app.command(rich_help_panel=BEGIN)
+def new(
+    folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
+    update: Annotated[
+        bool, typer.Option("--update", help="Bring a project to the version that is installed.")
+    ] = False,
+) -> None:
+    """Make a project of your own: parameters, stages and a git repository."""
+    from asterism.project import new_project, update_project
+
+    for line in update_project(folder) if update else new_project(folder):
+        say(line)

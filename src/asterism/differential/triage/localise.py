@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from asterism.differential.adapters.backends import FLOAT64
-from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.params import JudgeParams
@@ -27,17 +29,13 @@ def first_diverging(
     result = worker_pool.run(Task(task.index, graph, task.inputs, nodes, backends))
     for distribution in task.inputs:
         for at, node in enumerate(nodes):
-            single = Result(
-                task.index,
-                result.distributions,
-                result.outcomes,
-                {
+            single = replace(
+                result,
+                outputs={
                     r: {distribution: outputs[distribution][at : at + 1]}
                     for r, outputs in result.outputs.items()
                 },
             )
-            standard = judge_of(graph, single, distribution, params, (node,)).standard
-            given = single.outputs.get(backend, {}).get(distribution)
-            if standard and given is not None and standard.off(given, backend) is not None:
+            if judge_of(graph, single, distribution, params, (node,)).of(backend).by_values:
                 return node
     return None

@@ -21,8 +21,7 @@ from asterism.core.parameters.params import validate
 from asterism.core.resuming.work_units import ALONE, PartEnded, SharedWorkUnits, UnitShare
 from asterism.core.running.stage import load_script
 from asterism.data import Dataset
-from asterism.dflare.image_pairs import search_images
-from asterism.dflare.image_repair import _on_test_images, repair_images
+from asterism.dflare.image_pairs import _on_test_images, repair_images, search_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams

@@ -27,9 +27,8 @@ from update_dag import lanes
 
 from asterism.cli.commands import app
 from asterism.config import Params
-from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.params import ParameterSection, Source
 from asterism.core.parameters.registry import Registry
-from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import names_in
 
 ROOT = Path(__file__).parents[1]

@@ -7,8 +7,7 @@ import numpy as np
 from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection
-from asterism.deepstellar.export.drawing import draw
-from asterism.deepstellar.export.model_checking import export
+from asterism.deepstellar.export.markov_chain import draw, export
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
 from asterism.deepstellar.profiling.profile import Profile

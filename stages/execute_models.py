@@ -5,7 +5,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.core.resuming.stage_units import work_units
+from asterism.core.resuming.work_units import work_units
 from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.engine.outcomes import STATUSES
 from asterism.differential.engine.params import ExecuteParams

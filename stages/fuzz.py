@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.core.resuming.stage_units import work_units
+from asterism.core.resuming.work_units import work_units
 from asterism.deepstellar.campaigns import results
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.model.trace_model import TraceModel

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.core.resuming.stage_units import work_units
+from asterism.core.resuming.work_units import work_units
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.branch_reward import branch_reward, branch_table
 from asterism.memo.generating.generate import generate

@@ -6,7 +6,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
-from asterism.dflare.image_repair import repair_images
+from asterism.dflare.image_pairs import repair_images
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.resuming.stage_units import outputs_of
+from asterism.core.resuming.work_units import outputs_of
 from asterism.differential.oracle.finding import read_findings
 from asterism.differential.report.writing import ToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings

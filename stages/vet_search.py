@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.core.resuming.stage_units import work_units
+from asterism.core.resuming.work_units import work_units
 from asterism.vetting.params import VetParams
 
 METRICS = Path("metrics/vet_search.json")

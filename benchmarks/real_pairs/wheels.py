@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.hashes import digest_of
+from asterism.core.files.limits import opened_zip
 from asterism.core.messages.errors import UserError, reading, telling_line
 from asterism.core.resuming import saved_folders
 from real_pairs.entry import Package, PackagedFile, packages

@@ -34,7 +34,7 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.triage.params import TriageParams
 from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
-from asterism.dvc_hydra.documents import read_as_dvc
+from asterism.dvc_hydra.lockfile import read_as_dvc
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.vetting.params import VetParams

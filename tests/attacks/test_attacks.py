@@ -13,9 +13,8 @@ from asterism.attacks.attack import ATTACKS, Victims, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator, on_pixels
-from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
+from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate

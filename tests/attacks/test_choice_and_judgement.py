@@ -9,10 +9,9 @@ from asterism.attacks import augmenting, estimator, natural
 from asterism.attacks.attack import Victims
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.deviations import AttackPlan, Deviations
-from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.estimator import PixelEstimator, PixelRegressor
 from asterism.attacks.natural import farthest_first, natural_augmentations, read_natural
-from asterism.attacks.noise import direction, noise_of_length
-from asterism.attacks.regressor import PixelRegressor
+from asterism.attacks.pixels import direction, noise_of_length
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream

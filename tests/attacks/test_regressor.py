@@ -8,8 +8,8 @@ from test_attacks import OPTIONS, UNIT, params
 
 from asterism.attacks.attack import ATTACKS
 from asterism.attacks.deviations import AttackPlan, attack_regressor
+from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.pixels import as_pixels
-from asterism.attacks.regressor import PixelRegressor
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
 

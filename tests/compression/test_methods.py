@@ -260,6 +260,7 @@ def test_logits_are_those_of_the_same_softmax():
     np.testing.assert_allclose(logits, np.log(exact), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_what_the_files_say(tmp_path):
     original, data = tmp_path / "original.keras", images()
     save_keras(network(), original)

@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from asterism.core.files.archives import opened_zip
+from asterism.core.files.limits import opened_zip
 from asterism.core.messages.errors import UserError
 
 #: The most bytes that deflate packs into one (RFC 1951: 258 bytes into two bits).

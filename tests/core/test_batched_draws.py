@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from asterism.core.randomness.batched_draws import (
+from asterism.core.randomness.random_streams import (
     LEVELS,
     distinct_integers,
+    mix,
     require_range,
     standard_normal,
     uniform_levels,
 )
-from asterism.core.randomness.random_streams import mix
 
 
 class Words:

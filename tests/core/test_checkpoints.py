@@ -3,13 +3,23 @@
 import contextlib
 import json
 import os
+import shutil
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import checkpoints
-from asterism.core.resuming.checkpoints import Checkpoint, appended, dependency_key
+from asterism.core.resuming.checkpoints import (
+    Checkpoint,
+    SavedFacts,
+    appended,
+    read_facts,
+    saved_facts,
+)
+from asterism.core.resuming.work_units import dependency_key
 
 
 def test_the_key_covers_parameters_and_the_content_of_every_file(tmp_path):
@@ -261,3 +271,26 @@ def test_a_save_that_is_cut_short_leaves_the_state_before(state_root, folder):
         checkpoint.save(lambda folder: 1 / 0)
     assert checkpoint.restore(text_of) == "one"
     assert not list(state_root.rglob(".*"))
+
+
+@given(facts=st.lists(st.lists(st.text(), max_size=3), max_size=6), saved=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+def test_facts_outlive_a_kill_as_far_as_a_saving_was_due(monkeypatch, state_root, facts, saved):
+    monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0.0 if saved else 1e9)
+    folder = state_root / "facts"
+    shutil.rmtree(folder, ignore_errors=True)
+    alive = SavedFacts(Checkpoint(folder))
+    for fact in facts:
+        alive.add(fact)  # and it is killed before it saves at its end
+    assert read_facts(folder) == SavedFacts(Checkpoint(folder)).known == (facts if saved else [])
+
+
+def test_facts_are_saved_at_the_end_and_by_one_process_at_a_time(state_root):
+    folder = state_root / "facts"
+    with pytest.raises(ZeroDivisionError), saved_facts(folder) as facts:
+        facts.add(1)
+        with pytest.raises(BlockingIOError), saved_facts(folder):
+            pass
+        raise ZeroDivisionError
+    with saved_facts(folder) as facts:
+        assert facts.known == read_facts(folder) == [1]

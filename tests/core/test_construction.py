@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import (
-    NoOptions,
-    configure,
-    options_by_name,
-    options_of,
-)
+from asterism.core.parameters.construction import NoOptions, configure, options_by_name, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 

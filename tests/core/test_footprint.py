@@ -14,7 +14,7 @@ time.sleep(4)
 #: In a process of its own: this one may have held more before.
 PROGRAM = f"""
 import subprocess, sys, time
-from asterism.core.running.footprint import Footprint
+from asterism.core.running.footprint import (Footprint)
 from asterism.core.settings.machine import peak_memory_mb
 
 before = Footprint().peak_mb()
@@ -45,7 +45,7 @@ sys.stdin.read()
 
 TIMED = f"""
 import subprocess, sys
-from asterism.core.running.footprint import processor_seconds
+from asterism.core.running.footprint import (processor_seconds)
 
 before = processor_seconds()
 process = subprocess.Popen(

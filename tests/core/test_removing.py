@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.files.removing import remove_tree
+from asterism.core.files.folders import remove_tree
 from asterism.core.resuming import saved_folders
 
 

@@ -9,7 +9,7 @@ import pytest
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.resuming.stage_units import work_units
+from asterism.core.resuming.work_units import work_units
 from asterism.core.running.stage import main
 from places import ROOT
 from terminal_text import HOSTILE, tame

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.files.locks import held_now, is_held, shared
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import tidying
+from asterism.core.resuming import state as saved_state
 from asterism.core.resuming.state import runs
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
@@ -97,7 +97,7 @@ def test_what_a_slow_reader_reads_is_not_removed(tmp_path, state_root, remover):
         assert "in use; kept" in ended.stdout
     else:
         shift(state_root / "units/fuzz-state" / KEY, -1000)
-        tidying.tidy()
+        saved_state.tidy()
     (tmp_path / "hold-slow").unlink()
     assert slow.wait(60) == 0
     assert (tmp_path / "slow-merged").read_text() == "unit unit unit"
@@ -231,8 +231,8 @@ def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
     path = run.folder / "finished.json"
     path.mkdir() if note is None else path.write_bytes(note)
     assert not run.is_committed()
-    tidying.tidy()
-    assert [entry.units for entry in tidying.entries()] == [4 if note is None else 3]
+    saved_state.tidy()
+    assert [entry.units for entry in saved_state.entries()] == [4 if note is None else 3]
     make()
 
 
@@ -280,7 +280,7 @@ def server(monkeypatch):
     """A file server whose clock is years from this process's: its files' times, and its now."""
 
     def at(days):
-        monkeypatch.setattr(tidying, "server_time", lambda: time.time() + _DAY * days)
+        monkeypatch.setattr(saved_state, "server_time", lambda: time.time() + _DAY * days)
 
     return at
 
@@ -288,7 +288,7 @@ def server(monkeypatch):
 def test_the_servers_time_is_asked_of_its_files(state_root, monkeypatch):
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + _DAY)  # this process's clock is another
-    assert abs(tidying.server_time() - now) < 60
+    assert abs(saved_state.server_time() - now) < 60
     assert list(state_root.iterdir()) == []
 
 
@@ -298,19 +298,19 @@ def test_what_is_unused_goes_by_the_servers_clock_alone(state_root, server, ahea
     (run,) = runs()
     shift(run.folder, ahead - 13)
     server(ahead)
-    tidying.tidy()
+    saved_state.tidy()
     assert runs(), "13 days"
     server(ahead + 2)
-    tidying.tidy()
+    saved_state.tidy()
     assert runs(), "15 days, but this is the first time that it is seen"
     mark = run.folder / "found-old"
     os.utime(mark, (time.time() + _DAY * (ahead + 2),) * 2)
     server(ahead + 2.9)
-    tidying.tidy()
+    saved_state.tidy()
     assert runs()
     server(ahead + 3.1)
     with capture_logs() as told:
-        tidying.tidy()
+        saved_state.tidy()
     assert runs() == []
     assert [line["because"] for line in told] == ["unused for more than 14 days"]
 
@@ -319,7 +319,7 @@ def test_a_clock_that_jumps_ahead_removes_nothing(state_root, server):
     make()
     for days in (10_000, 0, 10_000, 0, 20_000):
         server(days)
-        tidying.tidy()
+        saved_state.tidy()
         assert runs()
 
 
@@ -327,11 +327,11 @@ def test_a_run_that_is_used_again_begins_a_new_age(state_root, server):
     make()
     (run,) = runs()
     shift(run.folder, -15)
-    tidying.tidy()
+    saved_state.tidy()
     assert (run.folder / "found-old").exists()
     os.utime(run.folder / "found-old", (time.time() - 2 * _DAY,) * 2)
     make()
-    tidying.tidy()
+    saved_state.tidy()
     assert not (run.folder / "found-old").exists()
     assert runs()
 
@@ -345,9 +345,9 @@ def test_days_are_a_fact_of_the_machine(state_root, tmp_path, monkeypatch):
         monkeypatch.setenv("ASTERISM_STATE_DAYS", wrong)
         with pytest.raises(UserError, match=r"state\.days in machine\.yaml .* above 0"):
             machine.state_days()
-        tidying.tidy()  # which stops no stage
+        saved_state.tidy()  # which stops no stage
 
 
 def test_tidying_without_any_state_makes_none(state_root):
-    tidying.tidy()
+    saved_state.tidy()
     assert not state_root.exists()

@@ -14,6 +14,7 @@ import pytest
 
 from marked import Marked, wait_until
 from places import ROOT
+from thinning import every
 
 #: Code that never comes back to Python's own loop, with the interpreter's lock and without.
 REGULAR_EXPRESSION = "import re; re.match('(a+)+$', 'a' * 60 + 'b')"
@@ -95,7 +96,7 @@ class Run:
         return self
 
     def chain(self):
-        """The processes of the stage: front, guard and stage."""
+        """The processes of the stage: supervisor, reaper and worker."""
         found, below = [], psutil.Process(self.parent.pid)
         for _ in range(3):
             (below,) = [c for c in below.children() if "stages" in c.cmdline()]
@@ -109,7 +110,7 @@ class Run:
 
 
 @pytest.mark.parametrize("body", ENDLESS)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", every(3, [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]))
 def test_a_signal_ends_a_stage_that_hears_none(project, body, number):
     """To the group, as a terminal sends it; SIGKILL to the parent alone."""
     run = Run(project, body, FAMILY).wait_until_it_began()
@@ -137,7 +138,7 @@ def test_whichever_of_its_processes_is_killed_the_others_go_too(project, who):
     run.assert_nothing_is_left()
 
 
-def test_front_and_parent_may_be_killed_together(project):
+def test_supervisor_and_parent_may_be_killed_together(project):
     """As a sweep ends a point that does not listen: by SIGKILL to the group."""
     run = Run(project, REGULAR_EXPRESSION, FAMILY).wait_until_it_began()
     os.killpg(run.parent.pid, signal.SIGKILL)
@@ -148,10 +149,10 @@ def test_front_and_parent_may_be_killed_together(project):
 def test_a_stage_ends_with_both_processes_that_watch_over_it(project):
     """As where memory runs out. Nobody has time to end the stage, so the system has to."""
     run = Run(project, REGULAR_EXPRESSION).wait_until_it_began()
-    front, guard, _ = run.chain()
-    guard.suspend()
-    front.kill()
-    guard.kill()
+    supervisor, reaper, _ = run.chain()
+    reaper.suspend()
+    supervisor.kill()
+    reaper.kill()
     assert run.marked.left() == []
     assert not (project / "written").exists()
 
@@ -192,15 +193,15 @@ def test_the_exit_status_tells_what_ended_the_work(project):
 def test_ctrl_z_stops_the_work_and_fg_goes_on(project):
     count = "import pathlib\nfor n in range(10**9): pathlib.Path('count').write_text(str(n))"
     run = Run(project, count).wait_until_it_began()
-    front, _, stage = run.chain()
-    os.kill(front.pid, signal.SIGTSTP)
-    wait_until(lambda: {front.status(), stage.status()} == {psutil.STATUS_STOPPED})
+    supervisor, _, worker = run.chain()
+    os.kill(supervisor.pid, signal.SIGTSTP)
+    wait_until(lambda: {supervisor.status(), worker.status()} == {psutil.STATUS_STOPPED})
     before = (project / "count").read_text()
     time.sleep(0.3)
     assert (project / "count").read_text() == before
-    os.kill(front.pid, signal.SIGCONT)
+    os.kill(supervisor.pid, signal.SIGCONT)
     wait_until(lambda: (project / "count").read_text() != before)
-    os.kill(front.pid, signal.SIGTERM)
+    os.kill(supervisor.pid, signal.SIGTERM)
     run.assert_nothing_is_left()
 
 

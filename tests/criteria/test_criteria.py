@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
 from asterism.core.messages.errors import UserError
-from asterism.criteria import density, distances, key_table
+from asterism.criteria import density, row_file
 from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, build_criteria
 from asterism.criteria.families import surprise
 from asterism.criteria.params import CriteriaParams
@@ -154,9 +154,9 @@ def test_what_goes_to_disk_piece_by_piece_is_the_same(name, monkeypatch):
     test = draw(90, 21, 1.4)
     whole = fitted(name)
     whole.update(test)
-    for module in (distances, density, surprise):
+    for module in (density, surprise):
         monkeypatch.setattr(module, "CHUNK", 7)
-    monkeypatch.setattr(key_table, "BLOCK", 8)
+    monkeypatch.setattr(row_file, "BLOCK", 8)
     pieces = new(name)
     for rows in np.array_split(np.arange(120), 4):
         pieces.fit(part(TRAINING, rows))

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.criteria import key_table
-from asterism.criteria.key_table import KeyTable
-from asterism.criteria.row_file import RowFile
+from asterism.criteria import row_file
+from asterism.criteria.row_file import KeyTable, RowFile
 
 ENTRIES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 255)), max_size=14)
 
@@ -18,7 +17,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 255)), max_size=1
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_table, "BLOCK", 4)
+        patch.setattr(row_file, "BLOCK", 4)
         yield
 
 

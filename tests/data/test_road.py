@@ -7,8 +7,7 @@ from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.data.driving import load_driving
-from asterism.data.road import draw_roads
+from asterism.data.driving import draw_roads, load_driving
 from places import ROOT
 
 

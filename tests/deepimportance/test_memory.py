@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_coverage import CRITERIA, UNIT, classifier, importance
 
-from asterism.criteria import density, distances, key_table
+from asterism.criteria import density, row_file
 from asterism.criteria.criterion import ACTIVATION_CRITERIA as REGISTERED
 from asterism.criteria.families import surprise
 from asterism.deepimportance import histogram as histogram
@@ -40,9 +40,9 @@ class Endless:
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """What is kept in memory at most is reached by a few thousand inputs already."""
-    for module in (density, distances, surprise):
+    for module in (density, surprise):
         monkeypatch.setattr(module, "CHUNK", 128)
-    monkeypatch.setattr(key_table, "BLOCK", 256)
+    monkeypatch.setattr(row_file, "BLOCK", 256)
     monkeypatch.setattr(histogram, "CELLS", 256)
 
 

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
-from asterism.deepstellar.model import principal_components
-from asterism.deepstellar.model.abstraction import Abstraction
-from asterism.deepstellar.model.code_index import CodeIndex
-from asterism.deepstellar.model.principal_components import PrincipalComponents
+from asterism.deepstellar.model import abstraction
+from asterism.deepstellar.model.abstraction import Abstraction, PrincipalComponents
+from asterism.deepstellar.model.dtmc import CodeIndex
 from asterism.deepstellar.parameters.params import AbstractionParams
 
 
@@ -33,7 +32,7 @@ def test_states_of_another_network_are_rejected_in_one_line():
 
 @pytest.mark.parametrize("block", [7, 64, 10_000])
 def test_components_are_exact_whatever_the_block(monkeypatch, block):
-    monkeypatch.setattr(principal_components, "BLOCK_ROWS", block)
+    monkeypatch.setattr(abstraction, "BLOCK_ROWS", block)
     rows = random_states(1).reshape(-1, 5) + 1000  # a mean that would cancel digits
     pca = PrincipalComponents.fit(rows, 3)
     assert np.allclose(pca.components, twins.principal_components(rows, 3), atol=1e-6)

@@ -15,10 +15,9 @@ from asterism.deepstellar.coverage.similarity import (
     jaccard,
     similarity_to_class,
 )
-from asterism.deepstellar.export.model_checking import export
-from asterism.deepstellar.model.boundary import boundary_codes
+from asterism.deepstellar.export.markov_chain import export
 from asterism.deepstellar.model.dtmc import Dtmc
-from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.model.trace_model import TraceModel, boundary_codes
 
 CLASSES = 3
 

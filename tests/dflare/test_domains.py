@@ -8,7 +8,7 @@ from kinds import BOUNDS, CASES, KINDS, OPERATORS, OPTIONS, domain_of, items_of
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.validation import checked_names
-from asterism.dflare.bounded import Bound, within_bound
+from asterism.dflare.bounded import within_bound
 from asterism.dflare.domains import DOMAINS, UNCHANGED, accept_bound, build_domain
 from asterism.dflare.params import BoundParams, DomainParams, TriggerParams
 from asterism.dflare.repairers import repairer_options
@@ -144,7 +144,7 @@ def test_a_bound_holds_whatever_the_operators_do(kind, measure, limit):
         own = streams(40).of(rows).below(np.full(len(rows), attempt))
         return domain.mutate(items[rows], numbers[rows], own)
 
-    found = within_bound(domain, Bound(measure, limit), items, items, mutate)
+    found = within_bound(domain, BoundParams(measure=measure, limit=limit), items, items, mutate)
     free = within_bound(domain, None, items, items, mutate)
     distance = domain.distances(found, items)[measure]
     beyond = domain.distances(free, items)[measure]
@@ -156,7 +156,7 @@ def test_a_bound_holds_whatever_the_operators_do(kind, measure, limit):
     if measure in ("linf", "snr_db"):
         assert (found != items).reshape(40, -1).any(axis=1).mean() > 0.8
     alone = within_bound(
-        domain, Bound(measure, limit), items[[7]], items[[7]],
+        domain, BoundParams(measure=measure, limit=limit), items[[7]], items[[7]],
         lambda rows, attempt: mutate(rows + 7, attempt),
     )  # fmt: skip
     assert alone.tobytes() == found[[7]].tobytes()

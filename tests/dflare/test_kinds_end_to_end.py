@@ -12,7 +12,7 @@ from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import TriggerParams
-from asterism.dflare.trigger import SearchSeeds, draw_seeds, save_found, search_pair
+from asterism.dflare.trigger import SearchSeeds, budget_of, draw_seeds, save_found, search_pair
 from set_options import section
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,12 @@ def under_test(kind, params, items):
     domain = build_domain(params.domain, params.operators)
     domain.prepare(items)
     comparison = build_comparison(params.comparison, (4,))
-    return PairUnderTest(ModelPair(*pair_of(kind)), domain, comparison)
+    return PairUnderTest(ModelPair(*pair_of(kind)), domain, comparison, params.bound)
+
+
+def searched(params, subject, seeds):
+    budget, minimise = budget_of(params), params.minimise_queries
+    return search_pair(params.searches, subject, seeds, budget, 0, minimise_queries=minimise)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -45,7 +50,7 @@ def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_
     params = params_of(kind)
     subject = under_test(kind, params, items)
     seeds = draw_seeds(items, params.seeds, 0)
-    found = search_pair(params, subject, seeds, 0)
+    found = searched(params, subject, seeds)
     summaries = save_found(found, seeds, subject.domain, tmp_path)
     assert set(found) == {"dflare", "dflare_d", "dflare_r", "diffchaser"}
     f, g = pair_of(kind)
@@ -63,7 +68,7 @@ def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_
     apart: dict[str, list] = {name: [] for name in found}
     for rows in (np.arange(0, 30, 2), np.arange(1, 30, 2)):
         shard = SearchSeeds(seeds.items[rows], seeds.numbers[rows])
-        for name, findings in search_pair(params, subject, shard, 0).items():
+        for name, findings in searched(params, subject, shard).items():
             apart[name] += [(t.seed, t.queries, t.item.tobytes()) for t in findings.triggers]
     for name, findings in found.items():
         together = [(t.seed, t.queries, t.item.tobytes()) for t in findings.triggers]
@@ -80,7 +85,7 @@ def test_with_a_bound_every_search_stays_within_it(kind, measure, limit):
     )
     subject = under_test(kind, params, items)
     seeds = draw_seeds(items, params.seeds, 0)
-    for findings in search_pair(params, subject, seeds, 0).values():
+    for findings in searched(params, subject, seeds).values():
         for trigger in [*findings.triggers, *findings.minimal]:
             reference = seeds.of([trigger.seed])
             item = trigger.item[np.newaxis]

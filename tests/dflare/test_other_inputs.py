@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from asterism.dflare.lockstep import PairUnderTest
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import ModelPair
-from asterism.dflare.params import TriggerParams
+from asterism.dflare.params import SearchParams
 from asterism.dflare.trigger import draw_seeds, save_found, search_pair
 
 TOLERANCE = 0.05
@@ -74,22 +74,11 @@ def test_vectors_and_numbers_are_searched_like_images_and_labels(search, tmp_pat
         "dflare": {"fitness": "paper", "delta": 1e-3, "guided": True},
         "diffchaser": {"population": 8, "k": 2, "tournament": 2},
     }
-    params = TriggerParams(
-        seeds=12,
-        queries=300,
-        seconds=None,
-        n_triggers=1,
-        minimise_queries=20,
-        bound=None,
-        domain={"kind": "tensors", "options": {"low": None, "high": None}},
-        comparison={"kind": "tolerance", "options": {"absolute": TOLERANCE, "relative": 0.0}},
-        operators={"unused": {}},
-        searches={search: {"search": search, "options": options[search]}},
-    )
+    searches = {search: SearchParams(search=search, options=options[search])}
     f, g = Curve(0), Curve(0.1)
     under_test = PairUnderTest(ModelPair(f, g), Vectors(), Drift())
     seeds = draw_seeds(np.random.default_rng(1).normal(0, 0.3, (20, 4)), 12, 0)
-    found = search_pair(params, under_test, seeds, 0)
+    found = search_pair(searches, under_test, seeds, SeedBudget(300), 0, minimise_queries=20)
     summary = save_found(found, seeds, under_test.domain, tmp_path)[search]
     assert summary["triggered"] > 8
     assert summary["mean_minimal_l1"] <= summary["mean_l1"]

@@ -6,11 +6,11 @@ from small_pairs import KerasModel, images, trained
 from subjects import seeds, under_test
 
 from asterism.core.messages.errors import UserError
-from asterism.dflare.bounded import Bound
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.pair import ModelPair
+from asterism.dflare.params import BoundParams
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.searches.dflare import Dflare
 
@@ -46,7 +46,9 @@ def test_with_a_bound_success_ranks_models_of_known_damage_and_without_it_does_n
     original = KerasModel(trained("images"))
     models = [damaged(trained("images"), amount) for amount in DAMAGE]
     free = [success(original, model, None) for model in models]
-    bounded = [success(original, model, Bound("linf", 20.0)) for model in models]
+    bounded = [
+        success(original, model, BoundParams(measure="linf", limit=20.0)) for model in models
+    ]
     assert min(free) > 0.9, "whatever the damage, a search without a bound succeeds"
     assert bounded == sorted(bounded)
     assert len(set(bounded)) == len(bounded)
@@ -54,7 +56,14 @@ def test_with_a_bound_success_ranks_models_of_known_damage_and_without_it_does_n
 
 
 @pytest.mark.parametrize("name", ["dflare", "diffchaser"])
-@pytest.mark.parametrize("bound", [Bound("linf", 4.0), Bound("l2", 10.0), Bound("pixels", 2.0)])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        BoundParams(measure="linf", limit=4.0),
+        BoundParams(measure="l2", limit=10.0),
+        BoundParams(measure="pixels", limit=2.0),
+    ],
+)
 def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
     genetics = {"population": 8, "k": 2, "tournament": 2}
     options = {"dflare": PAPER, "diffchaser": genetics}
@@ -78,7 +87,9 @@ def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
 
 def test_a_seed_within_a_bound_is_the_same_in_any_batch():
     subject = under_test()
-    subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, Bound("pixels", 3.0))
+    subject = PairUnderTest(
+        subject.pair, subject.domain, subject.comparison, BoundParams(measure="pixels", limit=3.0)
+    )
     items = seeds(12)
 
     def rows(part):

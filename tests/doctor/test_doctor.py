@@ -283,8 +283,8 @@ def test_gits_lock_and_workspaces_that_are_left_are_told(own):
 )
 def test_saved_state_is_looked_at(monkeypatch, statuses, damaged, status):
     entries = [SimpleNamespace(size=3e6, status=one, damaged=damaged) for one in statuses]
-    monkeypatch.setattr(project.tidying, "entries", lambda: entries)
-    (check,) = project.saved_state()
+    monkeypatch.setattr(project.saved_state, "entries", lambda: entries)
+    (check,) = project.saved_runs()
     assert check.status == status
 
 

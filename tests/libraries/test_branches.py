@@ -76,6 +76,7 @@ def test_modules_add_up_their_files():
     assert by_module([], {}) == {"module": [], "reached": [], "branches": []}
 
 
+@pytest.mark.slow
 def test_a_reward_goes_on_where_it_was(tmp_path, monkeypatch):
     """Each model is run on inputs of its own, which its number decides."""
     graph, drawn = sequential(Tensor((4,)), [layer("Dense", units=2)]), []

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.parameters.params import read_params
-from asterism.core.resuming.stage_units import work_units
+from asterism.core.resuming.work_units import work_units
 from asterism.core.running.stage import load_script
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.execution import backends_of, parts_of

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from asterism.core.resuming.journal import Journal
+from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
 from asterism.core.resuming.state import Run
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
@@ -46,7 +46,7 @@ class Workers(Everything):
 
 @pytest.fixture
 def path(state_root):
-    return Run("triage_findings", "0" * 32).checkpoint("findings") / "shrunk.jsonl"
+    return Run("triage_findings", "0" * 32).checkpoint("findings")
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def triaged(monkeypatch):
     monkeypatch.setattr("asterism.differential.triage.triage.ablate", lambda *_: {})
 
     def run(path, workers, findings=(FINDING, SECOND, THIRD), ceiling=NO_CEILING, **budgets):
-        memory = Memory(None if path is None else Journal(path))
+        memory = Memory(None if path is None else SavedFacts(Checkpoint(path)))
         params = PARAMS.model_copy(update=budgets)
         triage = Triage(workers, JUDGE, params, 0, memory, ceiling)
         monkeypatch.setattr(triage, "_show", workers)
@@ -121,7 +121,7 @@ def test_gone_is_not_remembered_of_a_worker_that_died(path, triaged):
     triaged(path, Workers(dies=True))
     again = Workers()
     triaged(path, again)
-    assert again.asked > 0 and len(Journal(path).read()) == 3
+    assert again.asked > 0 and len(read_facts(path)) == 3
 
 
 def test_a_budget_that_ends_it_says_what_it_would_take(triaged):
@@ -138,7 +138,7 @@ def test_what_is_remembered_is_whole(path, triaged):
     again = triaged(path, Workers(), [off])
     assert again == first
     assert list(again[0][0].ablation) == list(first[0][0].ablation) != sorted(first[0][0].ablation)
-    assert json.dumps(Journal(path).read())
+    assert json.dumps(read_facts(path))
 
 
 def test_what_was_left_is_counted_without_being_asked():

@@ -10,6 +10,7 @@ import pytest
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.hashes import digest_of
+from asterism.core.resuming.checkpoints import read_facts
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
@@ -63,9 +64,9 @@ def triage(folder, state, *overrides):
 
 
 def shrunk(state):
-    """The findings that are remembered, a line of a journal for each."""
-    paths = state.glob("units/triage_findings/*/findings.checkpoint/shrunk.jsonl")
-    return [line for path in paths for line in path.read_bytes().splitlines()]
+    """The findings that are remembered."""
+    (folder,) = [*state.glob("units/triage_findings/*/findings.checkpoint"), state][:1]
+    return read_facts(folder)
 
 
 @pytest.mark.slow

@@ -99,6 +99,7 @@ def test_a_set_grows_as_far_as_is_asked(damaged):
     assert blame.grown(1.0).order[:2] == [29, 7]
 
 
+@pytest.mark.slow
 def test_large_tensors_are_compared_in_parts(monkeypatch):
     pair = match(pair_of(model(trained("residual")), model(quantised("residual", "per_tensor"))))
     feeds = batches({"images": digits()[0][1400:1440]}, 20)

@@ -154,6 +154,7 @@ def test_no_export_is_written_through_a_link(files, state_root, tmp_path):
     assert list((tmp_path / "victim").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_two_who_open_a_keras_file_at_once_export_it_once(files, monkeypatch):
     export, exports = keras_export.save_onnx, []
 

@@ -11,6 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.foreign.keras import require_plain_config
 from asterism.models.keras_models.reading import load_keras, save_keras
+from thinning import every
 
 BUILD = """
 import sys
@@ -186,7 +187,7 @@ def of_ones_own():
     }
 
 
-@pytest.mark.parametrize("suffix", ["keras", "h5", "json"])
+@pytest.mark.parametrize("suffix", every(3, ["keras", "h5", "json"]))
 @pytest.mark.parametrize(
     ("what", "told"),
     [

@@ -119,7 +119,7 @@ STACKS: dict[str, Callable[[], Sequence[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize("name", every(2, list(STACKS)))
 def test_stacks_of_layers(name: str) -> None:
     model = sequential(*STACKS[name](), L.Dense(3), L.Softmax())
     engine = engine_for(model, None)
@@ -171,7 +171,7 @@ FOREIGN: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("name", every(2, list(FOREIGN)))
 def test_what_onnx_cannot_express_runs_in_keras(name: str) -> None:
     model = FOREIGN[name]()
     engine = engine_for(model, None)

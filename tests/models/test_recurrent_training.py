@@ -2,6 +2,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -18,6 +19,7 @@ from asterism.models.recurrent.engines import engine_for
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.trained import open_trained, save_trained, store_file
 from asterism.models.training.recurrent import accuracy, build_rnn, rows_as_steps, train_rnn
+from thinning import every
 
 TRAINING = TrainingParams(optimizer="rmsprop", learning_rate=0.01, batch_size=32, epochs=2)
 
@@ -45,8 +47,9 @@ def test_rows_are_time_steps():
     assert rows[1, 2, 7] == np.float32(images[1, 2, 3, 1] / 255)
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru", "simple_rnn"])
-@pytest.mark.parametrize("units", [(6,), (6, 5)])
+@pytest.mark.parametrize(
+    ("cell", "units"), every(3, list(product(["lstm", "gru", "simple_rnn"], [(6,), (6, 5)])))
+)
 def test_every_architecture_is_built_stored_and_run(tmp_path, digits, cell, units):
     model = build_rnn(architecture(cell, units), digits.image_shape, digits.classes)
     save_trained(model, tmp_path)

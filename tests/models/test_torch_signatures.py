@@ -68,6 +68,7 @@ def test_a_quantised_program_is_read_and_gives_the_same(quantised):
     np.testing.assert_allclose(found, net(ROWS).numpy(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_tokens_index_a_table_and_outputs_have_names(tmp_path):
     path = saved(Words(), torch.ones(2, 5, dtype=torch.int64), tmp_path / "w.pt2")
     signature = read_signature(path)
@@ -91,6 +92,7 @@ def test_of_quantised_programs_what_converts_numbers_is_taken(name, taken):
     assert only_computes(f"torch.ops.quantized_decomposed.{name}") == taken
 
 
+@pytest.mark.slow
 def test_check_says_what_a_program_is_and_what_is_none(quantised, tmp_path):
     _, path = quantised
     told = "\n".join(describe_model(look_at(path)))

@@ -97,7 +97,7 @@ from functools import partial
 from pathlib import Path
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.resuming.stage_units import work_units
+from asterism.core.resuming.work_units import work_units
 
 notes = Path(os.environ["NOTES"])
 

@@ -22,12 +22,12 @@ from asterism.cli import commands
 from asterism.cli.program import GROUPS
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import tidying
+from asterism.core.resuming import state as saved_state
 from asterism.dvc_hydra import repository
 from asterism.models.tensor_models import trial
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
-from asterism.sweep import pipeline, plan, run_table, sharing
+from asterism.sweep import live_lines, pipeline, plan, sharing
 from asterism.sweep.workspace import git
 from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
@@ -418,12 +418,12 @@ def pipeline_of(root, note, monkeypatch):
 
     monkeypatch.setattr(repository, "open_checked_repository", "repository of {}".format)
     monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
-    note(run_table, "run_table", ["a table"])
+    note(live_lines, "run_table", ["a table"])
     note(config, "check_params")
     note(pipeline, "use_this_python")
     note(pipeline, "open_ends", ["stale"])
     note(pipeline, "lock_folder", Path("locks"))
-    note(tidying, "tidy")
+    note(saved_state, "tidy")
     (root / "conf").symlink_to(ROOT / "conf")
 
     def of(gives):
@@ -493,11 +493,11 @@ def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, mo
     class Run:
         stage, key = "fuzz-state", "abc"
 
-    found = [tidying.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
-    found.append(tidying.SavedRun(Run, 2, 1, 500_000, 20.0, "finished"))
-    monkeypatch.setattr(tidying, "entries", lambda: found)
-    monkeypatch.setattr(tidying, "others", lambda: {"onnx": 1_000_000})
-    note(tidying, "clean", "kept")
+    found = [saved_state.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
+    found.append(saved_state.SavedRun(Run, 2, 1, 500_000, 20.0, "finished"))
+    monkeypatch.setattr(saved_state, "entries", lambda: found)
+    monkeypatch.setattr(saved_state, "others", lambda: {"onnx": 1_000_000})
+    note(saved_state, "clean", "kept")
     assert run("state").output.splitlines() == [
         f"state.root is {state_root}",
         "fuzz-state abc: 3 units, 2.5 MB, 1.0 days, unfinished",
@@ -518,9 +518,9 @@ def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):
     class Run:
         stage, key = "fuzz-state", "abc"
 
-    found = [tidying.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
-    monkeypatch.setattr(tidying, "entries", lambda: found)
-    monkeypatch.setattr(tidying, "others", lambda: {"onnx": 5})
+    found = [saved_state.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
+    monkeypatch.setattr(saved_state, "entries", lambda: found)
+    monkeypatch.setattr(saved_state, "others", lambda: {"onnx": 5})
     told = json.loads(run("state", "--json").output)
     assert told == {
         "root": str(state_root),

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.sweep import forkserver as module
-from asterism.sweep.forkserver import forkserver
+from asterism.sweep import pipeline as module
+from asterism.sweep.pipeline import forkserver
 
 PROGRAM = """
 import os
-from asterism.sweep.forkserver import forkserver
+from asterism.sweep.pipeline import forkserver
 if __name__ == "__main__":
     with forkserver().Pool(1) as pool:
         print(pool.apply(os.getpid) != os.getpid())

@@ -9,9 +9,9 @@ import onnx
 import pytest
 
 from asterism import cli, judging_tests, project
-from asterism.cli import commands, completion
+from asterism.cli import commands, opening
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import tidying
+from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
 from asterism.differential.comparing import libraries as libraries_app
 from asterism.differential.comparing import versions as versions_app
@@ -84,8 +84,8 @@ def fails(error):
     ("command", "replaced"),
     [
         ("doctor", [(examination, "examine", puts([Check(HOSTILE, "error", HOSTILE, HOSTILE)]))]),
-        ("state", [(tidying, "entries", puts([STATE])), (tidying, "others", puts({HOSTILE: 1}))]),
-        ("state --json", [(tidying, "others", puts({HOSTILE: 1}))]),
+        ("state", [(saved, "entries", puts([STATE])), (saved, "others", puts({HOSTILE: 1}))]),
+        ("state --json", [(saved, "others", puts({HOSTILE: 1}))]),
         ("new x", [(project, "new_project", puts([HOSTILE]))]),
         ("collect-findings", [(gathering, "gather", puts(Made(
             new=[HOSTILE], merged=0, limits=0, unconfirmed=0, large=0)))]),
@@ -195,5 +195,5 @@ def test_a_shell_is_offered_only_names_that_stand_for_themselves(tmp_path, monke
         folder.mkdir(parents=True)
         (folder / "index.html").touch()
     monkeypatch.chdir(tmp_path)
-    assert "plain" in completion.page_names("")
-    assert name not in completion.page_names("")
+    assert "plain" in opening.page_names("")
+    assert name not in opening.page_names("")

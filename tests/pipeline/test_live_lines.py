@@ -10,9 +10,16 @@ import pytest
 from small_pipeline import Project, asterism
 
 from asterism.core.messages.console import Progress, progress, read_share, reporting_to
-from asterism.sweep.live_lines import LiveLines, clock, line_of, live_lines, screen_of, watched
+from asterism.sweep.live_lines import (
+    LiveLines,
+    clock,
+    line_of,
+    live_lines,
+    run_table,
+    screen_of,
+    watched,
+)
 from asterism.sweep.plan import PlannedStage
-from asterism.sweep.run_table import run_table
 
 
 def planned(*names):

@@ -110,6 +110,7 @@ def test_a_project_within_the_users_repository_is_made_where_git_ignores_it(tmp_
     assert place_of_project(tmp_path / "own/stages") == tmp_path / "own"
 
 
+@pytest.mark.slow
 def test_what_a_project_shares_is_committed_and_nothing_is_pulled_of_what_never_ran(
     tmp_path, monkeypatch
 ):

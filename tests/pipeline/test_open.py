@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from asterism.cli import commands
-from asterism.cli.pages import PAGES, find_page
+from asterism.cli.opening import PAGES, find_page
 from asterism.core.messages.errors import UserError
 
 

@@ -19,11 +19,10 @@ from asterism.config import compose
 from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import run_cache
-from asterism.sweep import app, launch, pipeline, point, slurm, workspace
+from asterism.sweep import app, launch, pipeline, point, resources, workspace
 from asterism.sweep.executors import Shards
-from asterism.sweep.overview import write_overview
 from asterism.sweep.pipeline import StageFailedError
-from asterism.sweep.plan import PlannedStage
+from asterism.sweep.plan import PlannedStage, check_targets, unknown_stage
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -40,8 +39,8 @@ from asterism.sweep.table import (
     parameters,
     shared,
     write_outcome,
+    write_overview,
 )
-from asterism.sweep.targets import check_targets, unknown_stage
 from asterism.sweep.worker import JobResult
 from thinning import every
 
@@ -274,8 +273,8 @@ def test_slurm_that_gives_no_answer_is_asked_again(tmp_path, monkeypatch, script
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert slurm.is_queued("asterism-s") is queued
-    slurm.cancel_pending("asterism-s")
+    assert resources.is_queued("asterism-s") is queued
+    resources.cancel_pending("asterism-s")
 
 
 def test_files_that_the_points_would_lack_are_rejected(tmp_path):

@@ -8,7 +8,7 @@ from contextlib import chdir
 
 import pytest
 
-from asterism.dvc_hydra import commands, private_notes
+from asterism.dvc_hydra import commands
 from asterism.dvc_hydra.repository import open_repository
 
 PIPELINE = "stages: {one: {cmd: cp in artifacts/one, deps: [in], outs: [artifacts/one]}}"
@@ -25,13 +25,13 @@ class Pickled:
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """The folders of temporary files, where everybody may write: DVC's own place, and this one."""
-    monkeypatch.delenv(private_notes.VARIABLE, raising=False)
+    monkeypatch.delenv(commands.VARIABLE, raising=False)
     monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(tmp_path / "var"))
     (tmp_path / "var").mkdir()
     own = tmp_path / "everybodys"
     monkeypatch.setattr(
         "dvc.dirs.site_cache_dir",
-        lambda chosen=None: os.environ.get(private_notes.VARIABLE) or chosen or str(own),
+        lambda chosen=None: os.environ.get(commands.VARIABLE) or chosen or str(own),
     )
     return own
 
@@ -75,7 +75,7 @@ def test_what_others_write_into_dvcs_own_place_is_not_unpickled(root, places, tm
             database.execute(f"update Cache set {column}", (spoilt,))
     run(root)
     assert not mark.exists()
-    assert private_notes.VARIABLE not in os.environ
+    assert commands.VARIABLE not in os.environ
     assert (tmp_path / "var/dvc").stat().st_mode & 0o777 == 0o700
 
 
@@ -83,7 +83,7 @@ def test_what_the_user_has_chosen_stays(root, tmp_path, monkeypatch):
     with (root / ".dvc/config.local").open("a") as settings:
         settings.write(f"[core]\n    site_cache_dir = {tmp_path / 'chosen'}\n")
     take(root)
-    monkeypatch.setenv(private_notes.VARIABLE, str(tmp_path / "said"))
+    monkeypatch.setenv(commands.VARIABLE, str(tmp_path / "said"))
     take(root)
     assert list((tmp_path / "chosen").glob("repo/*")) and list((tmp_path / "said").glob("repo/*"))
     assert not list((tmp_path / "var").iterdir())

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.experiments import experiment_reference
+from asterism.dvc_hydra.commands import experiment_reference
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.remote import Remote
 from asterism.dvc_hydra.repository import (

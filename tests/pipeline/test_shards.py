@@ -29,7 +29,8 @@ def project(tmp_path_factory):
     return Project(tmp_path_factory.mktemp("shards"), long=True)
 
 
-@pytest.mark.parametrize("shards", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5))])
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [2, 1, 5])
 def test_a_long_stage_gives_the_same_bytes_for_any_number_of_shards(project, shards):
     shutil.rmtree(project.root / ".dvc/cache", ignore_errors=True)
     (project.root / "artifacts/long").unlink(missing_ok=True)
@@ -72,6 +73,7 @@ def test_points_of_a_sweep_have_shards_of_their_own(project):
         (["--shards", "2", "--shard-launcher", "joblib"], "is another launcher: leave"),
     ],
 )
+@pytest.mark.slow
 def test_bad_input_is_one_line(project, arguments, message):
     status, output = call(project, "repro", *arguments)
     assert status == 1

@@ -127,6 +127,7 @@ def s3_remote(project, tmp_path, address, client):
     return damage
 
 
+@pytest.mark.slow
 def test_who_pulls_runs_nothing_and_what_they_change_runs_alone(project, remote, tmp_path):
     call(project, *make("push"))
     other = clone(project, tmp_path)

@@ -13,8 +13,6 @@ import pytest
 from small_pipeline import Project, call, start
 from workspace import commit, run
 
-from thinning import every
-
 
 @pytest.fixture
 def project(tmp_path):
@@ -140,7 +138,8 @@ REJECTED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), every(len(REJECTED), REJECTED))
+@pytest.mark.slow
+@pytest.mark.parametrize(("arguments", "message"), REJECTED)
 def test_bad_input_is_one_line_before_anything_runs(project, arguments, message):
     status, output = call(project, "sweep", *arguments)
     assert status == 1

@@ -31,7 +31,8 @@ def wait_until_nothing_runs(project):
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_sigterm_ends_the_stages_too(tmp_path, jobs):
     project = Project(tmp_path)
     (project.notes / "hold-right").touch()

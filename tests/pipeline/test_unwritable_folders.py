@@ -35,7 +35,7 @@ def rejected(project, *arguments):
     [
         pytest.param(".", ["params"], marks=pytest.mark.slow),
         pytest.param(".dvc", ["repro"], marks=pytest.mark.slow),
-        ("sweeps", ["sweep", "--name", "s", "fuzz.mutants=5"]),
+        pytest.param("sweeps", ["sweep", "--name", "s", "fuzz.mutants=5"], marks=pytest.mark.slow),
         pytest.param(".dvc/cache", ["repro"], marks=pytest.mark.slow),
         pytest.param(".dvc/tmp/asterism/locks", ["repro"], marks=pytest.mark.slow),
         pytest.param(".dvc/tmp/asterism/locks", ["repro", "--jobs", 2], marks=pytest.mark.slow),

@@ -218,4 +218,4 @@ _OWN: dict[str, Callable[[Example], Any]] = {
 #: Readers that have to reject all that is crafted for them alone.
 _REJECTING = ("sparse", "inputs .npy", "inputs and labels", "inputs, a folder")
 #: Readers that look at a part of a file alone, and so may give a value where others reject it.
-_LENIENT = ("signature .keras", "signature .onnx", "libraries .onnx")
+_LENIENT = ("signature .keras", "signature .h5", "signature .onnx", "libraries .onnx")

@@ -35,7 +35,7 @@ from asterism.models.runtimes.keras_runtime import KerasRuntime
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.training.image_classifier import obtain_classifier
-from asterism.vetting.looking import describe_model, model_facts
+from asterism.vetting.looking import describe_model, look_at, model_facts
 from readers.of_models import (
     UNIT,
     run_classifier,
@@ -69,7 +69,8 @@ def run_in_keras(path: Path) -> None:
 
 def check(path: Path) -> None:
     """``asterism check``."""
-    describe_model(path), model_facts(path)
+    looked = look_at(path)
+    describe_model(looked), model_facts(looked)
 
 
 def localise(path: Path, folder: Path) -> None:

@@ -214,7 +214,8 @@ def _enlarging(kind: str, **options: Any) -> Callable[[Config], Any]:
 
     def change(config: Config) -> Any:
         layers = _layers(config)
-        first = next(x for x in layers if x["class_name"] == "InputLayer")
+        # A Sequential of Keras 2 has its shape in its first layer.
+        first = next((x for x in layers if x["class_name"] == "InputLayer"), layers[0])
         made = [
             {"class_name": k, "config": {"name": k, **given}, "module": "keras.layers",
              "registered_name": None}

@@ -142,7 +142,8 @@ class Guard:
 
     def compiled(self, args: tuple[Any, ...]) -> str:
         source, name = args
-        if MARK in str(source):  # whoever writes source, never of a file's text
+        # Whoever writes source, never of a file's text; NumPy's headers of arrays are literals.
+        if MARK in str(source) and not _is_by(("numpy/",)):
             return f"text of the file {_shown(source)}"
         if source is None or (isinstance(name, str) and self._is_installed(name)):
             return ""

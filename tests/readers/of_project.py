@@ -16,24 +16,21 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.state import Run
-from asterism.core.resuming.tidying import clean, entries, tidy
+from asterism.core.resuming.state import Run, clean, entries, tidy
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from asterism.deepstellar.campaigns.population import Population
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.cache_rules import fault_in_list
-from asterism.dvc_hydra.documents import dump_as_dvc
-from asterism.dvc_hydra.lockfile import read_entry, stage_names
+from asterism.dvc_hydra.lockfile import dump_as_dvc, read_entry, stage_names
 from asterism.report.base.document import write_document
 from asterism.report.base.pictures import svg_file
 from asterism.report.base.section import ReportSection
 from asterism.sweep.app import read_records
 from asterism.sweep.executors import Shards
-from asterism.sweep.overview import write_overview
 from asterism.sweep.point import Sweep, read_point
 from asterism.sweep.resources import read_table
-from asterism.sweep.table import write_outcome
+from asterism.sweep.table import write_outcome, write_overview
 from asterism.sweep.worker import ANSWER, JobSpec, give_order, read_answer, read_order
 from readers.examples import ROOT, Places
 from readers.of_results import population

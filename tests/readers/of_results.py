@@ -10,8 +10,13 @@ import numpy as np
 
 from asterism.attacks.augmentation import AugmentationSet
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.deepstellar.campaigns.columns import Columns
-from asterism.deepstellar.campaigns.population import Crashes, FirstVisits, Population, Queue
+from asterism.deepstellar.campaigns.population import (
+    Columns,
+    Crashes,
+    FirstVisits,
+    Population,
+    Queue,
+)
 from asterism.deepstellar.campaigns.results import Corpus, save
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams

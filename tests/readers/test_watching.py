@@ -5,6 +5,7 @@ import pytest
 from readers.examples import Example
 from readers.table import PLANTED
 from readers.watch import Server
+from thinning import every
 
 
 @pytest.fixture(scope="module")
@@ -19,24 +20,27 @@ def example(content):
 
 @pytest.mark.parametrize(
     ("content", "kind", "told"),
-    [
-        ("fine", "value", ""),
-        ("rejected", "rejected", "is rejected"),
-        ("nameless", "bad message", "names no file"),
-        ("traceback", "traceback", "KeyError: 'missing'"),
-        ("panic", "traceback", "SystemExit"),
-        ("hang", "hang", "threading.py:wait"),
-        ("spin", "hang", "planted.py:read"),
-        ("segfault", "crash", "SIGSEGV"),
-        ("memory", "memory", "MB"),
-        ("creep", "memory", "MB"),
-        ("system", "code run", "os.system"),
-        ("eval", "code run", "1 + 1"),
-        ("import", "code run", "imported this"),
-        ("write", "code run", "writes"),
-        ("peep", "code run", "secret.txt beside the example was opened"),
-        ("empty", "code run", "deleted"),
-    ],
+    every(
+        3,
+        [
+            ("fine", "value", ""),
+            ("rejected", "rejected", "is rejected"),
+            ("nameless", "bad message", "names no file"),
+            ("traceback", "traceback", "KeyError: 'missing'"),
+            ("panic", "traceback", "SystemExit"),
+            ("hang", "hang", "threading.py:wait"),
+            ("spin", "hang", "planted.py:read"),
+            ("segfault", "crash", "SIGSEGV"),
+            ("memory", "memory", "MB"),
+            ("creep", "memory", "MB"),
+            ("system", "code run", "os.system"),
+            ("eval", "code run", "1 + 1"),
+            ("import", "code run", "imported this"),
+            ("write", "code run", "writes"),
+            ("peep", "code run", "secret.txt beside the example was opened"),
+            ("empty", "code run", "deleted"),
+        ],
+    ),
 )
 def test_a_planted_defect_is_named(server, content, kind, told):
     verdict = server.read(PLANTED, example(content))

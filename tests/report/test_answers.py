@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import beta
 
-from asterism.report.base.certainty import bounds, listed, of_share, points, quoted
-from asterism.report.base.section import Level
+from asterism.report.base.section import Level, bounds, listed, of_share, points, quoted
 from asterism.report.lanes.compressed import answer as compressed
 from asterism.report.lanes.importance import answer as importance
 from asterism.report.lanes.libraries import answer as libraries

@@ -6,9 +6,8 @@ import pytest
 
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.report.base.pictures import png
-from asterism.report.lanes.stateful import galleries as module
-from asterism.report.lanes.stateful.campaigns import CampaignSummary
-from asterism.report.lanes.stateful.galleries import galleries
+from asterism.report.lanes.stateful import campaigns as module
+from asterism.report.lanes.stateful.campaigns import CampaignSummary, galleries
 
 SEEDS = np.arange(40, dtype=np.uint8).repeat(4).reshape(40, 2, 2, 1)
 

@@ -10,8 +10,7 @@ from markupsafe import Markup
 import asterism
 from asterism.core.messages.errors import UserError
 from asterism.report.base.pictures import png
-from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.base.templating import percent
+from asterism.report.base.section import KeyFigure, ReportSection, percent
 from asterism.report.whole import page
 
 ASTERISM = Path(asterism.__file__).parent

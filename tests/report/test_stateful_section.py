@@ -16,7 +16,7 @@ from asterism.core.files.artifacts import (
 )
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.report.lanes.stateful.galleries import SHOWN
+from asterism.report.lanes.stateful.campaigns import SHOWN
 from asterism.report.lanes.stateful.section import stateful
 from asterism.report.whole.page import SWEEPS, write_page
 from places import ROOT

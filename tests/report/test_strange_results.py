@@ -15,13 +15,10 @@ from matplotlib.figure import Figure
 
 from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.messages.errors import UserError
-from asterism.report.base.document import write_document
+from asterism.report.base.document import render_body, write_document
 from asterism.report.base.pictures import svg, svg_file
 from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.base.templating import render_body
-from asterism.sweep.overview import write_overview
-from asterism.sweep.table import write_outcome
-from asterism.sweep.templating import render
+from asterism.sweep.table import render, write_outcome, write_overview
 from places import ROOT
 from report.browser import CHROMIUM, browse
 from terminal_text import HOSTILE, tame

@@ -17,8 +17,7 @@ from asterism.differential.comparing.versions import Upgrade
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.report.whole.page import write_page
-from asterism.sweep.overview import write_overview
-from asterism.sweep.table import write_outcome
+from asterism.sweep.table import write_outcome, write_overview
 from places import ROOT
 from report.library_results import write_library_results
 from versions.made_up_changes import made_change

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.core.randomness.batched_draws import distinct_integers
+from asterism.core.randomness.random_streams import distinct_integers
 from asterism.images.mutator import MUTATORS
 from asterism.search.batched_random_streams import BatchedStreams
 

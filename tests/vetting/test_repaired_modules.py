@@ -192,6 +192,7 @@ def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(di
     assert error.cumulative.relative_l2 > 0.9 * by_hand
 
 
+@pytest.mark.slow
 def test_a_page_tells_which_modules_to_leave_in_float(digits, tmp_path):
     net, rows, labels = digits
     low = [

@@ -9,7 +9,7 @@ from small_vetting import Rule, by_runtime, digit_params, vet_params, vetted_rul
 from asterism.core.resuming.work_units import WorkUnits
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.opening import drawn, read_given
-from asterism.vetting.searching import search, search_rows, trigger_params
+from asterism.vetting.searching import search, search_rows
 
 pytestmark = pytest.mark.usefixtures("models_here")
 
@@ -123,16 +123,6 @@ def test_the_work_is_shared_by_who_is_asked_to(digits, tmp_path):
 def test_no_more_seeds_are_asked_for_than_there_are_inputs(digits, tmp_path):
     params = digit_params(digits, limit=7, search__queries=1)
     assert search(params, 0, tmp_path / "found")["paper"]["seeds"] == 7
-
-
-def test_parameters_of_the_search_are_those_of_vetting(digits):
-    params = digit_params(digits, search__bound={"measure": "l2", "limit": 2.0})
-    found = trigger_params(params, 5)
-    assert (found.seeds, found.queries, found.seconds) == (5, 24, None)
-    assert (found.n_triggers, found.minimise_queries) == (1, 0)
-    assert (found.domain, found.comparison) == (params.domain, params.comparison)
-    assert (found.bound, found.searches) == (params.search.bound, params.search.searches)
-    assert found.operators == params.search.operators
 
 
 SHIFT = np.array([0.5, 0])

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from asterism.attacks.attack import Attack, Floats, Victims, build_suitable
 from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.image_set import prefixed
 from asterism.attacks.natural import natural_augmentations
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
-from asterism.attacks.regressor import PixelRegressor
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream

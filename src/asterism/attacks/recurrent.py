@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from asterism.attacks.attack import Floats, Ints, Victims, build_suitable
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.image_set import ImageSet
-from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
+from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream

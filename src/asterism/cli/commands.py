@@ -6,7 +6,6 @@ import sys
 import traceback
 
 from asterism.cli import (
-    diagnosis,
     judging,
     libraries,
     models,
@@ -25,7 +24,6 @@ from asterism.core.messages.terminal import escape_streams, say
 
 __all__ = [
     "app",
-    "diagnosis",
     "judging",
     "libraries",
     "models",

@@ -28,7 +28,7 @@ def findings(
     is shrunk is remembered there, for the stage triage_findings.
     """
     from asterism.core.parameters.params import read_params
-    from asterism.core.resuming.stage_units import work_units
+    from asterism.core.resuming.work_units import work_units
     from asterism.core.running.stage import load_script
     from asterism.differential.engine.execution import backends_of, parts_of
     from asterism.differential.engine.record import Record

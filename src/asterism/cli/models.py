@@ -63,7 +63,7 @@ def check(
     if as_json:
         raise UserError("--json says what models and inputs are: name some")
     from asterism.config import check_params
-    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.sweep.sharing import clean_cache
 
     require_root("dvc.yaml")

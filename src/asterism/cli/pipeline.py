@@ -5,19 +5,20 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from asterism.cli.changed_parameters import changed_parameters
-from asterism.cli.completion import stage_names
+from asterism.cli.opening import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
+from asterism.core.settings.yaml_files import parse_yaml, read_yaml
 
 ShardCount = Annotated[
     int,
@@ -113,12 +114,13 @@ def repro(
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
     from asterism.budget import RUN_LABEL
     from asterism.config import check_params
-    from asterism.core.resuming.tidying import tidy
+    from asterism.core.resuming.state import tidy
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
-    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
+    from asterism.sweep.live_lines import run_table
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
@@ -127,7 +129,6 @@ def repro(
         use_this_python,
     )
     from asterism.sweep.plan import read_plan
-    from asterism.sweep.run_table import run_table
     from asterism.sweep.settings import make_shards
     from asterism.sweep.workspace import BACK
 
@@ -180,7 +181,7 @@ def push(
 
     As `dvc push --run-cache` and `dvc exp push --all-commits` do.
     """
-    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.sweep.sharing import push as push_results
 
     require_own_root()
@@ -198,7 +199,7 @@ def pull(
 ) -> None:
     """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
-    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.sweep.sharing import pull as pull_checked
 
     require_own_root()
@@ -224,7 +225,7 @@ def state(
     as_json: AsJson = False,
 ) -> None:
     """List what stages keep under state.root, and remove what is no longer needed."""
-    from asterism.core.resuming import tidying
+    from asterism.core.resuming import state as saved_state
     from asterism.core.settings import machine
 
     if not clean and (older_than is not None or dry_run):
@@ -235,20 +236,20 @@ def state(
         runs = [
             {"stage": one.run.stage, "key": one.run.key, "units": one.units, "bytes": one.size}
             | {"days": round(one.days, 3), "status": one.status, "damaged": one.damaged}
-            for one in tidying.entries()
+            for one in saved_state.entries()
         ]
-        told = {"root": str(machine.state_root()), "runs": runs, "others": tidying.others()}
+        told = {"root": str(machine.state_root()), "runs": runs, "others": saved_state.others()}
         say_json(told)
         return
     days = machine.state_days() if older_than is None else older_than
     say(f"state.root is {machine.state_root()}")
-    found = tidying.entries()
+    found = saved_state.entries()
     for entry in found:
         facts = f"{entry.units} units, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
-        done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
+        done = f"; {saved_state.clean(entry, days, dry_run)}" if clean else ""
         say(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
-    for name, size in tidying.others().items():
+    for name, size in saved_state.others().items():
         say(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
     say(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 
@@ -272,6 +273,34 @@ def budget(
 def _make_overview(folder: Path) -> None:
     """The page of all sweeps, where there is none yet: the report links to it."""
     if not (folder / "index.html").exists():
-        from asterism.sweep.overview import write_overview
+        from asterism.sweep.table import write_overview
 
         write_overview(folder)
+
+
+def changed_parameters(root: Path) -> list[str]:
+    """Names of the parameters whose values differ from the commit's; none where there is none.
+
+    Args:
+        root: the project.
+    """
+    from asterism.sweep.workspace import git  # not needed by commands that run nothing
+
+    try:
+        if not git(root, "status", "--porcelain", "--", "params.yaml"):
+            return []
+        committed = git(root, "show", "HEAD:params.yaml")
+        before = dict(_leaves(parse_yaml(committed, "params.yaml of HEAD")))
+        after = dict(_leaves(read_yaml(root / "params.yaml")))
+    except UserError:
+        return []
+    return [name for name in before | after if before.get(name) != after.get(name)]
+
+
+def _leaves(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is no mapping, by the path of its keys, ``abstraction.k``."""
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

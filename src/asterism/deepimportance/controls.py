@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.noise import noise_of_length
-from asterism.attacks.pixels import as_pixels
+from asterism.attacks.pixels import as_pixels, noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.criteria.criterion import ActivationCriterion, Activations
-from asterism.criteria.key_table import KeyTable, zobrist
+from asterism.criteria.row_file import KeyTable, zobrist
 from asterism.deepimportance.clusters import NeuronClusters, fit_clusters
 from asterism.deepimportance.histogram import Histogram
 from asterism.deepimportance.params import ClusterParams

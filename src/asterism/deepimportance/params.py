@@ -6,8 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.parameters.params import Distinct, ParameterSection
-from asterism.core.parameters.source import Source
+from asterism.core.parameters.params import Distinct, ParameterSection, Source
 from asterism.core.parameters.validation import named
 
 

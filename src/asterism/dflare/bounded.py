@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.dflare.domains import Domain
+from asterism.dflare.params import BoundParams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -18,23 +18,9 @@ Rows = NDArray[np.int64]
 ATTEMPTS = 8
 
 
-@dataclass(frozen=True)
-class Bound:
-    """How far a mutant may be from its seed.
-
-    Attributes:
-        measure: name of a distance of the domain.
-        limit: the farthest that is allowed; of a ratio, such as that of signal to noise, the
-            smallest.
-    """
-
-    measure: str
-    limit: float
-
-
 def within_bound(
     domain: Domain,
-    bound: Bound | None,
+    bound: BoundParams | None,
     references: Items,
     fallback: Items,
     mutate: Callable[[Rows, int], Items],

@@ -1,27 +1,41 @@
-"""Searching a pair of image classifiers: from files and a data set to findings."""
+"""Pairs of image classifiers: searching one, and repairing its compressed model."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
 from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.data import Dataset
+from asterism.dflare import repair as drepair
 from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.deploy import RepairedModel, write_fused
 from asterism.dflare.domains import accept_bound
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.pair import ModelPair, open_pair
-from asterism.dflare.params import PairParams, TriggerParams
+from asterism.dflare.outcome import Findings
+from asterism.dflare.pair import ModelPair, PairedOutputs, open_pair
+from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import (
+    SearchSeeds,
+    budget_of,
     draw_seeds,
+    load_seeds,
     save_found,
     search_pair,
+    summarise,
     write_confusion,
     write_models,
 )
+from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
@@ -62,12 +76,154 @@ def search_images(
     seeds = draw_seeds(data.test_images, params.seeds, seed)
     files = Path(pair.original), Path(pair.compressed)
     with open_pair(*files, preprocessing) as models:
-        under_test = PairUnderTest(ModelPair(*models), domain, TopLabel())
+        under_test = PairUnderTest(ModelPair(*models), domain, TopLabel(), params.bound)
         with replacing(folder) as temporary:
-            found = search_pair(params, under_test, seeds, seed, units)
+            budget, minimise = budget_of(params), params.minimise_queries
+            found = search_pair(params.searches, under_test, seeds, budget, seed, units, minimise)
             summaries = save_found(found, seeds, domain, temporary)
             for name, findings in found.items():
                 write_confusion(temporary / name / "confusion.csv", findings)
             write_models(temporary / "models.json", zip(files, models, strict=True))
             write_json(temporary / "summary.json", summaries)
     return summaries
+
+
+log = get_logger(__name__)
+
+
+def repair_images(
+    params: RepairParams,
+    trigger: TriggerParams,
+    pair: PairParams,
+    preprocessing: PreprocessingParams,
+    data: Dataset,
+    seed: int,
+    found: Path,
+    folder: Path,
+) -> dict[str, Any]:
+    """Repair the compressed model of a pair of image classifiers, and search it again.
+
+    Args:
+        params: repairers and protocol.
+        trigger: how the triggering inputs were searched, and are searched again.
+        pair: the model files.
+        preprocessing: what both models take.
+        data: its test images that were no seeds show what a repair does to ordinary inputs.
+        seed: the run's seed.
+        found: what :func:`asterism.dflare.image_pairs.search_images` wrote.
+        folder: replaced by the repaired model: ``head.onnx``, and for an ONNX file, where
+            the two fit together, also ``repaired.onnx``, compressed model and head in one.
+
+    Returns:
+        ``status``; how both models do on the test images (``test_set``); for each repairer its
+        counts and ratios; ``chosen``, the best by cross-validation; the search of the original
+        against the compressed and the repaired model; and ``not_fused``, why there is no
+        ``repaired.onnx`` where there should be one.
+
+    Raises:
+        UserError: ``params.search`` is not among the searches that were run.
+    """
+    if params.search not in trigger.searches:
+        raise UserError(
+            f"repair.search is {params.search!r}, but trigger.searches runs "
+            f"{', '.join(trigger.searches)}"
+        )
+    seeds, findings = load_seeds(found), Findings.load(found / params.search)
+    with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
+        models = ModelPair(f, g)
+        of_seeds = models.ask(seeds.items)
+        of_rest = models.ask(drepair.unused_images(data.test_images, seeds))
+        facts: dict[str, Any] = {}
+        facts["test_set"] = _on_test_images(of_seeds, of_rest, seeds, data.test_labels)
+        examples = drepair.gather(of_seeds, seeds.numbers.tolist(), findings)
+        obstacle = drepair.why_not(examples)
+        if obstacle:
+            log.warning(obstacle)
+            facts["status"] = obstacle
+            with replacing(folder) as temporary:
+                write_json(temporary / "summary.json", facts)
+            return facts
+        test = drepair.examples_of(of_rest)
+        # The inputs are few: more threads would only wait for each other.
+        with threadpool_limits(1):
+            results = drepair.compare_repairers(params, examples, test, seed)
+            chosen = drepair.choose(results)
+            repairer = drepair.train(params, chosen, examples, seed)
+        status = drepair.status_of(results[chosen])
+        if status != drepair.REPAIRED:
+            log.warning(status, repairer=chosen)
+        with replacing(folder) as temporary:
+            drepair.save_repaired(repairer, chosen, temporary, g.logits)
+            repaired = RepairedModel(g, repairer)
+            summary = (
+                facts
+                | {
+                    "status": status,
+                    "repairers": results,
+                    "chosen": chosen,
+                    "search_before": summarise(findings),
+                    "search_after": _search_again(
+                        params, trigger, f, repaired, seeds, seed, temporary
+                    ),
+                }
+                | _write_one_file(Path(pair.compressed), repairer, g.logits, temporary)
+            )
+            write_json(temporary / "summary.json", summary)
+        return summary
+
+
+def _on_test_images(
+    of_seeds: PairedOutputs, of_rest: PairedOutputs, seeds: SearchSeeds, labels: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Accuracy and agreement on the test images that both models have an answer for."""
+    told = [
+        (answers.f[row].argmax(), answers.g[row].argmax(), truth[row])
+        for answers, truth in (
+            (of_seeds, labels[seeds.numbers]),
+            (of_rest, np.delete(labels, seeds.numbers)),
+        )
+        for row in range(len(truth))
+        if row not in answers.failures
+    ]
+    original, compressed, truth = np.array(told, np.int64).reshape(-1, 3).T
+
+    def share(same: NDArray[np.bool_]) -> float | None:
+        return float(same.mean()) if len(same) else None
+
+    return {
+        "original_accuracy": share(original == truth),
+        "accuracy": share(compressed == truth),
+        "agreement": share(compressed == original),
+        "deviating_test_images": int((compressed != original).sum()),
+    }
+
+
+def _write_one_file(
+    compressed: Path, repairer: Repairer, logits: bool, folder: Path
+) -> dict[str, str]:
+    """Write ``repaired.onnx`` for an ONNX model; where that fails, ``not_fused`` says why."""
+    if compressed.suffix != ".onnx":
+        return {}
+    reason = write_fused(compressed, repairer, folder / "repaired.onnx", logits)
+    if not reason:
+        return {}
+    log.warning("no repaired.onnx", reason=reason)
+    return {"not_fused": reason}
+
+
+def _search_again(
+    params: RepairParams,
+    trigger: TriggerParams,
+    original: IsolatedClassifier,
+    repaired: RepairedModel,
+    seeds: SearchSeeds,
+    seed: int,
+    folder: Path,
+) -> dict[str, Any]:
+    """Dflare on the original and the repaired model, from the same seeds (the paper's table 8)."""
+    models, domain = ModelPair(original, repaired), ImageDomain(trigger.operators)
+    under_test = PairUnderTest(models, domain, TopLabel(), trigger.bound)
+    only = {params.search: trigger.searches[params.search]}
+    found = search_pair(only, under_test, seeds, budget_of(trigger), seed)
+    summaries = save_found(found, seeds, under_test.domain, folder / "search")
+    return dict(summaries[params.search])

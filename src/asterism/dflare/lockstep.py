@@ -17,11 +17,12 @@ from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import first_word, stream
 from asterism.dflare import outcome
-from asterism.dflare.bounded import Bound, within_bound
+from asterism.dflare.bounded import within_bound
 from asterism.dflare.comparisons import Comparison
 from asterism.dflare.domains import Domain
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.pair import ModelPair, PairedOutputs
+from asterism.dflare.params import BoundParams
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
 from asterism.dflare.proposals import Proposal
 from asterism.search.batched_random_streams import BatchedStreams
@@ -66,7 +67,7 @@ class PairUnderTest:
     pair: ModelPair
     domain: Domain
     comparison: Comparison
-    bound: Bound | None = None
+    bound: BoundParams | None = None
     labels: NDArray[np.int64] | None = None
 
 

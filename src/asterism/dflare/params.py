@@ -8,8 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from asterism.core.files.user_files import File
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import ParameterSection
-from asterism.core.parameters.source import Source
+from asterism.core.parameters.params import ParameterSection, Source
 from asterism.core.parameters.validation import accepted_by, named, offer
 
 

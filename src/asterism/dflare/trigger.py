@@ -20,13 +20,12 @@ from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare import outcome
-from asterism.dflare.bounded import Bound
 from asterism.dflare.domains import Domain
 from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.pair import PairedOutputs
-from asterism.dflare.params import TriggerParams
+from asterism.dflare.params import SearchParams, TriggerParams
 from asterism.dflare.searches import SEARCHES, search_options
 
 log = get_logger(__name__)
@@ -71,36 +70,44 @@ def draw_seeds(items: NDArray[Any], count: int, seed: int) -> SearchSeeds:
     return SearchSeeds(items[numbers], numbers)
 
 
+def budget_of(params: TriggerParams) -> SeedBudget:
+    """When the search lane stops on a seed."""
+    return SeedBudget(params.queries, params.n_triggers, params.seconds)
+
+
 def search_pair(
-    params: TriggerParams,
+    searches: Mapping[str, SearchParams],
     under_test: PairUnderTest,
     seeds: SearchSeeds,
+    budget: SeedBudget,
     seed: int,
     units: WorkUnits = ALONE,
+    minimise_queries: int = 0,
 ) -> dict[str, Findings]:
-    """Run every search of ``params.searches``.
+    """Run several searches.
 
     Args:
-        params: the searches and their budget.
-        under_test: models, domain and comparison.
+        searches: by their names.
+        under_test: models, domain, comparison and bound.
         seeds: where to start.
+        budget: when to stop on a seed.
         seed: the run's seed.
         units: who searches each group of seeds.
+        minimise_queries: reversions to try on each triggering input; 0: none is made minimal.
 
     Returns:
         What each search found.
     """
-    if params.bound is not None:
-        bound = Bound(params.bound.measure, params.bound.limit)
-        under_test = replace(under_test, bound=bound)
     groups = seeds.in_groups(_GROUP)
     jobs = {
-        f"{name}-{number}": partial(_search, params, name, under_test, group, seed)
-        for name in params.searches
+        f"{name}-{number}": partial(
+            _search, name, chosen, under_test, group, budget, seed, minimise_queries
+        )
+        for name, chosen in searches.items()
         for number, group in enumerate(groups)
     }
     found = iter(units.gather(jobs, Findings.load))
-    return {name: Findings.merged(list(islice(found, len(groups)))) for name in params.searches}
+    return {name: Findings.merged(list(islice(found, len(groups)))) for name in searches}
 
 
 def save_found(
@@ -127,23 +134,24 @@ def save_found(
 
 
 def _search(
-    params: TriggerParams,
     name: str,
+    chosen: SearchParams,
     under_test: PairUnderTest,
     seeds: SearchSeeds,
+    budget: SeedBudget,
     seed: int,
+    minimise_queries: int,
     _checkpoint: Checkpoint | None,
 ) -> Findings:
     """One search from one group of seeds; it is short, so no state of it is kept."""
-    chosen, numbers = params.searches[name], seeds.numbers.tolist()
-    budget = SeedBudget(params.queries, params.n_triggers, params.seconds)
+    numbers = seeds.numbers.tolist()
     started = time.perf_counter()
     with concerning(f"trigger.searches.{name}"):
         kind, options = SEARCHES[chosen.search], search_options(chosen)
         search = kind(under_test, budget, seeds.items, numbers, seed, name, options)
     findings = search.run()
-    if params.minimise_queries and findings.triggers:
-        findings.minimal = _minimal(search, findings.triggers, seeds, params.minimise_queries)
+    if minimise_queries and findings.triggers:
+        findings.minimal = _minimal(search, findings.triggers, seeds, minimise_queries)
     log.info(
         "searched",
         search=name,

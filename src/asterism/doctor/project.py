@@ -8,7 +8,7 @@ from pathlib import Path
 from asterism.config import check_params
 from asterism.core.files.locks import is_held
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import tidying
+from asterism.core.resuming import state as saved_state
 from asterism.doctor.check import Check
 from asterism.dvc_hydra.left_locks import (
     locks_of_dvc,
@@ -31,7 +31,14 @@ def project(root: Path) -> list[Check]:
     if not (root / "dvc.yaml").exists():
         advice = "run this in a project's root; `asterism new FOLDER` makes a project"
         return [Check("project", "warning", f"there is none in {root}", advice)]
-    return [code(root), parameters(root), tree(root), remote(root), *locks(root), *saved_state()]
+    return [
+        code(root),
+        parameters(root),
+        tree(root),
+        remote(root),
+        *locks(root),
+        *saved_runs(),
+    ]
 
 
 def code(root: Path) -> Check:
@@ -137,10 +144,10 @@ def _left_workspaces(root: Path) -> list[Check]:
     return [Check("workspaces", "warning", found, advice)]
 
 
-def saved_state() -> list[Check]:
+def saved_runs() -> list[Check]:
     """Saved work of long stages, and what of it is in use, unfinished or damaged."""
     try:
-        found = tidying.entries()
+        found = saved_state.entries()
     except (UserError, OSError) as error:
         return [Check("saved state", "error", str(error), "mend state.root in machine.yaml")]
     if not found:

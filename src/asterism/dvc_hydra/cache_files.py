@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming.tidying import server_time
+from asterism.core.resuming.state import server_time
 
 #: Under such a name DVC writes what it then renames. It removes none after a crash, and after a
 #: full disk not all.

@@ -1,17 +1,25 @@
-"""DVC's commands, called in this process: to start Python and to load DVC takes a second each."""
+"""DVC's commands, called in this process: to start Python and to load DVC takes a second each.
+
+DVC keeps notes of hashes and links in ``/var/tmp/dvc``, where everybody may write, and unpickles
+them. Here they are kept where nobody else can write.
+"""
 
 from __future__ import annotations
 
 import io
 import logging
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, redirect_stdout
 from pathlib import Path
 
 from asterism.core.files.locks import held
+from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 from asterism.dvc_hydra.left_locks import LOCK
-from asterism.dvc_hydra.private_notes import private_notes
+from asterism.dvc_hydra.local_settings import settings
 
 
 def dvc(root: Path, *words: str, afresh: bool = False) -> int:
@@ -21,7 +29,7 @@ def dvc(root: Path, *words: str, afresh: bool = False) -> int:
         root: the workspace.
         words: ``"push", "--run-cache"``.
         afresh: whether DVC forgets what it has noted of earlier commands, see
-            :func:`~asterism.dvc_hydra.private_notes.private_notes`.
+            :func:`~asterism.dvc_hydra.commands.private_notes`.
     """
     from dvc.cli import main
 
@@ -77,3 +85,54 @@ def check_out(root: Path, names: Sequence[str]) -> None:
     """
     if names:
         dvc_quietly(root, "checkout", "--", *names)
+
+
+#: DVC's own variable for the folder of its notes.
+VARIABLE = "DVC_SITE_CACHE_DIR"
+
+
+@contextmanager
+def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
+    """Let DVC, in this process and in those that it starts, use a folder of this user's alone.
+
+    Args:
+        root: a workspace. What its settings say, or the variable, is the user's own choice.
+        afresh: whether DVC finds no notes in the block, whoever has chosen their folder. It notes
+            what there is to send and to fetch in several steps. A command that is killed in between
+            leaves a part of the list, which the next takes for all of it: files are left out, and
+            a push ends as if it had sent everything.
+
+    Raises:
+        UserError: the folder is open to others, see
+            :func:`~asterism.core.files.own_folders.require_own`.
+    """
+    if afresh:
+        with tempfile.TemporaryDirectory() as folder, _set(folder):
+            yield
+    elif VARIABLE in os.environ or settings(root).has_option("core", "site_cache_dir"):
+        yield
+    else:
+        with _set(str(own_folder(machine.programs_root() / "dvc"))):
+            yield
+
+
+@contextmanager
+def _set(folder: str) -> Iterator[None]:
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = folder
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
+
+
+def experiment_reference(baseline: str, name: str) -> str:
+    """The git reference of an experiment.
+
+    Args:
+        baseline: the commit that it started from, in full.
+        name: its name.
+    """
+    return f"refs/exps/{baseline[:2]}/{baseline[2:]}/{name}"

@@ -19,7 +19,7 @@ from pathspec import GitIgnoreSpec
 from asterism.core.messages.errors import UserError, reading
 from asterism.dvc_hydra.cache_files import object_path
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.documents import read_as_dvc
+from asterism.dvc_hydra.lockfile import read_as_dvc
 
 #: Hash, size, and for a folder the number of its files, by the keys of ``dvc.lock``.
 Facts = dict[str, Any]

@@ -1,4 +1,4 @@
-"""``dvc.lock`` as a series of blocks of text, one for each stage.
+"""``dvc.lock`` as a series of blocks of text, one for each stage, and YAML as DVC takes it.
 
 DVC parses and writes the whole file for every stage, which for 3,000 lines takes most of what it
 spends on one. Here the other stages' blocks stay as they are; the bytes are the same.
@@ -6,6 +6,7 @@ spends on one. Here the other stages' blocks stay as they are; the bytes are the
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.dvc_hydra.documents import dump_as_dvc, parse_as_dvc
 
 LOCK_FILE = "dvc.lock"
 
@@ -135,3 +138,35 @@ def _read(root: Path) -> dict[str, str]:
 def _write(root: Path, blocks: dict[str, str]) -> None:
     with replacing(root / LOCK_FILE) as temporary:
         temporary.write_text(_HEAD + "".join(blocks.values()), encoding="utf-8")
+
+
+def read_as_dvc(path: Path) -> dict[str, Any]:
+    """What DVC takes from a YAML file.
+
+    Raises:
+        UserError: DVC cannot read it, or it holds no mapping.
+    """
+    with reading(str(path)):
+        text = read_within(path, "limits.text_mb").decode("utf-8")
+    return parse_as_dvc(text, path.name)
+
+
+def parse_as_dvc(text: str, source: str) -> dict[str, Any]:
+    """The same of a text.
+
+    Args:
+        text: YAML.
+        source: where it is from, for messages.
+    """
+    try:
+        return dict(YAML(typ="safe").load(text) or {})
+    except (YAMLError, RecursionError, TypeError, ValueError) as error:
+        raise UserError(f"DVC cannot read {source}: {' '.join(str(error).split())}") from None
+
+
+def dump_as_dvc(document: dict[str, Any]) -> str:
+    """The text that DVC writes of a document, as into ``dvc.lock``."""
+    yaml, stream = YAML(), io.StringIO()
+    yaml.default_flow_style = False
+    yaml.dump(document, stream)
+    return stream.getvalue()

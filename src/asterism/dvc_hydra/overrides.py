@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.hydra_messages import as_one_line
+from asterism.dvc_hydra.composition import as_one_line
 
 
 @dataclass(frozen=True)

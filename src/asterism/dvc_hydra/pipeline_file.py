@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import chdir
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.errors import errors_of_dvc
-from asterism.dvc_hydra.private_notes import private_notes
+from asterism.dvc_hydra.commands import private_notes
 from asterism.dvc_hydra.stage import Stage
 
 #: The file that defines the pipeline.
@@ -65,3 +65,22 @@ def _stage(root: Path, found: Any) -> Stage:
         always_runs=bool(found.always_changed),
         is_frozen=bool(found.frozen),
     )
+
+
+@contextmanager
+def errors_of_dvc(source: str = "") -> Iterator[None]:
+    """Raise what DVC rejects in the block as one line.
+
+    Args:
+        source: what stands before DVC's message, such as a file's name.
+
+    Raises:
+        UserError: DVC raised any of its exceptions.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("dvc"):
+            raise
+        told = " ".join(str(error).split())
+        raise UserError(f"{source}: {told}" if source else told) from None

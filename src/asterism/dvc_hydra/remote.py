@@ -22,8 +22,8 @@ from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import cache_rules, run_cache
 from asterism.dvc_hydra.cache_files import is_digest, object_path
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.errors import errors_of_dvc
-from asterism.dvc_hydra.private_notes import private_notes
+from asterism.dvc_hydra.commands import private_notes
+from asterism.dvc_hydra.pipeline_file import errors_of_dvc
 
 #: Files that are fetched at the same time: most take longer to ask for than to send.
 _AT_ONCE = 16

@@ -15,14 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.locks import held
-from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
-from asterism.dvc_hydra.cache_objects import objects_of
-from asterism.dvc_hydra.checkout import place
+from asterism.dvc_hydra.cache_objects import objects_of, place
 from asterism.dvc_hydra.commands import check_out, dvc_quietly
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.left_locks import LOCK, require_usable

@@ -23,7 +23,7 @@ from asterism.core.settings.regular_files import open_regular
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.cache_files import object_path
 from asterism.dvc_hydra.cache_objects import Objects, members_of
-from asterism.dvc_hydra.documents import parse_as_dvc
+from asterism.dvc_hydra.lockfile import parse_as_dvc
 
 #: What an entry has of a file that its key does not depend on.
 _SIZES = {"size", "nfiles"}

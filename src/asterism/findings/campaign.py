@@ -173,7 +173,7 @@ def run_piece(
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
             all_given = ToTriage(worth, graphs, weights, judged.apart, known, outside_known)
-            with remembered(triage_run(weights, settings)) as memory:
+            with remembered(triage_run(weights, settings), target.name) as memory:
                 counts = write_triaged(pool, all_given, settings, folder / TRIAGED, memory)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])

@@ -8,16 +8,17 @@ together and applied as one batch, and ``apply`` is a plain function that tests 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.parameters.construction import configure
+from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, require_range
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
 # and the callers have threads of theirs.
@@ -71,17 +72,8 @@ class Mutator(ABC):
 
 MUTATORS: Registry[type[Mutator]] = Registry("mutator", "asterism.images")
 
-
-def build_mutators(ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, Mutator]:
-    """Mutators from configuration.
-
-    Args:
-        ranges: for each mutator's name the fields that differ from its published ranges.
-
-    Raises:
-        UserError: an unknown mutator or field, or an impossible range.
-    """
-    return {name: configure(MUTATORS, name, fields) for name, fields in ranges.items()}
+#: Makes mutators: for each one's name the fields that differ from its own ranges.
+build_mutators = partial(configure_each, MUTATORS)
 
 
 def concatenate(draws: Sequence[Draws]) -> Draws:

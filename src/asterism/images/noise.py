@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from asterism.core.randomness.batched_draws import LEVELS, standard_normal, uniform_levels
+from asterism.core.randomness.random_streams import LEVELS, standard_normal, uniform_levels
 from asterism.images.mutator import (
     MUTATORS,
     Draws,

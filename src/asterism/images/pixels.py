@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.batched_draws import distinct_integers
+from asterism.core.randomness.random_streams import distinct_integers
 from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness, require_range
 
 

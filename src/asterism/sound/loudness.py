@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, require_range
 from asterism.sound.mutator import (
     SOUND_MUTATORS,
     SoundMutator,

@@ -8,15 +8,14 @@ operations that give the same bits in a batch of any size: no matrix products.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.parameters.construction import configure
+from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.batched_draws import Draws, Randomness
+from asterism.core.randomness.random_streams import Draws, Randomness
 
 Waves = NDArray[np.float32]
 
@@ -41,17 +40,8 @@ class SoundMutator(ABC):
 
 SOUND_MUTATORS: Registry[type[SoundMutator]] = Registry("sound mutator", "asterism.sound")
 
-
-def build_sound_mutators(ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, SoundMutator]:
-    """Mutators from configuration.
-
-    Args:
-        ranges: for each mutator's name the fields that differ from its own ranges.
-
-    Raises:
-        UserError: an unknown mutator or field, or an impossible range.
-    """
-    return {name: configure(SOUND_MUTATORS, name, fields) for name, fields in ranges.items()}
+#: Makes mutators: for each one's name the fields that differ from its own ranges.
+build_sound_mutators = partial(configure_each, SOUND_MUTATORS)
 
 
 def drawn_between(rng: Randomness, rows: int, low: float, high: float) -> NDArray[np.float32]:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asterism.core.randomness.batched_draws import Draws, Randomness, require_range, standard_normal
+from asterism.core.randomness.random_streams import (
+    Draws,
+    Randomness,
+    require_range,
+    standard_normal,
+)
 from asterism.sound.mutator import (
     SOUND_MUTATORS,
     SoundMutator,

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, require_range
 from asterism.sound.mutator import (
     SOUND_MUTATORS,
     SoundMutator,

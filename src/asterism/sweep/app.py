@@ -9,18 +9,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import held_now
 from asterism.core.files.plain_files import require_no_link, require_no_links_in
 from asterism.core.files.records import read_record
-from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.escaping import counted
 from asterism.dvc_hydra.repository import open_checked_repository
-from asterism.sweep import slurm, workspace
+from asterism.sweep import resources, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
 from asterism.sweep.live_lines import terminal_device
+from asterism.sweep.plan import check_targets
 from asterism.sweep.point import GRACE, REPORT, PointRecord, Sweep, write_points
 from asterism.sweep.points import (
     Point,
@@ -31,7 +32,6 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.settings import hydra_settings, is_adaptive, launcher_name, make_shards
-from asterism.sweep.targets import check_targets
 
 log = get_logger(__name__)
 
@@ -77,7 +77,7 @@ def prepare(project: Path, request: SweepRequest) -> tuple[Sweep, list[Point], d
         UserError: see :func:`check_name`, :func:`hydra_settings`, :func:`make_shards`,
             :func:`enumerate_points`, :func:`~asterism.sweep.workspace.require_clean`,
             :func:`~asterism.config.check_params` and
-            :func:`~asterism.sweep.targets.check_targets`,
+            :func:`~asterism.sweep.plan.check_targets`,
             or there is no objective for an adaptive sweeper.
     """
     from asterism.config import check_params  # points load this module without all parameters
@@ -173,8 +173,7 @@ def _run(
     sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: Mapping[str, Any]
 ) -> int:
     # Points load this module without the libraries of these.
-    from asterism.sweep.overview import write_overview
-    from asterism.sweep.table import write_outcome
+    from asterism.sweep.table import write_outcome, write_overview
 
     for number in sweep.running():
         ending = (
@@ -191,14 +190,14 @@ def _run(
     interrupted = False
     try:
         lost = launch(sweep, groups(sweep, points, launcher), overrides)
-        while sweep.running() or (on_slurm and slurm.is_queued(job_name(sweep))):
+        while sweep.running() or (on_slurm and resources.is_queued(job_name(sweep))):
             time.sleep(1)  # points that the launcher has left alone because another was lost
     except KeyboardInterrupt:
         take_interrupt()
         interrupted = True
         sweep.stop.touch()
         if on_slurm:
-            slurm.cancel_pending(job_name(sweep))
+            resources.cancel_pending(job_name(sweep))
         deadline = time.monotonic() + GRACE
         while sweep.running() and time.monotonic() < deadline:
             time.sleep(0.2)

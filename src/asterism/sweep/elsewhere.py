@@ -16,7 +16,7 @@ from pathlib import Path
 
 import fsspec
 
-from asterism.core.files.removing import remove_tree
+from asterism.core.files.folders import remove_tree
 from asterism.core.resuming import saved_folders
 
 #: The packed workspace.

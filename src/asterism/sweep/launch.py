@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asterism.core.files.removing import remove_tree
+from asterism.core.files.folders import remove_tree
 from asterism.core.parameters.overrides import quoted
 from asterism.dvc_hydra.composition import store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
 from asterism.sweep import resources, worker, workspace
 from asterism.sweep.executors import Shards
-from asterism.sweep.forkserver import forkserver
-from asterism.sweep.pipeline import lock_folder
+from asterism.sweep.pipeline import forkserver, lock_folder
 from asterism.sweep.point import Sweep, read_point, run_point
 from asterism.sweep.points import Point, is_hydras
 from asterism.sweep.settings import launcher_name

@@ -7,12 +7,15 @@ other takes it from the cache that they share.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import nullcontext
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,9 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import held
 from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming.tidying import tidy
+from asterism.core.resuming.state import tidy
 from asterism.dvc_hydra.repository import CommandFailedError, Repository, open_repository
 from asterism.sweep.executors import Shards, compute_units
-from asterism.sweep.forkserver import forkserver
 from asterism.sweep.interrupt import (
     interrupt_postponed,
     interruptible,
@@ -250,3 +252,22 @@ def use_this_python() -> None:
     """Let stages, which are started as ``python``, use the interpreter that runs this."""
     binaries = str(Path(sys.executable).parent)
     os.environ["PATH"] = os.pathsep.join([binaries, os.environ.get("PATH", os.defpath)])
+
+
+#: Bytes that the path of a socket may have on Linux and macOS, less what Python adds to the folder.
+_LONGEST = 103 - len("/pymp-xxxxxxxx/listener-xxxxxxxx")
+
+
+def forkserver() -> ForkServerContext:
+    """Processes are forked from one that has done nothing else, which listens on a socket.
+
+    Raises:
+        UserError: the folder for temporary files has too long a path for a socket.
+    """
+    folder = tempfile.gettempdir()
+    if len(folder.encode()) > _LONGEST:
+        raise UserError(
+            f"the path of the folder for temporary files, {folder}, is longer than {_LONGEST} "
+            "bytes, which is too long for processes side by side: set TMPDIR to a shorter one"
+        )
+    return multiprocessing.get_context("forkserver")

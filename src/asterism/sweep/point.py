@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
-from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.report.whole.page import SWEEPS
 from asterism.sweep import worker, workspace

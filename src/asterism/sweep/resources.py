@@ -1,13 +1,15 @@
-"""What a job asks of a cluster: what the stages that it will run need, by their kind."""
+"""What a job asks of a cluster by the kinds of its stages, and how Slurm is asked about jobs."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.settings.yaml_files import read_yaml
@@ -95,3 +97,22 @@ def fill(settings: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, A
         for key, value in request.items()
         if settings[key] == _OPEN.get(key) and value is not None
     }
+
+
+log = get_logger(__name__)
+
+
+def is_queued(job_name: str) -> bool:
+    """Whether jobs of that name wait or run; also where Slurm, too busy, gives no answer."""
+    command = ["squeue", "--noheader", "--array", "--me", f"--name={job_name}"]
+    result = subprocess.run(command, text=True, capture_output=True, check=False)
+    return result.returncode != 0 or bool(result.stdout.strip())
+
+
+def cancel_pending(job_name: str) -> None:
+    """Take jobs of that name that have not started out of the queue."""
+    command = ["scancel", "--me", f"--name={job_name}", "--state=PENDING"]
+    result = subprocess.run(command, text=True, capture_output=True, check=False)
+    if result.returncode:
+        reason = " ".join(result.stderr.split())
+        log.warning("waiting jobs are still queued", job_name=job_name, reason=reason)

@@ -24,7 +24,7 @@ from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import escape_streams
 from asterism.core.workers.processes import interrupt_group_with_parent
-from asterism.dvc_hydra.experiments import experiment_reference
+from asterism.dvc_hydra.commands import experiment_reference
 from asterism.dvc_hydra.lockfile import LOCK_FILE
 from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep.executors import Shards

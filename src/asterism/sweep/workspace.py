@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.plain_files import require_no_link
-from asterism.core.files.removing import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.local_settings import use_cache
 

@@ -1,18 +1,23 @@
-"""What a mutator of tensors is. The last axis holds the features, each with a range of its own."""
+"""Mutators of tensors. The last axis holds the features, each with a range of its own."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.parameters.construction import configure
+from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.batched_draws import Draws, Randomness
+from asterism.core.randomness.random_streams import (
+    Draws,
+    Randomness,
+    require_range,
+    standard_normal,
+)
 
 Tensors = NDArray[Any]
 
@@ -62,19 +67,79 @@ class TensorMutator(ABC):
 
 TENSOR_MUTATORS: Registry[type[TensorMutator]] = Registry("tensor mutator", "asterism.tensors")
 
-
-def build_tensor_mutators(ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, TensorMutator]:
-    """Mutators from configuration.
-
-    Args:
-        ranges: for each mutator's name the fields that differ from its own ranges.
-
-    Raises:
-        UserError: an unknown mutator or field, or an impossible range.
-    """
-    return {name: configure(TENSOR_MUTATORS, name, fields) for name, fields in ranges.items()}
+#: Makes mutators: for each one's name the fields that differ from its own ranges.
+build_tensor_mutators = partial(configure_each, TENSOR_MUTATORS)
 
 
 def per_item(values: NDArray[Any], tensors: Tensors) -> NDArray[Any]:
     """One value for each item, ``(N,)``, in a shape that goes with the tensors."""
     return values.reshape(-1, *[1] * (tensors.ndim - 1))
+
+
+@TENSOR_MUTATORS.register("noise")
+@dataclass(frozen=True)
+class TensorNoise(TensorMutator):
+    """Adds normal noise to every value.
+
+    Attributes:
+        low: smallest standard deviation as a share of the feature's range, at least 0.
+        high: largest standard deviation.
+    """
+
+    low: float = 0.005
+    high: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+        if self.low < 0:
+            raise ValueError(f"a deviation must not be below 0, not {self.low}")
+
+    def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
+        """``deviation``: float64 ``(N,)``; ``noise``: float32 ``(N, ..., F)``."""
+        deviation = rng.uniform(self.low, self.high, size=shape[0])
+        return {"deviation": deviation, "noise": standard_normal(rng, shape)}
+
+    def apply(self, tensors: Tensors, draws: Draws, ranges: FeatureRange) -> Tensors:
+        """See :meth:`TensorMutator.apply`."""
+        noise = draws["noise"] * (per_item(draws["deviation"], tensors) * ranges.width)
+        return ranges.clipped(tensors + noise, tensors.dtype)
+
+
+@TENSOR_MUTATORS.register("scale")
+@dataclass(frozen=True)
+class TensorScale(TensorMutator):
+    """Multiplies all values of an item by one factor.
+
+    Attributes:
+        low: smallest factor.
+        high: largest factor.
+    """
+
+    low: float = 0.8
+    high: float = 1.25
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+
+    def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
+        """``factor``: float64 ``(N,)``."""
+        return {"factor": rng.uniform(self.low, self.high, size=shape[0])}
+
+    def apply(self, tensors: Tensors, draws: Draws, ranges: FeatureRange) -> Tensors:
+        """See :meth:`TensorMutator.apply`."""
+        return ranges.clipped(tensors * per_item(draws["factor"], tensors), tensors.dtype)
+
+
+@TENSOR_MUTATORS.register("zero_feature")
+@dataclass(frozen=True)
+class ZeroFeature(TensorMutator):
+    """Sets a feature to 0 everywhere in an item, or to what is nearest to 0 in its range."""
+
+    def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
+        """``feature``: int64 ``(N,)``."""
+        return {"feature": rng.integers(0, shape[-1], size=shape[0])}
+
+    def apply(self, tensors: Tensors, draws: Draws, ranges: FeatureRange) -> Tensors:
+        """See :meth:`TensorMutator.apply`."""
+        zeroed = np.arange(tensors.shape[-1]) == per_item(draws["feature"], tensors)
+        return ranges.clipped(np.where(zeroed, 0.0, tensors), tensors.dtype)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
-from asterism.text.alphabet import Alphabet, Sequences
+from asterism.core.randomness.random_streams import Draws, Randomness, require_range
 from asterism.text.mutator import (
     TEXT_MUTATORS,
+    Alphabet,
     Edits,
     Rows,
+    Sequences,
     TextMutator,
     has_room,
     with_inserted,

@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.text.alphabet import Alphabet, Sequences
 from asterism.text.mutator import (
     TEXT_MUTATORS,
+    Alphabet,
     Edits,
     Rows,
+    Sequences,
     has_room,
     with_inserted,
     with_replaced,

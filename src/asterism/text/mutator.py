@@ -7,7 +7,7 @@ found when the draws are applied. A row's mutant depends on this row and its dra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import configure
+from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
-from asterism.text.alphabet import Alphabet, Sequences
+from asterism.core.randomness.random_streams import Draws, Randomness, require_range
 
 Rows = NDArray[np.int64]
 
@@ -61,7 +60,7 @@ def build_text_mutators(
                 f"the text mutator {name} changes bytes, and these symbols are tokens "
                 f"(for tokens: {', '.join(sorted(known))})"
             )
-    return {name: configure(TEXT_MUTATORS, name, fields) for name, fields in ranges.items()}
+    return configure_each(TEXT_MUTATORS, ranges)
 
 
 @dataclass(frozen=True)
@@ -174,3 +173,44 @@ def has_room(sequences: Sequences, alphabet: Alphabet, symbols: int = 1) -> NDAr
     """Which rows can take so many symbols more, bool ``(N,)``."""
     fits: NDArray[np.bool_] = alphabet.lengths(sequences) + symbols <= sequences.shape[1]
     return fits
+
+
+Sequences = NDArray[Any]
+Lengths = NDArray[np.int64]
+
+
+class Alphabet:
+    """Symbols 0 to ``size - 1``.
+
+    Args:
+        size: how many there are.
+        padding: the symbol that fills a row after its end; it may lie outside of the others.
+        protected: symbols that no mutator changes, moves, removes or inserts, such as the ones
+            that begin and end a sentence.
+    """
+
+    def __init__(self, size: int, padding: int, protected: Sequence[int] = ()) -> None:
+        self.size = size
+        self.padding = padding
+        left_alone = {padding, *protected}
+        #: The symbols that can be inserted, ascending, int64.
+        self.free = np.array([s for s in range(size) if s not in left_alone], np.int64)
+        self._fixed = np.array(sorted(left_alone), np.int64)
+
+    def lengths(self, sequences: Sequences) -> Lengths:
+        """Symbols of each row before the padding at its end, int64 ``(N,)``."""
+        filled = sequences != self.padding
+        last: Lengths = sequences.shape[1] - filled[:, ::-1].argmax(axis=1)
+        return np.where(filled.any(axis=1), last, 0)
+
+    def editable(self, sequences: Sequences) -> NDArray[np.bool_]:
+        """Which symbols may be changed: neither padding nor protected, bool ``(N, T)``."""
+        editable: NDArray[np.bool_] = sequences != self._fixed[0]
+        for symbol in self._fixed[1:]:
+            editable &= sequences != symbol
+        return editable
+
+    def drawn(self, chances: NDArray[np.float64]) -> NDArray[np.int64]:
+        """A free symbol for each number from [0, 1)."""
+        drawn: NDArray[np.int64] = self.free[(chances * len(self.free)).astype(np.int64)]
+        return drawn

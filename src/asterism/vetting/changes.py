@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.dflare.bounded import Bound, within_bound
+from asterism.dflare.bounded import within_bound
 from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import Question
+from asterism.dflare.params import BoundParams
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.vetting.opening import Vetted
 from asterism.vetting.params import VetParams
@@ -112,14 +113,15 @@ def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[
     ]
     strongest = list(changes.strengths)[-1]
     domain = vetted.domain(changes.strengths[strongest])
-    bounds = [Bound(bound.measure, bound.limit) for bound in changes.bounds]
-    return found + [_flips(vetted, strongest, bound, rows, domain, seed) for bound in bounds]
+    return found + [
+        _flips(vetted, strongest, bound, rows, domain, seed) for bound in changes.bounds
+    ]
 
 
 def _flips(
     vetted: Vetted,
     strength: str,
-    bound: Bound | None,
+    bound: BoundParams | None,
     rows: NDArray[np.int64],
     domain: Domain,
     seed: int,
@@ -144,7 +146,7 @@ def _flips(
 def _asked(
     vetted: Vetted,
     strength: str,
-    bound: Bound | None,
+    bound: BoundParams | None,
     rows: NDArray[np.int64],
     domain: Domain,
     seed: int,
@@ -173,7 +175,7 @@ def _changed(
     number: int,
     items: Items,
     rows: NDArray[np.int64],
-    bound: Bound | None,
+    bound: BoundParams | None,
     key: Sequence[Any],
 ) -> Items:
     """The items, each changed once by one mutator, within the bound."""

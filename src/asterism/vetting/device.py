@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asterism.core.files.records import record_from
-from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.escaping import counted
 from asterism.vetting.half_precision import half_precision, in_words
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import Vetted

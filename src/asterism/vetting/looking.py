@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.escaping import counted
 from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature

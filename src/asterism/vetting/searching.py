@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare.comparisons import Certain
-from asterism.dflare.lockstep import PairUnderTest
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings, Trigger
-from asterism.dflare.params import TriggerParams
 from asterism.dflare.trigger import SearchSeeds, draw_seeds, save_found, search_pair
 from asterism.vetting.opening import Vetted, open_vetted
 from asterism.vetting.params import VetParams
@@ -73,32 +72,17 @@ def search_rows(
 def _search(
     vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int, units: WorkUnits
 ) -> tuple[SearchSeeds, dict[str, Findings]]:
-    params, labels = vetted.params, vetted.inputs.labels
+    settings, labels = vetted.params.search, vetted.inputs.labels
     seeds = draw_seeds(vetted.inputs.items[rows], min(most, len(rows)), seed)
     under_test = PairUnderTest(
         vetted.pair,
-        vetted.domain(params.search.operators),
+        vetted.domain(settings.operators),
         vetted.comparison,
+        settings.bound,
         labels=None if labels is None else labels[rows],
     )
-    asked = trigger_params(params, len(seeds.numbers))
-    return seeds, search_pair(asked, under_test, seeds, seed, units)
-
-
-def trigger_params(params: VetParams, seeds: int) -> TriggerParams:
-    """The parameters of the search lane for a vetted pair."""
-    return TriggerParams(
-        seeds=seeds,
-        queries=params.search.queries,
-        seconds=None,
-        n_triggers=1,
-        minimise_queries=0,
-        bound=params.search.bound,
-        domain=params.domain,
-        comparison=params.comparison,
-        operators=params.search.operators,
-        searches=params.search.searches,
-    )
+    budget = SeedBudget(settings.queries)
+    return seeds, search_pair(settings.searches, under_test, seeds, budget, seed, units)
 
 
 def _ordered(

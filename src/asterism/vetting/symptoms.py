@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.records import record_from
-from asterism.core.messages.counting import counted
+from asterism.core.messages.escaping import counted
 
 Rows = NDArray[np.float32]
 

@@ -22,9 +22,8 @@ from asterism.deepstellar.campaigns.population import Population
 from asterism.deepstellar.coverage.criteria import TraceCriterion, fitted
 from asterism.deepstellar.fuzzing import campaign as campaign_module
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
-from asterism.deepstellar.fuzzing.fuzz import fuzz
+from asterism.deepstellar.fuzzing.fuzz import fuzz, unite
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
-from asterism.deepstellar.fuzzing.union import unite
 from asterism.deepstellar.selections.strategy import SELECTIONS
 from asterism.models.recurrent import RecurrentModel
 

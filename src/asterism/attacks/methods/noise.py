@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
-from asterism.attacks.noise import direction
+from asterism.attacks.pixels import direction
 from asterism.core.parameters.params import ParameterSection
 
 

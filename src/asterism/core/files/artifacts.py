@@ -21,10 +21,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.archives import opened_zip
-from asterism.core.files.flushing import flush, flush_names
 from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.limits import (
+    opened_zip,
     parse_json,
     read_within,
     require_few_values,
@@ -33,7 +32,7 @@ from asterism.core.files.limits import (
 )
 from asterism.core.files.os_errors import writing_to
 from asterism.core.files.plain_files import require_inside
-from asterism.core.files.temporary import scratch_beside
+from asterism.core.files.temporary import flush, flush_names, scratch_beside
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.regular_files import open_regular
 

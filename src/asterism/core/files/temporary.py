@@ -1,11 +1,15 @@
-"""Temporary folders next to what is being written, and removal of those that killed writers left.
+"""Temporary folders beside what is written, and flushing of what was written to the disk.
 
 A writer holds a lock on its folder, which the operating system gives back when it ends, however it
 ends. So a folder whose lock is free has been left, and no clock or process number has to be asked.
+
+What was written is flushed: otherwise a computer that loses power may keep a file's new name and
+lose its content.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -13,9 +17,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import uninterrupted
-from asterism.core.files.removing import remove_tree
 
 
 @contextmanager
@@ -68,3 +73,39 @@ def _remove_left(path: Path) -> None:
 def _open(folder: Path) -> int:
     """A descriptor of a folder, and never of what a link leads to."""
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
+#: Errors of file systems that cannot flush a folder.
+_CANNOT = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}
+
+
+def flush(path: Path) -> None:
+    """Flush a file, or a folder with all that lies in it. Links are not followed.
+
+    Raises:
+        OSError: the disk has failed or is full, which some file systems say only now.
+    """
+    mode = path.lstat().st_mode
+    if S_ISDIR(mode):
+        for inside in sorted(path.iterdir()):
+            flush(inside)
+        flush_names(path)
+    elif S_ISREG(mode):
+        _sync(path)
+
+
+def flush_names(folder: Path) -> None:
+    """Flush the list of names of a folder, or of the one that a link names."""
+    try:
+        _sync(folder.resolve())
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

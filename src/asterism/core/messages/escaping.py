@@ -1,4 +1,4 @@
-"""Escaping text from others: which characters are shown unchanged, here and on pages."""
+"""Texts for messages and pages: escaped, and counts in words."""
 
 from __future__ import annotations
 
@@ -30,3 +30,8 @@ def printable_lines(text: str) -> str:
 def _is_seen(letter: str) -> bool:
     category = unicodedata.category(letter)
     return category[0] in "LMNPS" or category == "Zs"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """``1 query`` and ``2 queries``; the plural is the noun with an s where none is given."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -80,3 +80,15 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
         where = ".".join([name, *map(str, first["loc"])])
         given = "" if first["type"] == "value_error" else f" is {first['input']!r}"
         raise UserError(f"the {registry.kind} {where}{given}: {why_rejected(first)}") from None
+
+
+def configure_each(
+    registry: Registry[type[T]], chosen: Mapping[str, Mapping[str, Any]]
+) -> dict[str, T]:
+    """Instances of registered dataclasses, by their names; see :func:`configure`.
+
+    Args:
+        registry: where the classes are.
+        chosen: for each one's name the fields that differ from their defaults.
+    """
+    return {name: configure(registry, name, fields) for name, fields in chosen.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
@@ -224,3 +225,14 @@ def _sections_in(annotation: Any) -> list[type[ParameterSection]]:
 
 def _tagged(section: type[ParameterSection], tag: int | str) -> bool:
     return any(tag in get_args(field.annotation) for field in section.model_fields.values())
+
+
+@dataclass(frozen=True)
+class Source:
+    """The place in a paper that a parameter or its default comes from; a note of its annotation.
+
+    Attributes:
+        text: paper and place, and the paper's value where it differs from the default.
+    """
+
+    text: str

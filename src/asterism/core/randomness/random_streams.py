@@ -1,4 +1,4 @@
-"""Seeded random streams, one for each thing that draws.
+"""Random streams, one for each item, and draws from many streams at once.
 
 A draw depends on the run's seed and on the *name* of what is being drawn (stage, shard-free
 item, purpose), never on the order in which items are handled. So an item's result is the same
@@ -8,7 +8,10 @@ alone, in a batch of 500 or in another shard.
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,3 +59,99 @@ def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _seed_sequence(seed: int, path: tuple[str | int, ...]) -> np.random.SeedSequence:
     digest = hashlib.sha256("\x00".join(f"{type(p).__name__}:{p}" for p in path).encode()).digest()
     return np.random.SeedSequence(seed, spawn_key=struct.unpack_from("<4I", digest))
+
+
+#: Random numbers of a batch by name, each with the batch as its first axis.
+Draws = dict[str, NDArray[Any]]
+
+#: Noise has 16 random bits a value: more than 8-bit pixels can tell apart, at a fifth of the time.
+LEVELS = 1 << 16
+
+
+class Randomness(Protocol):
+    """What mutators draw from: a ``numpy.random.Generator``, or what answers like one.
+
+    Every ``size`` begins with the batch, so that the answer may hold numbers of another stream in
+    each row; what is drawn for a row must not depend on the others, not even on how often.
+    """
+
+    def uniform(self, low: float, high: float, size: int | tuple[int, ...]) -> NDArray[np.float64]:
+        """Numbers from [low, high)."""
+        ...
+
+    def integers(
+        self,
+        low: int,
+        high: int | NDArray[np.int64],
+        size: int | tuple[int, ...],
+        dtype: Any = ...,
+        endpoint: bool = ...,
+    ) -> NDArray[Any]:
+        """Integers from [low, high), or [low, high] with ``endpoint``."""
+        ...
+
+    def choice(self, values: NDArray[Any], /, size: int | tuple[int, ...]) -> NDArray[Any]:
+        """Elements of ``values``."""
+        ...
+
+
+def uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
+    """Integers below :data:`LEVELS`, uint16 of this shape, which begins with the batch."""
+    count = math.prod(shape[1:])
+    bits = rng.integers(0, 1 << 64, size=(shape[0], -(-count // 4)), dtype=np.uint64)
+    return bits.view(np.uint16)[:, :count].reshape(shape)
+
+
+def distinct_integers(rng: Randomness, rows: int, size: int, below: int) -> NDArray[np.int64]:
+    """``size`` distinct integers below ``below`` in each row, every order equally likely.
+
+    All integers are put into the order of random words, which carry them in their low bits; of
+    that order only the beginning is sorted.
+
+    Args:
+        rng: what draws.
+        rows: R.
+        size: integers of a row, at most ``below``.
+        below: one more than the largest.
+
+    Returns:
+        int64 ``(R, size)``.
+    """
+    bits = max(1, (below - 1).bit_length())
+    tickets = rng.integers(0, 1 << 64, size=(rows, below), dtype=np.uint64)
+    if bits <= 12:  # 20 random bits and more: sorts in a third of the time
+        tickets = tickets.astype(np.uint32)
+    tickets <<= tickets.dtype.type(bits)
+    tickets |= np.arange(below, dtype=tickets.dtype)
+    if size < below:
+        tickets.partition(size - 1, axis=1)
+        tickets = tickets[:, :size].copy()
+    tickets.sort(axis=1)
+    tickets &= tickets.dtype.type((1 << bits) - 1)
+    return tickets.astype(np.int64)
+
+
+def standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Normal numbers of mean 0 and deviation 1, float32, of :data:`LEVELS` different values."""
+    levels = uniform_levels(rng, shape)
+    drawn: NDArray[np.float32] = _quantiles().take(levels, mode="wrap")  # in range: no check needed
+    return drawn
+
+
+@cache
+def _quantiles() -> NDArray[np.float32]:
+    """The normal distribution's, at the middle of each level; the outermost are ±4.3."""
+    from scipy.special import ndtri
+
+    quantiles: NDArray[np.float32] = ndtri((np.arange(LEVELS) + 0.5) / LEVELS).astype(np.float32)
+    return quantiles
+
+
+def require_range(mutator: object, low: float, high: float) -> None:
+    """A range's ends in the right order.
+
+    Raises:
+        ValueError: they are not.
+    """
+    if not low <= high:
+        raise ValueError(f"the range of {type(mutator).__name__} ends at {high}, before {low}")

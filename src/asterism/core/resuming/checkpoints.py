@@ -7,14 +7,15 @@ content of its dependencies. A checkpoint of other code, parameters or inputs is
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.locks import held_now
 from asterism.core.resuming import saved_folders
 
 #: Seconds between two savings: the work that a killed run does again. No result depends on it.
@@ -28,6 +29,9 @@ R = TypeVar("R")
 
 #: The names of states, and how many there can be.
 _NUMBER, _STATES = re.compile(r"[0-9]{8}"), 10**8
+
+#: The file of facts in a state.
+_FACTS = "facts.json"
 
 
 class Checkpoint:
@@ -114,32 +118,63 @@ class Checkpoint:
         return sorted(path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))
 
 
+class SavedFacts:
+    """JSON values that become known one by one, saved as the checkpoint of them all.
+
+    Args:
+        checkpoint: where they are saved; None for nowhere.
+
+    Attributes:
+        known: all of them, the oldest first, those of earlier processes too.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None = None) -> None:
+        self._checkpoint = checkpoint
+        saved = None if checkpoint is None else checkpoint.restore(_facts)
+        self.known: list[Any] = saved or []
+
+    def add(self, fact: Any) -> None:
+        """Add one, and save where a saving is due."""
+        self.known.append(fact)
+        if self._checkpoint is not None and self._checkpoint.is_due():
+            self.save()
+
+    def save(self) -> None:
+        """Save what is known."""
+        if self._checkpoint is not None:
+            self._checkpoint.save(lambda folder: write_json(folder / _FACTS, self.known))
+
+
+@contextmanager
+def saved_facts(folder: Path) -> Iterator[SavedFacts]:
+    """The facts that are saved in a folder below ``state.root``; saved again when the block ends.
+
+    Raises:
+        UserError: a symbolic link leads there.
+        BlockingIOError: another process is at them.
+    """
+    saved_folders.require_no_link(folder)
+    with held_now(folder / "in-use.lock"):
+        facts = SavedFacts(Checkpoint(folder))
+        try:
+            yield facts
+        finally:
+            facts.save()
+
+
+def read_facts(folder: Path) -> list[Any]:
+    """The facts that are saved in a folder, to which another process may be adding."""
+    return saved_folders.look(Checkpoint(folder).latest, _facts) or []
+
+
+def _facts(folder: Path) -> list[Any]:
+    facts: list[Any] = list(read_json(folder / _FACTS))
+    return facts
+
+
 def appended(folder: Path) -> int:
     """How many items the files in a folder that grows hold: the number that the last is named by.
 
     Each file is named by the number of items up to its last one.
     """
     return max((int(path.stem) for path in folder.glob("*")), default=0)
-
-
-def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:
-    """Hash of all that a stage's result depends on.
-
-    Args:
-        stage: the stage's name and variant.
-        params: its parameters, as JSON-compatible values.
-        paths: its dependencies; a directory stands for all the files below it.
-    """
-    digest = hashlib.sha256(json.dumps([stage, params], sort_keys=True).encode())
-    for path in sorted(paths):
-        for file in _files(path):
-            digest.update(f"\0{file.as_posix()}\0".encode())
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(f for f in path.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
-    return [path] if path.exists() else []

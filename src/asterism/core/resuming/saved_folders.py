@@ -15,15 +15,15 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
 from asterism.core.files import plain_files
 from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.limits import require_room
-from asterism.core.files.removing import remove_tree
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
@@ -40,6 +40,9 @@ _ASIDE = ".damaged-"
 
 #: Names of folders below ``state.root``. They may be longer than a label, which they can contain.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+#: How often a folder is looked at that another process is replacing.
+_LOOKS = 3
 
 #: What readers raise because of wrong content. Other errors of the system may be temporary.
 _WRONG = (
@@ -149,6 +152,21 @@ def read(folder: Path, load: Callable[[Path], R]) -> R:
         if error.errno not in _UNREADABLE:
             raise
         raise DamagedError(_UNREADABLE[error.errno]) from error
+
+
+def look(find: Callable[[], Path | None], load: Callable[[Path], R]) -> R | None:
+    """What ``load`` reads in a folder that other processes may replace at any moment.
+
+    Args:
+        find: gives the folder of the moment; None where there is none.
+        load: as for :func:`read`; the folder may be gone afterwards.
+    """
+    for _ in range(_LOOKS):
+        if (folder := find()) is None:
+            break
+        with suppress(DamagedError):
+            return read(folder, load)
+    return None
 
 
 def set_aside(folder: Path, reason: object) -> None:

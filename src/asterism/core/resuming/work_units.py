@@ -15,20 +15,26 @@ unit, and :meth:`~WorkUnits.finish` once it has written what it makes of them.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.state import Run
+from asterism.core.settings.yaml_files import read_yaml
 
 
 class UnitResult(Protocol):
@@ -41,9 +47,6 @@ class UnitResult(Protocol):
 log = get_logger(__name__)
 
 R = TypeVar("R", bound=UnitResult)
-
-#: How often a unit is looked at that another process is saving.
-_LOOKS = 3
 
 #: Computes one unit. The checkpoint, where there is one, keeps the state of the unfinished unit.
 Job = Callable[[Checkpoint | None], R]
@@ -107,7 +110,7 @@ class SharedWorkUnits(WorkUnits):
     Args:
         stage: name of the stage, with its variant (``"fuzz-state"``).
         key: what the result depends on, see
-            :func:`~asterism.core.resuming.checkpoints.dependency_key`.
+            :func:`~asterism.core.resuming.work_units.dependency_key`.
         part: what this process is to compute; None where it is the stage.
         address: the stage as DVC calls it, ``"fuzz@state"``.
         outputs: what the stage writes, relative to the workspace.
@@ -155,22 +158,19 @@ class SharedWorkUnits(WorkUnits):
             names: of the units.
             load: reads a finished unit or a saved state, whose folder may be gone afterwards.
         """
-        found = []
-        for name in names:
-            for _ in range(_LOOKS):  # a state may be replaced by the next one at any moment
-                unit, checkpoint = self._run.unit(name), Checkpoint(self._run.checkpoint(name))
-                folder = unit if self._is_there(name) else checkpoint.latest()
-                if folder is None:
-                    break
-                with suppress(saved_folders.DamagedError):
-                    found.append(saved_folders.read(folder, load))
-                    break
-        return found
+        found = (saved_folders.look(partial(self._latest, name), load) for name in names)
+        return [result for result in found if result is not None]
 
     def finish(self) -> None:
         """See :meth:`WorkUnits.finish`."""
         self._run.finish(self._address, self._outputs)
         self._using.close()
+
+    def _latest(self, name: str) -> Path | None:
+        """Folder of a finished unit, else of the latest state of it."""
+        if self._is_there(name):
+            return self._run.unit(name)
+        return Checkpoint(self._run.checkpoint(name)).latest()
 
     def _result(self, name: str, compute: Job[R], load: Callable[[Path], R]) -> R:
         """A unit's result, computed again where what is kept of it is damaged."""
@@ -195,3 +195,100 @@ class SharedWorkUnits(WorkUnits):
 
     def _is_there(self, name: str) -> bool:
         return os.path.lexists(self._run.unit(name))
+
+
+#: The stages, and what each depends on.
+PIPELINE = Path("dvc.yaml")
+
+#: Versions of the libraries that are installed.
+LOCK = Path("requirements.lock")
+
+#: What stands for the variant in ``dvc.yaml``.
+_VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
+
+
+#: The part that this process computes of a stage; None where it is the stage.
+part: ContextVar[UnitShare | None] = ContextVar("part", default=None)
+
+
+def work_units(
+    name: str, params: ParameterSection, inputs: Iterable[Path], variant: str | None = None
+) -> SharedWorkUnits:
+    """The units of a stage's run, for its process and for those of its parts.
+
+    Their key covers the parameters, the content of ``inputs``, the versions of all libraries and
+    the code that the stage depends on by ``dvc.yaml``, most of which other processes may load. So
+    another version never continues this one's work.
+
+    Raises:
+        UserError: ``dvc.yaml`` has no such stage.
+    """
+    label = name if variant is None else f"{name}-{variant}"
+    key = _key(label, name, params.model_dump(mode="json"), inputs)
+    address = name if variant is None else f"{name}@{variant}"
+    return SharedWorkUnits(label, key, part.get(), address, outputs_of(name, variant))
+
+
+def run_of(name: str, facts: Any, inputs: Iterable[Path]) -> Run:
+    """The state of a stage that is not cut into units, by what its content depends on.
+
+    Args:
+        name: of the stage, whose code counts as for :func:`work_units`.
+        facts: what else the content depends on, as JSON-compatible values.
+        inputs: files and folders whose content counts.
+
+    Raises:
+        UserError: ``dvc.yaml`` has no such stage.
+    """
+    return Run(name, _key(name, name, facts, inputs)[:32])
+
+
+def outputs_of(name: str, variant: str | None = None) -> list[Path]:
+    """What a stage writes, as ``dvc.yaml`` lists it; a variant has outputs of its own."""
+    definition = _definition(name)
+    listed = [out for kind in ("outs", "metrics", "plots") for out in definition.get(kind, [])]
+    paths = [out if isinstance(out, str) else next(iter(out)) for out in listed]
+    return [Path(_VARIANT.sub(variant or "", path)) for path in paths]
+
+
+def _key(label: str, name: str, facts: Any, inputs: Iterable[Path]) -> str:
+    """Hash of facts, inputs, the versions of all libraries and the stage's code."""
+    return dependency_key(label, facts, [*inputs, *_code_of(_definition(name)), LOCK])
+
+
+def _code_of(definition: dict[str, Any]) -> list[Path]:
+    """A stage's script and packages, as ``dvc.yaml`` lists them."""
+    dependencies = definition["deps"]
+    return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
+
+
+def _definition(name: str) -> dict[str, Any]:
+    """A stage's entry in ``dvc.yaml``."""
+    stages = read_yaml(PIPELINE)["stages"]
+    if name not in stages:
+        raise UserError(f"{PIPELINE} has no stage {name}, so nobody knows on what code it depends")
+    definition: dict[str, Any] = stages[name]
+    return dict(definition.get("do", definition))  # ``do``: below a ``foreach``
+
+
+def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:
+    """Hash of all that a stage's result depends on.
+
+    Args:
+        stage: the stage's name and variant.
+        params: its parameters, as JSON-compatible values.
+        paths: its dependencies; a directory stands for all the files below it.
+    """
+    digest = hashlib.sha256(json.dumps([stage, params], sort_keys=True).encode())
+    for path in sorted(paths):
+        for file in _files(path):
+            digest.update(f"\0{file.as_posix()}\0".encode())
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(f for f in path.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
+    return [path] if path.exists() else []

@@ -28,9 +28,8 @@ from asterism.core.messages.extras import missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
-from asterism.core.resuming.stage_units import part
-from asterism.core.resuming.tidying import tidy
-from asterism.core.resuming.work_units import PartEnded, UnitShare
+from asterism.core.resuming.state import tidy
+from asterism.core.resuming.work_units import PartEnded, UnitShare, part
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
 

@@ -1,16 +1,19 @@
-"""Running a stage under two small processes that end it on a signal or when its parent ends.
+"""Running a stage under a supervisor, which ends it on a signal or when its parent ends.
 
 Native code that never comes back to Python (a model's endless loop, a catastrophic regular
 expression) handles no signal, and an exception raised by a signal is lost where Python raises it
-in a callback. So the stage gets no signals at all. Three processes, each the parent of the next:
+in a callback. So what does the work gets no signals at all. Three processes, each the parent of the
+next:
 
-- *front*: what DVC started. It gets the signals, and looks whether its parent is still there.
-- *guard*: kills everything below it when the front is gone or asks for it, and when the stage
-  has ended. It leads a session of its own, so that signals to the front's group pass it by.
-- *stage*: does the work, in a session of its own.
+- *supervisor*: what DVC started. It gets the signals, and looks whether its parent is still there.
+- *reaper*: kills everything below it when the supervisor is gone or asks for it, and when the
+  worker has ended. It leads a session of its own, so that signals to the supervisor's group pass it
+  by: SIGKILL to that group would leave what libraries have started on their own, which gets no
+  signal when its parent ends.
+- *worker*: runs the stage, in a session of its own.
 
-Both watchers run nothing but this module. SIGKILL may end any of the three: the others go too.
-Results are replaced atomically and long work is saved as it goes, so killing loses nothing else.
+Supervisor and reaper run nothing but this module. SIGKILL may end any of the three: the others go
+too. Results are replaced atomically and long work is saved as it goes, so nothing else is lost.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ def supervised(label: str, work: Callable[[], int]) -> int:
 
     Args:
         label: names the work in messages.
-        work: returns an exit status. It is called in the stage's process, where this returns too.
+        work: returns an exit status. It is called in the worker, where this returns too.
 
     Returns:
         The work's exit status; :data:`INTERRUPTED`; or 128 + the number of the signal that ended
@@ -60,21 +63,21 @@ def supervised(label: str, work: Callable[[], int]) -> int:
     scratch = _scratch()
     adopt_orphans()
     ends, lifeline = os.pipe()
-    if (guard := os.fork()) == 0:
+    if (reaper := os.fork()) == 0:
         os.close(lifeline)
-        if _guard(label, ends, scratch):
+        if _reap(label, ends, scratch):
             tempfile.tempdir = scratch
             return work()
     os.close(ends)
-    _stop_along(guard)
+    _stop_along(reaper)
     woken = _wake_on_signals()
     interrupted = False
-    while (ended := os.waitpid(guard, os.WNOHANG)) == (0, 0):
+    while (ended := os.waitpid(reaper, os.WNOHANG)) == (0, 0):
         if not interrupted and (asked or os.getppid() != parent):
             interrupted = True
             os.close(lifeline)
         _wait_for(woken, seconds=_LOOK_SECONDS)
-    _clear_up(scratch)  # where the guard was killed
+    _clear_up(scratch)  # where the reaper was killed
     status = os.waitstatus_to_exitcode(ended[1])
     if interrupted:
         _say(label, "interrupted; the same command goes on")
@@ -104,23 +107,23 @@ def _scratch() -> str | None:
         return None
 
 
-def _guard(label: str, ends: int, scratch: str | None) -> bool:
-    """Be the guard until all is over; returns, with True, in the stage's process only."""
-    status, guard = 1, os.getpid()
+def _reap(label: str, ends: int, scratch: str | None) -> bool:
+    """Be the reaper until all is over; returns, with True, in the worker only."""
+    status, reaper = 1, os.getpid()
     try:
         os.setsid()
         for number in _ENDINGS:
             signal.signal(number, signal.SIG_IGN)
         adopt_orphans()
         woken = _wake_on_signals()
-        if (stage := os.fork()) == 0:
+        if (worker := os.fork()) == 0:
             os.close(ends)
-            _become_stage(guard)
+            _become_worker(reaper)
             return True
-        status = _watch_over(label, stage, ends, woken)
+        status = _watch_over(label, worker, ends, woken)
         _clear_up(scratch)
     finally:
-        if os.getpid() == guard:
+        if os.getpid() == reaper:
             os._exit(status)
     return False  # never reached; for type checkers
 
@@ -131,20 +134,20 @@ def _clear_up(scratch: str | None) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _become_stage(guard: int) -> None:
+def _become_worker(reaper: int) -> None:
     os.setsid()
     signal.set_wakeup_fd(-1)
     for number in (*_ENDINGS, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    killed_with_parent(guard)
+    killed_with_parent(reaper)
 
 
-def _watch_over(label: str, stage: int, ends: int, woken: int) -> int:
-    """Wait for the stage's end or the front's; the exit status."""
+def _watch_over(label: str, worker: int, ends: int, woken: int) -> int:
+    """Wait for the worker's end or the supervisor's; the exit status."""
     while True:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
-                if ended[0] == stage:
+                if ended[0] == worker:
                     return _exit_status(label, os.waitstatus_to_exitcode(ended[1]))
         if ends in _wait_for(woken, ends):
             return INTERRUPTED
@@ -185,15 +188,15 @@ def _wait_for(woken: int, *others: int, seconds: float | None = None) -> list[in
     return ready
 
 
-def _stop_along(guard: int) -> None:
-    """Let Ctrl-Z stop what is below the guard too, and go on with it."""
+def _stop_along(reaper: int) -> None:
+    """Let Ctrl-Z stop what is below the reaper too, and go on with it."""
 
     def stop(*_: object) -> None:
         import psutil
 
         below: list[int] = []
         with suppress(psutil.Error):
-            below += [p.pid for p in psutil.Process(guard).children(recursive=True)]
+            below += [p.pid for p in psutil.Process(reaper).children(recursive=True)]
         _send(below, signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
         _send(below, signal.SIGCONT)

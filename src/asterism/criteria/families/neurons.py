@@ -14,7 +14,7 @@ from asterism.criteria.criterion import (
     Floats,
     NeuronItems,
 )
-from asterism.criteria.key_table import Keys, KeyTable, zobrist
+from asterism.criteria.row_file import Keys, KeyTable, zobrist
 
 
 @ACTIVATION_CRITERIA.register("neuron_coverage")

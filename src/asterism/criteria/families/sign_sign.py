@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import NoOptions
 from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, ChosenCriterion
-from asterism.criteria.key_table import Keys, KeyTable, zobrist
+from asterism.criteria.row_file import Keys, KeyTable, zobrist
 
 Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]

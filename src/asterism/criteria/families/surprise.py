@@ -12,8 +12,7 @@ from pydantic import Field
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, ChosenCriterion
-from asterism.criteria.density import Density
-from asterism.criteria.distances import CHUNK, nearest
+from asterism.criteria.density import CHUNK, Density, nearest
 from asterism.criteria.row_file import RowFile
 
 Floats = NDArray[np.float64]

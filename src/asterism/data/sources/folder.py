@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.data.classes import numbered, places_of
+from asterism.data.classes import labelled, numbered, places_of
 from asterism.data.dataset import SOURCES, Dataset, reads_a_file
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import GivenInputs, files_of, kind_of, read_inputs
-from asterism.data.labelling import labelled
 from asterism.data.params import DataParams
 
 log = get_logger(__name__)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
+from asterism.data.classes import labelled
 from asterism.data.dataset import SOURCES, Dataset, reads_a_file
-from asterism.data.labelling import labelled
 from asterism.data.params import DataParams
 
 _KEYS = ("train_images", "train_labels", "test_images", "test_labels")

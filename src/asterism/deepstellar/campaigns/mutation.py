@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, concerning
-from asterism.core.randomness.batched_draws import Draws, Randomness
+from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.images import build_mutators
 from asterism.images.bounds import acceptable, are_images
 from asterism.tensors import FeatureRange, TensorMutator, build_tensor_mutators

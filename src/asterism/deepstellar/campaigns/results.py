@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_table, write_arrays, write_table
 from asterism.core.messages.errors import reading
-from asterism.deepstellar.campaigns.columns import Columns
-from asterism.deepstellar.campaigns.population import Population
+from asterism.deepstellar.campaigns.population import Columns, Population
 
 #: Rows of a history.
 MOMENTS = 100

@@ -1,15 +1,29 @@
-"""Fuzzing as one call: all islands of a campaign, united."""
+"""Fuzzing as one call: all islands of a campaign, united.
+
+Each island is a campaign of its own, with streams of its own, so islands may be run one after
+another, side by side or on several machines: their union is the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
-from asterism.deepstellar.campaigns.population import Population
+from asterism.deepstellar.campaigns.population import (
+    Columns,
+    Crashes,
+    FirstVisits,
+    Population,
+    Queue,
+)
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
-from asterism.deepstellar.fuzzing.union import unite
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.deepstellar.seeding.seeds import SeedInputs
@@ -58,3 +72,70 @@ def fuzz(
         f"island-{island}": partial(run, island, budget) for island, budget in enumerate(budgets)
     }
     return unite(units.gather(jobs, Population.load), len(seeds))
+
+
+#: Moments of an island, in mutants run there, as the union counts them.
+Moment = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+
+
+def unite(islands: Sequence[Population], seeds: int) -> Population:
+    """All islands' findings as those of one campaign, in the order of the islands.
+
+    A moment of the union, in its ``found`` columns, is the islands' common moment times their
+    number; larger islands run a little longer, but nothing is found after the last mutant. Of
+    crashes with equal images the first found is kept.
+
+    Args:
+        islands: campaigns that began with the same seeds.
+        seeds: number of seeds, the first entries of every queue.
+    """
+    if len(islands) == 1:
+        return islands[0]
+    run = sum(island.run for island in islands)
+
+    def moment(found: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.minimum(found * len(islands), run)
+
+    rows, crashes, added = [], [], 0
+    for island in islands:
+        rows.append(_renumbered(island.queue.rows, seeds, added, moment))
+        crashes.append(_renumbered(island.crashes.rows, seeds, added, moment))
+        added += len(island.queue) - seeds
+    own = [{name: column[seeds:] for name, column in queue.items()} for queue in rows]
+    first = {name: column[:seeds] for name, column in rows[0].items()}
+    first["chosen"] = np.sum([queue["chosen"][:seeds] for queue in rows], axis=0)
+    pooled = _joined(crashes)
+    order = np.argsort(pooled["found"], kind="stable")
+    visits = {
+        name: _earliest([island.visits.found[name] for island in islands], moment)
+        for name in islands[0].visits.found
+    }
+    united = Population(
+        Queue(Columns(_joined([first, *own]))),
+        Crashes.none_yet(islands[0].crashes.rows["images"]),
+        FirstVisits(visits),
+        run,
+    )
+    united.crashes.add({name: column[order] for name, column in pooled.items()})
+    return united
+
+
+def _renumbered(rows: Columns, seeds: int, added: int, moment: Moment) -> dict[str, NDArray[Any]]:
+    """Rows with parents and moments as the union counts them."""
+    columns = rows.arrays()
+    parent = columns["parent"]
+    return columns | {
+        "parent": np.where(parent < seeds, parent, parent + added),
+        "found": moment(columns["found"]),
+    }
+
+
+def _joined(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def _earliest(found: Sequence[NDArray[np.int64]], moment: Moment) -> NDArray[np.int64]:
+    """Moments of first visits in any island, -1 for never."""
+    never = np.iinfo(np.int64).max
+    earliest = np.min([np.where(f < 0, never, moment(f)) for f in found], axis=0)
+    return np.where(earliest == never, -1, earliest)

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Distinct, ParameterSection
+from asterism.core.parameters.params import Distinct, ParameterSection, Source
 from asterism.core.parameters.registry import closest
-from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import accepted_by
 from asterism.deepstellar.selections.params import SelectionParams
 

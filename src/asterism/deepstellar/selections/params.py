@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import ParameterSection
-from asterism.core.parameters.source import Source
+from asterism.core.parameters.params import ParameterSection, Source
 from asterism.core.parameters.validation import named
 
 

@@ -29,9 +29,8 @@ from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.differential.subjects.reading import given_inputs
-from asterism.report.base.document import write_document
+from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.base.templating import render_body, renderer
 
 #: What becomes of one model.
 T = TypeVar("T")

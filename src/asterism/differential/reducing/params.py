@@ -8,8 +8,7 @@ from pydantic import Field
 
 from asterism.core.files.user_files import File
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Distinct, ParameterSection
-from asterism.core.parameters.source import Source
+from asterism.core.parameters.params import Distinct, ParameterSection, Source
 from asterism.core.parameters.validation import named
 
 #: Sizes of an input, without the batch.

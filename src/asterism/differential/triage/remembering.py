@@ -7,7 +7,7 @@ bytes.
 
 A finding that time cut off is not kept, nor one of which a candidate was "gone" while a worker
 died: that may only mean that nobody could tell. Whatever is remembered, fresh processes run the
-script of each finding, so that none is reported because a journal says so.
+script of each finding, so that none is reported because it was remembered.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import json
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.console import get_logger
-from asterism.core.resuming.journal import Journal
-from asterism.core.resuming.stage_units import run_of
+from asterism.core.resuming.checkpoints import SavedFacts, saved_facts
 from asterism.core.resuming.state import Run
+from asterism.core.resuming.work_units import run_of
 from asterism.core.settings import machine
 from asterism.differential.adapters.backends import library_of, plugin_of
 from asterism.differential.adapters.environments import FOLDER
@@ -73,12 +73,12 @@ class Memory:
     """Findings that earlier runs have shrunk, to which those of this one are added.
 
     Args:
-        journal: where they are kept; None for nowhere.
+        facts: where they are kept.
     """
 
-    def __init__(self, journal: Journal | None = None) -> None:
-        self._journal = journal
-        self._shrunk = dict(journal.read()) if journal is not None else {}
+    def __init__(self, facts: SavedFacts | None = None) -> None:
+        self._facts = facts or SavedFacts()
+        self._shrunk = dict(self._facts.known)
         if self._shrunk:
             log.info("goes on", stage="triage", remembered_findings=len(self._shrunk))
 
@@ -97,10 +97,10 @@ class Memory:
 
     def add(self, asked: Any, steps: int, found: UniqueFinding) -> None:
         """Remember a finding for the runs after this one."""
-        if self._journal is not None:
-            # As a text, in which what is listed keeps its order: a journal sorts what it names.
-            text = json.dumps({**found.to_json(), "steps": steps})
-            self._journal.append([_key_of(asked), text])
+        # As a text, in which what is listed keeps its order: files of facts sort what they name.
+        text = json.dumps({**found.to_json(), "steps": steps})
+        self._facts.known.append([_key_of(asked), text])
+        self._facts.save()
 
 
 def _key_of(facts: Any) -> str:
@@ -109,7 +109,18 @@ def _key_of(facts: Any) -> str:
 
 
 @contextmanager
-def remembered(run: Run) -> Iterator[Memory]:
-    """What earlier runs have shrunk; nobody removes it while the block lasts."""
-    with run.in_use():
-        yield Memory(Journal(run.checkpoint("findings") / "shrunk.jsonl"))
+def remembered(run: Run, of: str = "findings") -> Iterator[Memory]:
+    """What earlier runs have shrunk; nobody removes it while the block lasts.
+
+    Args:
+        run: whose findings.
+        of: which of them. Where another process is at these, none are remembered.
+    """
+    with ExitStack() as using:
+        using.enter_context(run.in_use())
+        try:
+            facts = using.enter_context(saved_facts(run.checkpoint(of)))
+        except BlockingIOError:
+            log.warning("another process triages the same: what is shrunk here is not kept")
+            facts = None
+        yield Memory(facts)

@@ -1,4 +1,4 @@
-"""Running calls by ways: what each shows is appended to a file of the way, which goes on."""
+"""Running calls by ways: what each shows is saved for its way, and is not run again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.records import record_from
-from asterism.core.resuming.journal import Journal
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming.checkpoints import read_facts, saved_facts
 from asterism.differential.oracle.finding import INVALID_INPUTS
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import judge
@@ -19,7 +21,7 @@ from asterism.findings.calls.program import CallProgram
 from asterism.findings.calls.running import TextRun, Runners
 from asterism.findings.calls.way import WAYS
 
-#: The folder of the ways' files, below the root of the state.
+#: The folder of what the ways have shown, below the root of the state.
 CALLS = "calls"
 
 
@@ -51,31 +53,39 @@ def run_calls(
     folder: Path,
     elsewhere: Mapping[str, Any],
 ) -> Iterator[tuple[str, Shown]]:
-    """Run what no file of these ways has yet; gives way and what it shows, as it is written.
+    """Run what these ways have not run yet; gives way and what it shows, once it is known.
 
     Args:
         calls: by name, in order.
         names: of ways of one framework.
         runners: workers.
-        folder: of the files.
+        folder: where it is saved.
         elsewhere: what :func:`totals` gave, perhaps on another machine.
+
+    Raises:
+        UserError: another process is at one of the ways.
     """
-    done = {
-        name: {mark_of(shown.call) for shown in read_shown(folder, name)}
-        | set(elsewhere.get(name, {}).get("calls", "").split())
-        for name in names
-    }
-    for call in calls.values():
-        wanted = [name for name in names if mark_of(call.name) not in done[name]]
-        plains: dict[str, tuple[TextRun, TextRun, TextRun]] = {}
-        for name in wanted:
-            way, began = WAYS[name], time.monotonic()
-            program = CallProgram(call, way)
-            if way.expected not in plains:
-                plains[way.expected] = runners.plain(program)
-            shown = _show(program, plains[way.expected], runners, began)
-            journal_of(folder, name).append(asdict(shown))
-            yield name, shown
+    with ExitStack() as using:
+        try:
+            kept = {n: using.enter_context(saved_facts(folder_of(folder, n))) for n in names}
+        except BlockingIOError:
+            raise UserError("another process runs these calls: wait until it ends") from None
+        done = {
+            name: {mark_of(record_from(Shown, fact).call) for fact in facts.known}
+            | set(elsewhere.get(name, {}).get("calls", "").split())
+            for name, facts in kept.items()
+        }
+        for call in calls.values():
+            wanted = [name for name in names if mark_of(call.name) not in done[name]]
+            plains: dict[str, tuple[TextRun, TextRun, TextRun]] = {}
+            for name in wanted:
+                way, began = WAYS[name], time.monotonic()
+                program = CallProgram(call, way)
+                if way.expected not in plains:
+                    plains[way.expected] = runners.plain(program)
+                shown = _show(program, plains[way.expected], runners, began)
+                kept[name].add(asdict(shown))
+                yield name, shown
 
 
 def totals(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,14 +112,14 @@ def mark_of(call: str) -> str:
     return hashlib.sha256(call.encode()).hexdigest()[:8]
 
 
-def journal_of(folder: Path, way: str) -> Journal:
-    """Where a way's calls are kept."""
-    return Journal(folder / f"{way.replace(':', '-')}.jsonl")
+def folder_of(folder: Path, way: str) -> Path:
+    """Where a way's calls are saved."""
+    return folder / way.replace(":", "-")
 
 
 def read_shown(folder: Path, way: str) -> list[Shown]:
     """What a way has shown; what is damaged of it counts for nothing."""
-    return [record_from(Shown, value) for value in journal_of(folder, way).read()]
+    return [record_from(Shown, value) for value in read_facts(folder_of(folder, way))]
 
 
 def _show(program: CallProgram, plains: tuple[TextRun, TextRun, TextRun], runners: Runners, began: float) -> Shown:

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asterism.core.parameters.params import Distinct, ParameterSection
-from asterism.core.parameters.source import Source
+from asterism.core.parameters.params import Distinct, ParameterSection, Source
 from asterism.core.parameters.validation import named
 
 StrategyName = Annotated[str, named("asterism.memo.generating.strategy:STRATEGIES")]

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.archives import opened_zip
-from asterism.core.files.limits import parse_json, require_room
+from asterism.core.files.limits import opened_zip, parse_json, require_room
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.torch_program import ProgramRewriting, bytes_of

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import h5py
 
-from asterism.core.files.archives import opened_zip
-from asterism.core.files.limits import read_within
+from asterism.core.files.limits import opened_zip, read_within
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.core.workers.processes import run_alone

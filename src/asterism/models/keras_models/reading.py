@@ -20,9 +20,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import h5py
 
-from asterism.core.files.archives import opened_zip
 from asterism.core.files.artifacts import replacing, require_file
-from asterism.core.files.limits import parse_json, read_within, require_room, require_size
+from asterism.core.files.limits import (
+    opened_zip,
+    parse_json,
+    read_within,
+    require_room,
+    require_size,
+)
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.keras import holds_code, require_plain_config
 from asterism.models.keras_models.first_reading import WEIGHTS, require_end

@@ -1,4 +1,4 @@
-"""What a lane contributes to the page, and the answers and key figures that it gives."""
+"""What a lane contributes to the page: a section, its answers and key figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from markupsafe import Markup
+
+from asterism.core.messages.escaping import counted
+from asterism.core.statistics.intervals import exact_interval
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,42 @@ class ReportSection:
     order: int
     contents: tuple[tuple[str, str], ...] = ()
     answers: tuple[FrontPageAnswer, ...] = ()
+
+
+#: Of both sides of an interval together.
+CONFIDENCE = 0.95
+
+#: How the page says which intervals it shows.
+INTERVALS = "Intervals hold with 95% confidence (Clopper and Pearson)."
+
+
+def bounds(count: int, total: int) -> tuple[float, float]:
+    """Ends of the interval of a share; all of [0, 1] where counts contradict each other."""
+    return exact_interval(count, total, CONFIDENCE) if 0 <= count <= total else (0.0, 1.0)
+
+
+def of_share(count: int, total: int, noun: str, plural: str = "") -> str:
+    """``96.0% to 99.2%, 360 images``."""
+    low, high = bounds(count, total)
+    return f"{percent(low)} to {percent(high)}, {counted(total, noun, plural)}"
+
+
+def listed(names: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def quoted(names: list[str]) -> str:
+    """Names that the user chose: ``“a” and “b”``."""
+    return listed([f"“{name}”" for name in names])
+
+
+def points(difference: float) -> str:
+    """A difference of shares in points with its sign: ``+0.3`` or ``-1.2``."""
+    return f"{100 * difference:+.1f}"
+
+
+def percent(value: float | None) -> str:
+    """0.8857 as ``88.6%``; a dash for what was not measured."""
+    return "–" if value is None else f"{100 * value:.1f}%"

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asterism.core.messages.counting import counted
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
-from asterism.report.base.templating import percent
+from asterism.core.messages.escaping import counted
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, percent
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share

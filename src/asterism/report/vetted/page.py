@@ -18,13 +18,12 @@ from asterism.core.files.artifacts import (
     replacing,
     write_json,
 )
-from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import reading
-from asterism.report.base.document import write_document
+from asterism.core.messages.escaping import counted
+from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.parameters import flat
 from asterism.report.base.pictures import png, svg
-from asterism.report.base.section import ReportSection
-from asterism.report.base.templating import percent, render_body, renderer
+from asterism.report.base.section import ReportSection, percent
 from asterism.report.vetted.answer import answer
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import certify, verdict_on

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from asterism.core.messages.counting import counted
-from asterism.report.base.certainty import INTERVALS, bounds, of_share, points, quoted
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
-from asterism.report.base.templating import percent, ranged
+from asterism.core.messages.escaping import counted
+from asterism.report.base.document import ranged
+from asterism.report.base.section import (
+    INTERVALS,
+    FrontPageAnswer,
+    KeyFigure,
+    Level,
+    Step,
+    bounds,
+    of_share,
+    percent,
+    points,
+    quoted,
+)
 
 #: Less agreement or more lost accuracy matters: the defaults of ``vet.thresholds``.
 AGREEMENT, ACCURACY_LOST = 0.98, 0.01

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asterism.core.messages.counting import counted
-from asterism.report.base.certainty import listed
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
-from asterism.report.base.templating import percent
+from asterism.core.messages.escaping import counted
+from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, listed, percent
 
 #: From this share of the combinations on, tests exercise them well; below the other, badly.
 WELL, BADLY = 0.9, 0.3

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from asterism.core.drawing.svg import PALETTE
-from asterism.core.messages.counting import counted
+from asterism.core.messages.escaping import counted
 from asterism.report.base.pictures import png, svg
 
 #: Controls beside which an augmentation is seen, and what they are.

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asterism.core.messages.counting import counted
-from asterism.report.base.certainty import INTERVALS, listed, of_share
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
-from asterism.report.base.templating import percent
+from asterism.core.messages.escaping import counted
+from asterism.report.base.section import (
+    INTERVALS,
+    FrontPageAnswer,
+    KeyFigure,
+    Level,
+    Step,
+    listed,
+    of_share,
+    percent,
+)
 
 #: A larger share of models that Keras rejects says that generation is at fault.
 REJECTED = 0.1

@@ -17,10 +17,10 @@ from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.universe.spec import universe
+from asterism.report.base.document import render_body, renderer
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg
-from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.base.templating import percent, render_body, renderer
+from asterism.report.base.section import KeyFigure, ReportSection, percent
 from asterism.report.lanes.libraries.answer import LibraryResults, answer
 from asterism.report.whole.page import SECTIONS
 

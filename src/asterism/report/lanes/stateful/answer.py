@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asterism.core.messages.counting import counted
-from asterism.report.base.certainty import INTERVALS, of_share
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
-from asterism.report.base.templating import percent
+from asterism.core.messages.escaping import counted
+from asterism.report.base.section import (
+    INTERVALS,
+    FrontPageAnswer,
+    KeyFigure,
+    Level,
+    Step,
+    of_share,
+    percent,
+)
 
 #: From these shares on, tests exercise states and transitions well; below the third, badly.
 STATES, TRANSITIONS, FEW_STATES = 0.9, 0.8, 0.5

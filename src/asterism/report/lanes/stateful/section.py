@@ -16,20 +16,20 @@ from asterism.deepstellar.coverage.criteria import in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.report.base.document import render_body, renderer
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg, svg_file
-from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.base.templating import percent, render_body, renderer
+from asterism.report.base.section import KeyFigure, ReportSection, percent
 from asterism.report.lanes.stateful.answer import Campaign, RecurrentResults, answer
 from asterism.report.lanes.stateful.campaigns import (
     CampaignSummary,
     distinct_crashes,
+    galleries,
     line,
     load_campaigns,
     place,
     spoken,
 )
-from asterism.report.lanes.stateful.galleries import galleries
 from asterism.report.whole.page import SECTIONS
 
 _render = renderer("asterism.report.lanes.stateful")

@@ -1,0 +1,50 @@
+"""The choices of conf/ that PyTorch trains and compresses, from parameters to results."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from asterism.config import compose
+from asterism.core.files.artifacts import read_arrays, read_json
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
+from places import ROOT
+
+TINY = [
+    *("data=digits", "data.train=300", "data.test=60"),
+    *("classifier=lenet5_torch", "classifier.training.epochs=2"),
+    *("rnn=lstm_torch", "rnn.units=[8]", "rnn.training.epochs=2"),
+    *("compression=torch", "pair=torch", "compression.torch_pruned.options.tuning.epochs=1"),
+    *("trigger.seeds=4", "trigger.queries=20"),
+]
+
+
+def ran(name, *variant):
+    stage = load_script(ROOT / "stages", name)
+    stage.run(read_params(stage.Params), *variant)
+
+
+@pytest.mark.slow
+def test_networks_are_trained_compressed_and_searched(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", TINY))
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ran("train_rnn")
+    ran("train_classifier")
+    model = (tmp_path / "artifacts/train_classifier/model.keras").read_bytes()
+    ran("train_classifier")
+    assert (tmp_path / "artifacts/train_classifier/model.keras").read_bytes() == model
+    accuracy = read_json(tmp_path / "metrics/train_classifier.json")["test_accuracy"]
+    assert accuracy > 0.3
+    for name in ("torch_dynamic_int8", "torch_weight_only", "torch_static_pt2e", "torch_pruned"):
+        ran("compress", name)
+        facts = read_json(tmp_path / f"metrics/compress-{name}.json")
+        assert facts["original_accuracy"] == pytest.approx(accuracy, abs=0.02)
+        assert facts["agreement"] > 0.5
+    ran("trigger", "torch_weight_only")
+    found = list((tmp_path / "artifacts/trigger/torch_weight_only").glob("*/triggers.npz"))
+    assert found
+    for path in found:
+        arrays = read_arrays(path).values()
+        assert all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f")

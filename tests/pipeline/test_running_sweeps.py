@@ -349,7 +349,7 @@ class TestRunning:
     @pytest.mark.parametrize("launcher", [BASIC, SLURM])
     def test_an_interrupt_stops_all_points(self, sweep, monkeypatch, launcher):
         points, cancelled = points_of(1, 2), []
-        monkeypatch.setattr(app.slurm, "cancel_pending", cancelled.append)
+        monkeypatch.setattr(app.resources, "cancel_pending", cancelled.append)
 
         def launched(*_):
             leave(sweep, points[0])
@@ -362,7 +362,7 @@ class TestRunning:
 
     def test_jobs_that_hydra_has_left_alone_are_waited_for(self, sweep, monkeypatch):
         points, left = points_of(1, 1), ["queued", "queued"]
-        monkeypatch.setattr(app.slurm, "is_queued", lambda name: bool(left) or name != job)
+        monkeypatch.setattr(app.resources, "is_queued", lambda name: bool(left) or name != job)
         job = launch.job_name(sweep)
 
         def sleep(_seconds):

@@ -84,7 +84,7 @@ def test_relevance_is_that_of_keras_on_the_same_weights(composite, ours, theirs)
     scores, relevance = JudgedKeras(model, UNIT).explainer(layer, rules)(PICTURES)
     same, found = JudgedTorch(net, PICTURES, UNIT).explainer(theirs, rules)(PICTURES)
     np.testing.assert_allclose(same, scores, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found, relevance, rtol=1e-4, atol=1e-4 * np.abs(relevance).max())
+    np.testing.assert_allclose(found, relevance, rtol=1e-4, atol=1e-5 * np.abs(relevance).max())
 
 
 def test_tests_are_judged_as_keras_judges_them():

@@ -10,7 +10,6 @@ import pytest
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.hashes import digest_of
-from asterism.core.resuming.checkpoints import read_facts
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
@@ -65,8 +64,8 @@ def triage(folder, state, *overrides):
 
 def shrunk(state):
     """The findings that are remembered."""
-    (folder,) = [*state.glob("units/triage_findings/*/findings.checkpoint"), state][:1]
-    return read_facts(folder)
+    saved = sorted(state.glob("units/triage_findings/*/findings.checkpoint/*/facts.json"))
+    return read_json(saved[-1]) if saved else []
 
 
 @pytest.mark.slow

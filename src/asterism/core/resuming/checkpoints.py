@@ -7,14 +7,16 @@ content of its dependencies. A checkpoint of other code, parameters or inputs is
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.artifacts import read_json
 from asterism.core.files.locks import held_now
 from asterism.core.resuming import saved_folders
 
@@ -142,7 +144,8 @@ class SavedFacts:
     def save(self) -> None:
         """Save what is known."""
         if self._checkpoint is not None:
-            self._checkpoint.save(lambda folder: write_json(folder / _FACTS, self.known))
+            text = json.dumps(self.known, allow_nan=False)  # keys stay in their order
+            self._checkpoint.save(partial(_write_facts, text))
 
 
 @contextmanager
@@ -165,6 +168,10 @@ def saved_facts(folder: Path) -> Iterator[SavedFacts]:
 def read_facts(folder: Path) -> list[Any]:
     """The facts that are saved in a folder, to which another process may be adding."""
     return saved_folders.look(Checkpoint(folder).latest, _facts) or []
+
+
+def _write_facts(text: str, folder: Path) -> None:
+    (folder / _FACTS).write_text(text, encoding="utf-8")
 
 
 def _facts(folder: Path) -> list[Any]:

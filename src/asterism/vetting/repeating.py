@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.folders import lies_in
 from asterism.core.files.hashes import digest_of
-from asterism.core.files.user_files import lies_in
 from asterism.core.messages.errors import UserError, naming, shortened
 from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import Certificate, certify, read_certificate, verdict_on

@@ -12,11 +12,20 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.files.user_files import lies_in
 from asterism.core.messages.errors import UserError
 
 #: Files and folders, and folders in one another, more of which are a mistake or an attack.
 _MOST, _DEEPEST = 2_000_000, 60
+
+
+def lies_in(folder: Path, path: Path) -> bool:
+    """Whether a path leads into a folder, also after its links are followed."""
+    try:
+        target = path.resolve()
+        circle = any(part.is_symlink() for part in (target, *target.parents))  # from Python 3.13 on
+        return not circle and target.is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a circle of links, or a name that no file has
+        return False
 
 
 def files_in(folder: Path, below: bool = True) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from asterism.core.files.folders import lies_in
 from asterism.core.messages.errors import UserError
 
 #: The committed placeholder that stands for no file of the user's.
@@ -46,16 +47,6 @@ def no_file(instead: str) -> AfterValidator:
         return path
 
     return AfterValidator(require)
-
-
-def lies_in(folder: Path, path: Path) -> bool:
-    """Whether a path leads into a folder, also after its links are followed."""
-    try:
-        target = path.resolve()
-        circle = any(part.is_symlink() for part in (target, *target.parents))  # from Python 3.13 on
-        return not circle and target.is_relative_to(folder.resolve())
-    except (OSError, ValueError, RuntimeError):  # a circle of links, or a name that no file has
-        return False
 
 
 def whole_path(path: Path) -> Path:

@@ -8,12 +8,13 @@ import pytest
 import yaml
 from truths import counting, judging, pairs, running, written_command
 
-#: Pairs of seed 0 that are vetted here, of as many kinds of output.
-SAMPLE = [0, 2, 4, 10, 13, 17, 24, 26]
+from thinning import every
+
+#: Pairs of seed 0 that are vetted here, of as many kinds of output; the first among the fast tests.
+SAMPLE = [10, 0, 2, 4, 13, 17, 24, 26]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", SAMPLE)
+@pytest.mark.parametrize("number", every(len(SAMPLE), SAMPLE))
 def test_what_is_said_of_a_pair_is_true(number, tmp_path):
     runs = running.Runs(tmp_path, 0, str(written_command(tmp_path)))
     line = runs.run(number)

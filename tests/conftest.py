@@ -21,9 +21,6 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("OMP_NUM_THREADS", "4")
 
-# A shell's background jobs ignore it, and so would every process that a test starts.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 # The machine's speed is nothing that a property depends on. Continuous integration tries the same
 # examples every time; new ones are for people who can look at what they find.
 settings.register_profile("all", deadline=None, derandomize="CI" in os.environ)
@@ -39,6 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; a file's tests stay together."""
     places = {str(Path(__file__).parent / name): place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(str(item.path), len(places)))
+
+
+def pytest_runtest_setup() -> None:
+    """Ctrl-C is heard by all that a test starts: a shell's background jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

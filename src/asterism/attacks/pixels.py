@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from asterism.attacks.attack import Floats, Ints
 from asterism.core.randomness.random_streams import stream
 
+_BISECTIONS = 40
+
 
 def as_pixels(images: NDArray[np.uint8]) -> Floats:
     """uint8 images as pixels in [0, 1]."""
@@ -31,9 +33,6 @@ def linf(first: Floats, second: Floats) -> NDArray[np.float64]:
     change = np.abs(first - second).reshape(len(first), -1)
     largest: NDArray[np.float64] = change.max(axis=1).astype(np.float64)
     return largest
-
-
-_BISECTIONS = 40
 
 
 def noise_of_length(

@@ -12,6 +12,24 @@ from asterism.cli.program import LOOK, app, require_own_root, show_page
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 
+#: Where each page is, and what makes it. Of several files the latest one is meant.
+PAGES: dict[str, tuple[tuple[str, ...], str]] = {
+    "report": (("report/index.html",), "asterism repro"),
+    "vet": (
+        ("sweeps/*/points/*/vet/index.html", "report/vet/index.html"),
+        "asterism vet ORIGINAL COMPRESSED --inputs FOLDER",
+    ),
+    "sweep": (("sweeps/*/index.html",), "asterism sweep"),
+    "sweeps": (("sweeps/index.html",), "asterism sweep"),
+    "manual": (("build/manual/index.html",), "make docs"),
+}
+
+#: A stage's name in ``dvc.yaml``, which is indented by two.
+_STAGE = re.compile(r"^  (\w+):$", re.MULTILINE)
+
+#: A name that stands for itself in a shell, and is no option.
+_WORD = re.compile(r"[\w.@][\w./@+-]*")
+
 
 @app.command("open", rich_help_panel=LOOK)
 def open_page(
@@ -33,19 +51,6 @@ def open_page(
     require_own_root()
     place = find_page(Path.cwd(), page)
     show_page(place, show=not print_only)
-
-
-#: Where each page is, and what makes it. Of several files the latest one is meant.
-PAGES: dict[str, tuple[tuple[str, ...], str]] = {
-    "report": (("report/index.html",), "asterism repro"),
-    "vet": (
-        ("sweeps/*/points/*/vet/index.html", "report/vet/index.html"),
-        "asterism vet ORIGINAL COMPRESSED --inputs FOLDER",
-    ),
-    "sweep": (("sweeps/*/index.html",), "asterism sweep"),
-    "sweeps": (("sweeps/index.html",), "asterism sweep"),
-    "manual": (("build/manual/index.html",), "make docs"),
-}
 
 
 def find_page(project: Path, name: str) -> Path:
@@ -75,13 +80,6 @@ def _of_sweep(project: Path, name: str) -> Path:
     folder = project / "sweeps" / name
     vetted = sorted(folder.glob("points/*/vet/index.html"))
     return vetted[0] if len(vetted) == 1 else folder / "index.html"
-
-
-#: A stage's name in ``dvc.yaml``, which is indented by two.
-_STAGE = re.compile(r"^  (\w+):$", re.MULTILINE)
-
-#: A name that stands for itself in a shell, and is no option.
-_WORD = re.compile(r"[\w.@][\w./@+-]*")
 
 
 def stage_names(incomplete: str) -> list[str]:

@@ -16,6 +16,9 @@ Ints = NDArray[np.int64]
 #: Directions in which the points vary less than this share of the main one carry no density.
 _FLAT = 1e-10
 
+#: Rows of either side that a matrix of distances holds at once.
+CHUNK = 1024
+
 
 @dataclass(frozen=True)
 class Density:
@@ -105,10 +108,6 @@ def _moments(rows: RowFile) -> tuple[Floats, Floats]:
         centred = chunk - mean
         covariance += centred.T @ centred
     return mean, covariance / (len(rows) - 1)
-
-
-#: Rows of either side that a matrix of distances holds at once.
-CHUNK = 1024
 
 
 def nearest(rows: Floats, files: Sequence[RowFile]) -> tuple[Ints, Floats]:

@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from asterism.core.files.os_errors import writing_to
 from asterism.core.randomness.random_streams import stream
 
+Keys = NDArray[np.uint64]
+Rows = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+#: Entries of a block.
+BLOCK = 1 << 16
+
 
 class RowFile:
     """Rows of equal length in a file without a name: appended, then read piece by piece.
@@ -61,14 +67,6 @@ class RowFile:
         """All rows, ``size`` at a time, each piece with the position of its first row."""
         for start in range(0, self._count, size):
             yield start, self.read(start, start + size)
-
-
-Keys = NDArray[np.uint64]
-Rows = NDArray[np.uint8]
-Ints = NDArray[np.int64]
-
-#: Entries of a block.
-BLOCK = 1 << 16
 
 
 def zobrist(purpose: str, *shape: int) -> Keys:

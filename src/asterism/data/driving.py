@@ -22,6 +22,13 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import stream
 from asterism.data.pictures import read_picture
 
+#: Grey levels of grass, road and line as RGB, before light and noise.
+_GRASS, _ROAD, _LINE = (70, 120, 60), (95, 95, 100), (235, 235, 225)
+
+_SKY = (140, 175, 215)
+#: The horizon's row as a share of the height.
+_HORIZON = 0.35
+
 
 class AngleParams(ParameterSection):
     """What a steering angle means."""
@@ -160,13 +167,6 @@ def _read_image(path: Path, params: DrivingParams) -> NDArray[np.uint8]:
     size = (params.width, params.height)
     small = cv2.resize(read_picture(path), size, interpolation=cv2.INTER_AREA)
     return np.asarray(small, np.uint8)
-
-
-#: Grey levels of grass, road and line as RGB, before light and noise.
-_GRASS, _ROAD, _LINE = (70, 120, 60), (95, 95, 100), (235, 235, 225)
-_SKY = (140, 175, 215)
-#: The horizon's row as a share of the height.
-_HORIZON = 0.35
 
 
 def draw_roads(

@@ -38,6 +38,8 @@ from asterism.dflare.trigger import (
 from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
+log = get_logger(__name__)
+
 
 def search_images(
     params: TriggerParams,
@@ -86,9 +88,6 @@ def search_images(
             write_models(temporary / "models.json", zip(files, models, strict=True))
             write_json(temporary / "summary.json", summaries)
     return summaries
-
-
-log = get_logger(__name__)
 
 
 def repair_images(

@@ -37,6 +37,9 @@ _MOST_NAMED = 20
 #: MD5 of a file that is to be empty.
 _EMPTY = hashlib.md5(b"", usedforsecurity=False).hexdigest()
 
+#: Linux' request for a file that shares the blocks of another, until one of them changes.
+_FICLONE = 0x40049409
+
 
 @cache
 def objects_of(root: Path, folder: Path) -> Objects:
@@ -234,10 +237,6 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-#: Linux' request for a file that shares the blocks of another, until one of them changes.
-_FICLONE = 0x40049409
 
 
 def place(cache: Path, kinds: Sequence[str], output: Path, facts: dict[str, Any]) -> None:

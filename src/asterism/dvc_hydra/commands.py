@@ -21,6 +21,9 @@ from asterism.core.settings import machine
 from asterism.dvc_hydra.left_locks import LOCK
 from asterism.dvc_hydra.local_settings import settings
 
+#: DVC's own variable for the folder of its notes.
+VARIABLE = "DVC_SITE_CACHE_DIR"
+
 
 def dvc(root: Path, *words: str, afresh: bool = False) -> int:
     """Run a command of DVC's, which writes to the terminal; its exit status.
@@ -85,10 +88,6 @@ def check_out(root: Path, names: Sequence[str]) -> None:
     """
     if names:
         dvc_quietly(root, "checkout", "--", *names)
-
-
-#: DVC's own variable for the folder of its notes.
-VARIABLE = "DVC_SITE_CACHE_DIR"
 
 
 @contextmanager

@@ -38,6 +38,8 @@ _PLURALS = {
     NO_FAULT: "that are no fault",
 }
 
+_TEMPLATES = templates("asterism.findings")
+
 
 def write_pages(collection: Path, entries: Sequence[Entry], facts: Mapping[str, Any]) -> None:
     """Write the index, the page of figures, and the report of each finding.
@@ -202,7 +204,6 @@ def _hours(rows: Iterable[Mapping[str, Any]], name: str) -> float:
     return max(seconds / 3600, 1e-9)
 
 
-_TEMPLATES = templates("asterism.findings")
 _FILTERS: dict[str, Callable[..., str]] = {
     "cell": lambda text: prose(text).replace("|", "\\|"),
     "history": history_of,

@@ -34,6 +34,9 @@ from asterism.sweep.interrupt import (
 from asterism.sweep.live_lines import INTERVAL, live_lines, watched
 from asterism.sweep.plan import PlannedStage, find_cached
 
+#: Bytes that the path of a socket may have on Linux and macOS, less what Python adds to the folder.
+_LONGEST = 103 - len("/pymp-xxxxxxxx/listener-xxxxxxxx")
+
 
 class StageFailedError(Exception):
     """A stage's command ended with an error.
@@ -252,10 +255,6 @@ def use_this_python() -> None:
     """Let stages, which are started as ``python``, use the interpreter that runs this."""
     binaries = str(Path(sys.executable).parent)
     os.environ["PATH"] = os.pathsep.join([binaries, os.environ.get("PATH", os.defpath)])
-
-
-#: Bytes that the path of a socket may have on Linux and macOS, less what Python adds to the folder.
-_LONGEST = 103 - len("/pymp-xxxxxxxx/listener-xxxxxxxx")
 
 
 def forkserver() -> ForkServerContext:

@@ -22,6 +22,8 @@ _OPEN = {"timeout_min": 0}
 
 _Count = Annotated[int, Field(ge=1)]
 
+log = get_logger(__name__)
+
 
 class Needs(ParameterSection):
     """What a kind of stage needs, in the words of Hydra's Slurm launcher.
@@ -97,9 +99,6 @@ def fill(settings: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, A
         for key, value in request.items()
         if settings[key] == _OPEN.get(key) and value is not None
     }
-
-
-log = get_logger(__name__)
 
 
 def is_queued(job_name: str) -> bool:

@@ -30,6 +30,9 @@ TICKS = 8
 
 _FACTS = ("status", "exit_code", "experiment", "stages_run", "seconds")
 
+#: Fills in a template of ``sweep/templates``.
+render = renderer("asterism.sweep")
+
 
 def make_table(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """A row for each point: number, parameters, status and metrics, by the columns' order."""
@@ -216,10 +219,6 @@ def _section(
         order=0,
         contents=contents,
     )
-
-
-#: Fills in a template of ``sweep/templates``.
-render = renderer("asterism.sweep")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ from asterism.core.randomness.random_streams import Draws, Randomness, require_r
 
 Rows = NDArray[np.int64]
 
+Sequences = NDArray[Any]
+Lengths = NDArray[np.int64]
+
 
 class TextMutator(ABC):
     """Turns sequences into mutants of the same shape and dtype, with the padding at the end."""
@@ -173,10 +176,6 @@ def has_room(sequences: Sequences, alphabet: Alphabet, symbols: int = 1) -> NDAr
     """Which rows can take so many symbols more, bool ``(N,)``."""
     fits: NDArray[np.bool_] = alphabet.lengths(sequences) + symbols <= sequences.shape[1]
     return fits
-
-
-Sequences = NDArray[Any]
-Lengths = NDArray[np.int64]
 
 
 class Alphabet:

@@ -30,6 +30,8 @@ from asterism.vetting.tables import error_table
 #: Parts of the ranking that are named, and inputs of a call that follows all parts.
 _BLAMED, _BATCH = 5, 8
 
+_Opened = ModuleRuntime | TorchRuntime
+
 
 @dataclass(frozen=True)
 class _Ranked:
@@ -48,9 +50,6 @@ class _Ranked:
     explained: float
     error_explained: float
     own: float
-
-
-_Opened = ModuleRuntime | TorchRuntime
 
 
 def module_pair(vetted: Vetted) -> tuple[_Opened, _Opened]:

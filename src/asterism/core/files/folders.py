@@ -17,6 +17,8 @@ from asterism.core.messages.errors import UserError
 #: Files and folders, and folders in one another, more of which are a mistake or an attack.
 _MOST, _DEEPEST = 2_000_000, 60
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def lies_in(folder: Path, path: Path) -> bool:
     """Whether a path leads into a folder, also after its links are followed."""
@@ -64,9 +66,6 @@ def files_in(folder: Path, below: bool = True) -> list[Path]:
                 elif stat.S_ISREG(entry.stat().st_mode):
                     found.append(path)
     return sorted(found)
-
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(folder: Path | str, parent: int | None = None) -> None:

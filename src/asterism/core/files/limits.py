@@ -30,6 +30,19 @@ _MAPPING, _LIST, _VALUE = 240, 64, 60
 #: Bytes in memory for each byte that a text may have.
 _EXPANSION = 10
 
+#: Bytes of the list of members: each takes at least 46 in the file, and more in memory.
+_LARGEST_LIST = 16_000_000
+
+#: Deflate packs at most 1,032 bytes into one (RFC 1951: 258 bytes into two bits).
+_DEFLATE_RATIO = 1032
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: Where an archive's end states the size of its list, by the signature of the record.
+_ENDS = {b"PK\x05\x06": ("<L", 12), b"PK\x06\x06": ("<Q", 40)}
+
+#: The end lies before a comment of at most 65,535 bytes; with its 64-bit forms it takes 98.
+_TAIL = 65_535 + 98
+
 
 def require_room(wanted: int, limit: machine.Limit, what: str) -> None:
     """Reject a size that exceeds this machine's limit, before the memory is allocated.
@@ -122,18 +135,6 @@ def _inside(nodes: list[Any]) -> list[Any]:
 
 def _megabytes(size: int) -> str:
     return f"{size / machine.MB:,.0f}" if size >= machine.MB else f"{size / machine.MB:.3g}"
-
-
-#: Bytes of the list of members: each takes at least 46 in the file, and more in memory.
-_LARGEST_LIST = 16_000_000
-#: Deflate packs at most 1,032 bytes into one (RFC 1951: 258 bytes into two bits).
-_DEFLATE_RATIO = 1032
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
-#: Where an archive's end states the size of its list, by the signature of the record.
-_ENDS = {b"PK\x05\x06": ("<L", 12), b"PK\x06\x06": ("<Q", 40)}
-#: The end lies before a comment of at most 65,535 bytes; with its 64-bit forms it takes 98.
-_TAIL = 65_535 + 98
 
 
 @contextmanager

@@ -22,6 +22,9 @@ from stat import S_ISDIR, S_ISREG
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import uninterrupted
 
+#: Errors of file systems that cannot flush a folder.
+_CANNOT = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}
+
 
 @contextmanager
 def scratch_beside(path: Path) -> Iterator[Path]:
@@ -73,10 +76,6 @@ def _remove_left(path: Path) -> None:
 def _open(folder: Path) -> int:
     """A descriptor of a folder, and never of what a link leads to."""
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-
-
-#: Errors of file systems that cannot flush a folder.
-_CANNOT = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}
 
 
 def flush(path: Path) -> None:

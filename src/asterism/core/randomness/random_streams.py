@@ -16,6 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+#: Random numbers of a batch by name, each with the batch as its first axis.
+Draws = dict[str, NDArray[Any]]
+
+#: Noise has 16 random bits a value: more than 8-bit pixels can tell apart, at a fifth of the time.
+LEVELS = 1 << 16
+
 
 def stream(seed: int, *path: str | int) -> np.random.Generator:
     """The random generator of one item.
@@ -59,13 +65,6 @@ def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _seed_sequence(seed: int, path: tuple[str | int, ...]) -> np.random.SeedSequence:
     digest = hashlib.sha256("\x00".join(f"{type(p).__name__}:{p}" for p in path).encode()).digest()
     return np.random.SeedSequence(seed, spawn_key=struct.unpack_from("<4I", digest))
-
-
-#: Random numbers of a batch by name, each with the batch as its first axis.
-Draws = dict[str, NDArray[Any]]
-
-#: Noise has 16 random bits a value: more than 8-bit pixels can tell apart, at a fifth of the time.
-LEVELS = 1 << 16
 
 
 class Randomness(Protocol):

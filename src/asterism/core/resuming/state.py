@@ -36,6 +36,8 @@ _LOCK, _FINISHED, _OLD = "in-use.lock", "finished.json", "found-old"
 
 _CHECKPOINT = ".checkpoint"
 
+log = get_logger(__name__)
+
 
 @dataclass(frozen=True)
 class Run:
@@ -211,9 +213,6 @@ def _names(folder: Path, pattern: re.Pattern[str] = saved_folders.NAME) -> list[
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     return sorted(name for name in names if pattern.fullmatch(name))
-
-
-log = get_logger(__name__)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,15 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.state import Run
 from asterism.core.settings.yaml_files import read_yaml
 
+#: The stages, and what each depends on.
+PIPELINE = Path("dvc.yaml")
+
+#: Versions of the libraries that are installed.
+LOCK = Path("requirements.lock")
+
+#: What stands for the variant in ``dvc.yaml``.
+_VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
+
 
 class UnitResult(Protocol):
     """What a unit's computation gives."""
@@ -195,16 +204,6 @@ class SharedWorkUnits(WorkUnits):
 
     def _is_there(self, name: str) -> bool:
         return os.path.lexists(self._run.unit(name))
-
-
-#: The stages, and what each depends on.
-PIPELINE = Path("dvc.yaml")
-
-#: Versions of the libraries that are installed.
-LOCK = Path("requirements.lock")
-
-#: What stands for the variant in ``dvc.yaml``.
-_VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
 
 
 #: The part that this process computes of a stage; None where it is the stage.

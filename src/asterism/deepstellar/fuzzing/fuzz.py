@@ -31,6 +31,9 @@ from asterism.models.recurrent import RecurrentModel
 
 log = get_logger(__name__)
 
+#: Moments of an island, in mutants run there, as the union counts them.
+Moment = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+
 
 def fuzz(
     network: RecurrentModel,
@@ -72,10 +75,6 @@ def fuzz(
         f"island-{island}": partial(run, island, budget) for island, budget in enumerate(budgets)
     }
     return unite(units.gather(jobs, Population.load), len(seeds))
-
-
-#: Moments of an island, in mutants run there, as the union counts them.
-Moment = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 def unite(islands: Sequence[Population], seeds: int) -> Population:

@@ -27,6 +27,11 @@ _SHIFT = 1e-9
 #: of states that do not vary in so many directions, and lies in the middle of one interval.
 _NARROWEST = 1e-9
 
+#: Rows taken at a time; with 128 columns a block of float64 has 16 MB.
+BLOCK_ROWS = 16_384
+
+Result = TypeVar("Result")
+
 
 @dataclass(frozen=True)
 class Abstraction:
@@ -135,12 +140,6 @@ class Abstraction:
             a = read_arrays(path)
             pca = PrincipalComponents(a["mean"], a["components"], a["explained"])
             return cls(pca, a["lower"], a["upper"], int(a["grid"][0]), int(a["grid"][1]))
-
-
-#: Rows taken at a time; with 128 columns a block of float64 has 16 MB.
-BLOCK_ROWS = 16_384
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)

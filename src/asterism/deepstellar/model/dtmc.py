@@ -13,6 +13,9 @@ from scipy import sparse
 from asterism.core.files.artifacts import read_arrays, read_sparse, write_arrays, write_sparse
 from asterism.core.messages.errors import reading
 
+#: Largest span of codes for which a table of positions is worth its memory (32 bits an entry).
+_TABLE_SPAN = 1 << 24
+
 
 @dataclass(frozen=True)
 class Dtmc:
@@ -120,10 +123,6 @@ class Dtmc:
             if set(shapes) != {(size,)} or counts.shape != (size, size):
                 raise ValueError("its arrays do not fit together")
             return chain
-
-
-#: Largest span of codes for which a table of positions is worth its memory (32 bits an entry).
-_TABLE_SPAN = 1 << 24
 
 
 class CodeIndex:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
+#: Probabilities below this count as this.
+_SMALLEST = np.float32(1e-6)
+
 
 def class_scores(graph: GraphBuilder, scores: str, classes: int) -> str:
     """Scores ``(N, classes)`` from a model's own.
@@ -24,10 +27,6 @@ def class_scores(graph: GraphBuilder, scores: str, classes: int) -> str:
         return scores
     zeros = graph.add("Mul", scores, graph.constant(np.array([0], np.float32)))
     return graph.add("Concat", zeros, scores, axis=1)
-
-
-#: Probabilities below this count as this.
-_SMALLEST = np.float32(1e-6)
 
 
 def logarithms(probabilities: NDArray[Any]) -> NDArray[Any]:

@@ -46,6 +46,9 @@ _MOST = {
     "ExportedProgram.range_constraints": _MOST_SYMBOLS,
 }
 
+#: Takes integers and scales out of a weight that TorchAO's quantisation wrapped.
+_UNWRAPS = "torch.ops.export.access_subclass_inner_tensor.default"
+
 
 class ProgramRewriting:
     """Writes the documents of one archive anew, and keeps the names.
@@ -248,8 +251,6 @@ def _of(pattern: re.Pattern[str]) -> Callable[[Any], Any]:
 
 
 _computing = _allowed(only_computes)
-#: Takes integers and scales out of a weight that TorchAO's quantisation wrapped.
-_UNWRAPS = "torch.ops.export.access_subclass_inner_tensor.default"
 
 #: Texts that operators take: modes, and equations of ``einsum``.
 _option = _of(re.compile(r"[A-Za-z0-9_ ,.>-]{0,500}", re.ASCII))

@@ -10,6 +10,12 @@ from markupsafe import Markup
 from asterism.core.messages.escaping import counted
 from asterism.core.statistics.intervals import exact_interval
 
+#: Of both sides of an interval together.
+CONFIDENCE = 0.95
+
+#: How the page says which intervals it shows.
+INTERVALS = "Intervals hold with 95% confidence (Clopper and Pearson)."
+
 
 @dataclass(frozen=True)
 class KeyFigure:
@@ -90,13 +96,6 @@ class ReportSection:
     order: int
     contents: tuple[tuple[str, str], ...] = ()
     answers: tuple[FrontPageAnswer, ...] = ()
-
-
-#: Of both sides of an interval together.
-CONFIDENCE = 0.95
-
-#: How the page says which intervals it shows.
-INTERVALS = "Intervals hold with 95% confidence (Clopper and Pearson)."
 
 
 def bounds(count: int, total: int) -> tuple[float, float]:

@@ -21,6 +21,10 @@ from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.images.bounds import are_images
 from asterism.report.base.pictures import png
 
+#: Crashes shown of each campaign, each of another group where there are enough; one of each class
+#: where there are more classes.
+SHOWN = 10
+
 
 def spoken(guide: str) -> str:
     """What guides a campaign, in words: ``k_step`` as ``k step``."""
@@ -88,11 +92,6 @@ def load_campaigns(workspace: Path, measured: Collection[str]) -> list[CampaignS
 def distinct_crashes(campaigns: Sequence[CampaignSummary]) -> int:
     """Crashes of all campaigns together; an image that several found counts once."""
     return len({crash for campaign in campaigns for crash in campaign.fingerprints})
-
-
-#: Crashes shown of each campaign, each of another group where there are enough; one of each class
-#: where there are more classes.
-SHOWN = 10
 
 
 def galleries(

@@ -44,11 +44,10 @@ class TorchCompressor(Compressor):
         from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
         from asterism.models.training.torch_fitting import deterministic
 
-        free = ({0: torch.export.Dim("images")},)
         example = as_torch_takes(training.inputs[:2])
         with deterministic(training.seed, "compress", "torch"):
             small = cls.smaller(TorchCopy(model), options, training)
-            program = torch.export.export(small, (example,), dynamic_shapes=free)
+            program = _exported(small, example)
         for node in program.graph.nodes:
             for fact in _OF_THIS_RUN:
                 node.meta.pop(fact, None)
@@ -58,6 +57,14 @@ class TorchCompressor(Compressor):
     @abstractmethod
     def smaller(copy: TorchCopy, options: Any, training: TrainingData) -> torch.nn.Module:
         """The compressed module, which may be the copy itself."""
+
+
+def _exported(module: torch.nn.Module, images: torch.Tensor) -> torch.export.ExportedProgram:
+    """A module as a program for any number of images."""
+    import torch
+
+    free = ({0: torch.export.Dim("images")},)
+    return torch.export.export(module, (images,), dynamic_shapes=free)
 
 
 def _quantised(copy: TorchCopy, chosen: Callable[[Any], Any]) -> TorchCopy:
@@ -122,9 +129,7 @@ class StaticPt2e(TorchCompressor):
         quantiser = x86.X86InductorQuantizer()
         quantiser.set_global(x86.get_default_x86_inductor_quantization_config())
         images = as_torch_takes(training.inputs[: options.calibration_images])
-        free = ({0: torch.export.Dim("images")},)
-        exported = torch.export.export(copy, (images,), dynamic_shapes=free)
-        prepared = pt2e.prepare_pt2e(exported.module(), quantiser)
+        prepared = pt2e.prepare_pt2e(_exported(copy, images).module(), quantiser)
         with torch.no_grad():
             prepared(images)
         converted: torch.fx.GraphModule = pt2e.convert_pt2e(prepared)

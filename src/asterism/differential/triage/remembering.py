@@ -89,17 +89,14 @@ class Memory:
             asked: the finding and all that shrinking it depends on, JSON values.
             steps: the budget.
         """
-        text = self._shrunk.get(_key_of(asked))
-        value = None if text is None else json.loads(text)
+        value = self._shrunk.get(_key_of(asked))
         if value is None or (value["unfinished"] and value["steps"] != steps):
             return None
         return UniqueFinding.from_json(value)
 
     def add(self, asked: Any, steps: int, found: UniqueFinding) -> None:
         """Remember a finding for the runs after this one."""
-        # As a text, in which what is listed keeps its order: files of facts sort what they name.
-        text = json.dumps({**found.to_json(), "steps": steps})
-        self._facts.known.append([_key_of(asked), text])
+        self._facts.known.append([_key_of(asked), {**found.to_json(), "steps": steps}])
         self._facts.save()
 
 

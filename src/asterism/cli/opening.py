@@ -1,4 +1,4 @@
-"""The command that opens a page, where pages are, and what the shell completes behind commands."""
+"""Opening a page in the browser: the command, where pages are, and completion in the shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's fitness, in which the nearest observed outputs decide on the second term.
+"""Dflare's fitness as its paper has it: a mutant is new if no observed outputs are near its own.
 
 O(x) is 1 where no pair of outputs ``(f, g)`` that the trajectory has observed lies within a
 threshold of x's own (Tian et al., section 3.3.2). The paper states no threshold.

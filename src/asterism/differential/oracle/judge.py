@@ -1,4 +1,4 @@
-"""What each backend does with a subject, beside what is right: one status for each.
+"""Judging what each backend did with a subject: every backend gets one status.
 
 Generated models, files and calls of functions are all judged here. A backend is wrong about values
 where it lies outside of the bound of every reference, while another backend lies inside of one:

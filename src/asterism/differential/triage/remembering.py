@@ -1,4 +1,4 @@
-"""What triage has shrunk, remembered from one run to the next.
+"""Saved findings that an earlier run of triage has shrunk, so that the next run need not.
 
 A finding is remembered as it was when it was shrunk, under all that this depends on: what is the
 same for a whole run is in the key of the run's folder, the finding and its model are in its own.

@@ -1,4 +1,4 @@
-"""A defect: what triage makes of the findings that show it."""
+"""One defect, as triage makes it of all findings that show it."""
 
 from __future__ import annotations
 

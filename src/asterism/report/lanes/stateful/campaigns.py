@@ -1,4 +1,4 @@
-"""Fuzzing campaigns as the page shows them, and which of their many crashes."""
+"""What the page shows of a fuzzing campaign, and which of its many misclassified mutants."""
 
 from __future__ import annotations
 

@@ -175,6 +175,7 @@ def certified(params, file, pair):
         "symptoms": [],
         "device": asdict(OnDevice(None, (), ())),
         "agreement": agreement.to_json(),
+        "flips": [],
     }
     files = {name: digest_of(pair / path) for name, path in FILES.items()}
     certificate = certify(params, 0, measured, {}, {"reason": "none"}, files)

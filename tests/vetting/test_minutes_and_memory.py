@@ -8,10 +8,10 @@ from asterism.asking.budget import Cost, within
 GIVEN, SMALL = 400, 1000
 
 
-def asked(minutes=5.0, seconds=0.001, size=SMALL, answer=10, settled=()):
+def asked(minutes=5.0, seconds=0.001, size=SMALL, answer=10, settled=(), resumes=True):
     params = vet_params("images")
     cost = Cost(seconds, size, answer, changing=seconds)
-    return within(minutes, params, GIVEN, cost, lambda name: name not in settled)
+    return within(minutes, params, GIVEN, cost, lambda name: name not in settled, resumes)
 
 
 def test_what_is_cheap_is_asked_in_full():

@@ -71,6 +71,7 @@ def within(
     inputs: int,
     cost: Cost,
     free: Callable[[str], bool],
+    resumes: bool,
 ) -> tuple[dict[str, Any], str]:
     """Counts that take so long, and that memory has room for.
 
@@ -80,6 +81,7 @@ def within(
         inputs: how many were given.
         cost: of an input.
         free: whether the command line leaves a parameter free.
+        resumes: whether the same command goes on from what this one has done.
 
     Returns:
         Parameters that are smaller than wanted, and a line that says what is left out and how long
@@ -109,7 +111,7 @@ def within(
     parts = ", ".join(f"{n} {count} instead of {wanted[n]}" for n, count in left_out.items())
     whole = (_AROUND + held["limit"] * seconds + needed) / 60
     told = f"{minutes:g} minutes leave out: {parts}"
-    if whole > minutes and params.source == "files":
+    if whole > minutes and resumes:
         told += (
             ". The same command goes on from there; all of it takes about "
             f"{whole - minutes:.0f} minutes more: --minutes {math.ceil(whole - minutes)}"

@@ -171,13 +171,19 @@ class _Question:
             if earlier.budget is None:
                 return
             minutes += earlier.budget.minutes
-            cost = replace(cost, seconds=earlier.budget.seconds, changing=earlier.budget.changing)
+            # The faster of both paces, so that counts never become smaller.
+            cost = replace(
+                cost,
+                seconds=min(cost.seconds, earlier.budget.seconds),
+                changing=min(cost.changing, earlier.budget.changing),
+            )
         smaller, told = within(
             minutes,
             params,
             len(inputs.items),
             cost,
             lambda name: not self._request.settles(name),
+            resumes=self._request.earlier is not None,
         )
         if smaller:
             budget = VetBudget(

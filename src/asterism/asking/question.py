@@ -30,6 +30,7 @@ from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS, Comparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.answers import channels_moved
 from asterism.vetting.certificate import read_certificate
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
@@ -324,9 +325,7 @@ class _Question:
         """
         sides = (self._signature, seen), (self._other, other)
         one, two = (_fixed_sizes(params, *side) for side in sides)
-        if len(one) == len(two) and any(
-            None not in sizes and sizes[0] != sizes[1] for sizes in zip(one, two, strict=True)
-        ):
+        if len(one) == len(two) and not all(map(_fit, one, two)):
             raise UserError(
                 f"{self._request.original} gives {_shown(seen)}, but {self._request.compressed} "
                 f"{_shown(other)}: they are no pair"
@@ -388,6 +387,13 @@ def _fixed_sizes(
         else None
         for name in compared_names(params, found.outputs)
     ]
+
+
+def _fit(own: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
+    """Whether outputs of these sizes can be compared, perhaps with their channels moved."""
+    if own is None or other is None:
+        return True
+    return own == other or channels_moved(other, own) is not None
 
 
 def _shown(found: Look) -> str:

@@ -32,7 +32,7 @@ class Doubling:
     """A model that doubles, and counts what it is asked about."""
 
     name, classes, shapes, axes = "doubling", 3, {"y": (3,)}, {"y": None}
-    room, rooms, notes = {}, [0], ()
+    room, rooms, moved, notes = {}, [0], {}, ()
 
     def __init__(self):
         self.asked, self.closed = 0, False

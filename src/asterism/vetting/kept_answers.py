@@ -49,12 +49,14 @@ class KeptAnswers:
         self.name, self.classes, self.shapes, self.axes = (
             model.name, model.classes, model.shapes, model.axes
         )  # fmt: skip
-        self.room, self.rooms, self.notes = model.room, model.rooms, model.notes
+        self.room, self.rooms, self.moved = model.room, model.rooms, model.moved
+        self.notes = model.notes
         facts = {
             "model": digest_of(path),
             "feeding": params.model_dump(mode="json"),
             "outputs": {name: list(shape) for name, shape in model.shapes.items()},
             "rooms": model.rooms,
+            "moved": model.moved,
             "items": [str(items.dtype), *items.shape[1:]],
         }
         self._run = run_of("vet_measure", facts, [])

@@ -87,6 +87,8 @@ class Vetted:
         shapes: of each compared output of one item, by its name.
         answers: what both models say about the given inputs.
         keep_answers: see :func:`open_vetted`.
+        moved: outputs of the compressed model whose channels are moved, see
+            :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
     """
 
     params: VetParams
@@ -99,6 +101,7 @@ class Vetted:
     shapes: dict[str, tuple[int, ...]]
     answers: PairedOutputs
     keep_answers: bool = False
+    moved: tuple[str, ...] = ()
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
@@ -142,11 +145,13 @@ def open_vetted(
     inputs = drawn(read_given(params, signatures[0], given.inputs), params.limit, seed)
     with ExitStack() as stack:
         how = params, inputs, keep_answers
-        f, g = (stack.enter_context(_opened(one, *how)) for one in given.subjects)
+        f = stack.enter_context(_opened(given.original, *how))
+        wanted = list(f.shapes.values())
+        g = stack.enter_context(_opened(given.compressed, *how, wanted=wanted))
         if len(f.rooms) == len(g.rooms) and f.rooms != g.rooms:
             most = _rooms_of_both(f, g)
-            both = given.subjects
-            f, g = (stack.enter_context(_opened(one, *how, most)) for one in both)
+            f = stack.enter_context(_opened(given.original, *how, most))
+            g = stack.enter_context(_opened(given.compressed, *how, most, wanted))
         yield replace(_paired(params, given, inputs, f, g), keep_answers=keep_answers)
 
 
@@ -172,7 +177,8 @@ def beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
 def opened_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
     how = vetted.params, vetted.inputs, vetted.keep_answers
-    return _opened(subject_of(other), *how, vetted.original.rooms)
+    original = vetted.original
+    return _opened(subject_of(other), *how, original.rooms, list(original.shapes.values()))
 
 
 def _opened(
@@ -181,9 +187,10 @@ def _opened(
     inputs: GivenInputs,
     keep_answers: bool,
     rooms: Sequence[int] | None = None,
+    wanted: Sequence[tuple[int, ...]] | None = None,
 ) -> OpenModel:
     images, some = inputs.kind == "images", inputs.items[:16]
-    model = subject.open(params.feeding, images, some, rooms)
+    model = subject.open(params.feeding, images, some, rooms, wanted)
     if not keep_answers or subject.path is None:
         return model
     return KeptAnswers(model, subject.path, params.feeding, inputs.items)
@@ -210,7 +217,8 @@ def _paired(
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return Vetted(params, given, inputs, f, pair, comparison, notes, f.shapes, answers)
+    paired = Vetted(params, given, inputs, f, pair, comparison, notes, f.shapes, answers)
+    return replace(paired, moved=tuple(g.moved))
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:

@@ -210,20 +210,20 @@ class Converter(Plugin):
     own_worker: ClassVar[bool] = False
 
     @abstractmethod
-    def code(self) -> BackendCode:
-        """How it writes ``model`` to ``path``; ``batch`` is the number of items in the batches."""
+    def code(self, opset: int | None = None) -> BackendCode:
+        """How it writes ``model`` to ``path``; ``batch`` is the number of items in the batches.
+
+        Args:
+            opset: version of the format, one of :attr:`opsets`; None for its own.
+        """
 
     def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
         """Write the model to ``target``."""
         model = model_under_test.keras(zero_initializers=self.zero_initializers)
-        code = self.code_for(model_under_test.opset)
+        code = self.code(model_under_test.opset)
         space = {"np": np, "keras": import_module("keras"), "model": model, "path": str(target)}
         space |= {"batch": model_under_test.batch}
         execute("\n".join((*code.imports, code.prepare)), space)
-
-    def code_for(self, opset: int | None) -> BackendCode:
-        """The code for a version of the format in place of the converter's own."""
-        return self.code()
 
 
 #: Environment variable that names modules with libraries and converters of the user's own.

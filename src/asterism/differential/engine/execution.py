@@ -128,8 +128,8 @@ def _execute(
     before = {i for i in graphs if i in record}
     backends = worker_pool.backends
     tasks = (task_of(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
-    for model, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
-        record.add(graphs[model], list(results))
+    for _, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
+        record.add(list(results))
         tell(len(record))
         if checkpoint is not None and checkpoint.is_due():
             checkpoint.save(record.save, FOLDERS)

@@ -35,7 +35,7 @@ class TfLite(Converter):
         r"TensorListReserve",
     )
 
-    def code(self) -> BackendCode:
+    def code(self, opset: int | None = None) -> BackendCode:
         """See :class:`Converter`; without quantisation."""
         return BackendCode(
             ("import tensorflow as tf",),

@@ -200,14 +200,12 @@ class Converter(Plugin):
     """Writes a model to a file of another format."""
 
     suffix: ClassVar[str]
-    #: The library whose worker runs it.
+    #: The library that it is of; its worker is one of its own, so that it holds up nothing else.
     host: ClassVar[str]
     #: Versions of the format that it can write, where there are several worth trying.
     opsets: ClassVar[tuple[int, ...]] = ()
     #: Whether models are built with zeros for initial values, see :class:`Library`.
     zero_initializers: ClassVar[bool] = True
-    #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
-    own_worker: ClassVar[bool] = False
 
     @abstractmethod
     def code(self, opset: int | None = None) -> BackendCode:

@@ -10,7 +10,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.forms import FORMS
-from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.adapters.reference import PROBED, STEP
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -147,12 +146,6 @@ def special_of(task: Task) -> tuple[str, ...]:
         return ()
     stored = read_weights(task.weights)
     return kinds_among(array for named in stored.values() for _, array in named)
-
-
-def worker_of(converter: str) -> str:
-    """Name of the worker that runs a converter."""
-    kind = CONVERTERS[converter]
-    return converter if kind.own_worker else kind.host
 
 
 def outcome_of(index: int, backend: str, answer: Mapping[str, Any]) -> ExecutionOutcome:

@@ -37,7 +37,6 @@ from asterism.differential.engine.tasks import (
     Task,
     outcome_of,
     special_of,
-    worker_of,
 )
 from asterism.differential.engine.trivial import trivial_models
 from asterism.differential.engine.workers import Workers
@@ -106,7 +105,7 @@ class WorkerPool(Workers):
         check_backends(b for b in under_test(backends) if not reads_given(b))
         converters = {c for c in map(converter_of, backends) if c is not None}
         workers = {library: library for library in map(library_of, backends)}
-        workers |= {worker_of(c): CONVERTERS[c].host for c in converters}
+        workers |= {c: CONVERTERS[c].host for c in converters}  # which are slow
         super().__init__(workers, limits, environment)
         self.backends = tuple(backends)
         self.left_out: dict[str, str] = {}
@@ -131,7 +130,7 @@ class WorkerPool(Workers):
         for backend in (b for b in self.backends if b in outcomes):
             outcome = outcomes[backend]
             if outcome.status != "ok":
-                broken = self.why_broken(library_of(backend))
+                broken = self._clients[library_of(backend)].broken
                 self.left_out[backend] = broken or f"{outcome.exception} {outcome.message}"
                 log.warning("left out", backend=backend, reason=self.left_out[backend])
         return self.left_out
@@ -287,11 +286,11 @@ class WorkerPool(Workers):
         return submitted
 
     def _converting(self, task: Task, folder: Path, converter: str) -> Future[ExecutionOutcome]:
-        return self.queued(worker_of(converter), self._convert, task, folder, converter)
+        return self.queued(converter, self._convert, task, folder, converter)
 
     def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
         request = self._request("convert", task, folder, converter)
-        answer = self.answer(worker_of(converter), request, task.seconds)
+        answer = self._clients[converter].ask(request, task.seconds)
         return outcome_of(task.index, converter, answer)
 
     def _step(
@@ -308,7 +307,7 @@ class WorkerPool(Workers):
             "target": str(submitted.outputs(backend)),
         }
         request = self._request("run", task, submitted.folder, backend, **more)
-        answer = self.answer(library_of(backend), request, task.seconds)
+        answer = self._clients[library_of(backend)].ask(request, task.seconds)
         return outcome_of(task.index, backend, answer)
 
     def _collect(self, submitted: _Submitted) -> Result:

@@ -88,15 +88,9 @@ class Workers:
         """A call that waits until a worker is through with what it was asked before."""
         return self._threads[worker].submit(function, *given)
 
-    def answer(
-        self, worker: str, request: dict[str, Any], seconds: float | None = None
-    ) -> dict[str, Any]:
-        """What a worker answers at once, for calls that are queued for it."""
-        return self._clients[worker].ask(request, seconds)
-
     def ask(self, worker: str, request: dict[str, Any]) -> dict[str, Any]:
         """What a worker answers, when it is through with what it was asked before."""
-        return self.queued(worker, self.answer, worker, request).result()
+        return self.queued(worker, self._clients[worker].ask, request).result()
 
     def start_all(self) -> None:
         """Start all workers at once, and wait until each runs or is known to be broken."""
@@ -109,10 +103,6 @@ class Workers:
             self.queued(name, self._clients[name].stop) for name in sorted(set(workers))
         ]:
             future.result()
-
-    def why_broken(self, worker: str) -> str:
-        """Why a worker does not start; nothing where it does."""
-        return self._clients[worker].broken or ""
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -15,8 +15,6 @@ class KerasOnnx(Converter):
     keras_backend = "torch"
     suffix = ".onnx"
     host = "pytorch"
-    # Also because a failed export was seen to change what PyTorch computed afterwards.
-    own_worker = True
     opsets = (15, 17, 18)
     unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
 

@@ -24,7 +24,6 @@ class Tf2Onnx(Converter):
     keras_backend = "tensorflow"
     suffix = ".onnx"
     host = "tensorflow"
-    own_worker = True
     zero_initializers = False
     opsets = (13, 15, 17)
     unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")

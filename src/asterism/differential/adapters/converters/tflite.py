@@ -26,7 +26,6 @@ class TfLite(Converter):
     keras_backend = "tensorflow"
     suffix = ".tflite"
     host = "tensorflow"
-    own_worker = True
     zero_initializers = False
     unsupported = (
         r"Please consider using Select TF ops",

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import write_json
+from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import ODD_REFERENCE, Finding
-from asterism.differential.oracle.history import worker_for
 from asterism.differential.oracle.outside import expected_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import death_of, exit_statuses
@@ -175,7 +175,7 @@ class Reporter:
     ) -> tuple[int, ...]:
         """How the script ends that a replay leads to; as before where it leads to none."""
         facts = {
-            "worker": worker_for(found.finding.backends[0]),
+            "worker": library_of(found.finding.backends[0]),
             "ran": list(map(_ran, replay.ran)),
             "replays": replay.tried,
         }
@@ -248,7 +248,7 @@ def report_text(
         distance=_DISTANCES.get(finding.symptom, "").format(finding.excess),
         message=textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False),
         replay=replay,
-        worker=worker_for(finding.backends[0]),
+        worker=library_of(finding.backends[0]),
         history=HISTORY,
         ran=[(task, task.graph) for task in ran if isinstance(task.graph, Graph)],
         environment=library,

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from asterism.differential.adapters.backends import converter_of
+from asterism.differential.adapters.backends import converter_of, library_of
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.execution import task_of
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.oracle.history import worker_for
 from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
 from asterism.differential.triage.reducer import unfinished
 from asterism.differential.triage.reproduction import Reproduction
@@ -83,7 +82,7 @@ class _Attempt:
     def _before(self) -> Iterator[Task]:
         """What the worker had run, and what it ran of the model itself before the finding."""
         finding, seed = self._found.finding, self._show.seed
-        worker = worker_for(finding.backends[0])
+        worker = library_of(finding.backends[0])
         there = [b for b in self._show.worker_pool.usable() if worker in _workers_of(b)]
         groups = [(e.model, e.distributions, there) for e in finding.before]
         if finding.backends[0] in there:
@@ -189,7 +188,7 @@ class _Attempt:
 def _workers_of(backend: str) -> set[str]:
     """Names of the workers that take part in running a backend."""
     source = None if backend in CONVERTERS else converter_of(backend)
-    return {worker_for(b) for b in (backend, source) if b is not None}
+    return {library_of(b) for b in (backend, source) if b is not None}
 
 
 def _singles(task: Task) -> Iterator[Task]:

@@ -1,7 +1,7 @@
 """Counting unique findings by library and by symptom."""
 
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.triage.counting import counts_of
+from asterism.differential.report.writing import counts_of
 
 
 def found(library, symptom):

@@ -14,6 +14,7 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.bug_reports import Reporter
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -102,7 +103,8 @@ def examine(worker_pool, kind, folder):
         assert {f.model for f in found} == {0, 2}
         assert {f.symptom for f in found} == {SYMPTOM[kind]}
         params = triage_params(max_unique=5, max_steps=12)
-        unique, left = Triage(worker_pool, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
+        show = Reproduction(worker_pool, JUDGE, 0, 10)
+        unique, left = Triage(show, params).run(found, GRAPHS, ["normal"])
         assert left.groups == []
         assert len(unique) == 1, [u.signature for u in unique]
         (one,) = unique
@@ -114,9 +116,9 @@ def examine(worker_pool, kind, folder):
         if one.finding.by_values:
             assert one.signature == f"{SYMPTOM[kind]} | injected | {TARGET}()"
         known = {"injected": KnownIssue("a link")}
-        with Reporter(worker_pool, JUDGE, 0, {}, folder, known) as reporter:
+        with Reporter(show, {}, folder, known) as reporter:
             reporter.start(one)
-            report = reporter.finish(one)
+            _, report = reporter.finish(one)
         assert report.known == "a link"
         assert report.confirmed == (1, 1, 1) and report.reproduced
         script = folder / report.folder / "repro.py"

@@ -21,8 +21,8 @@ def test_known_issues_are_a_mapping(tmp_path):
     wrong = {
         "- a": "must map",
         "a: [": "is not YAML",
-        "a: {limit: no}": "'a' needs a `link`",
-        "a: {link: b, more: c}": "'a' needs a `link`",
+        "a: {limit: b}": "'a': 'link'",
+        "a: {link: b, more: c}": "'a': 'more'",
         "a: {link: b, inputs: odd}": "there are no inputs 'odd'",
     }
     for text, message in wrong.items():

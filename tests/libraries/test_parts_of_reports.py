@@ -11,8 +11,8 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report import bug_reports
 from asterism.differential.report.bug_reports import Report, Reporter, folder_name
 from asterism.differential.report.known_issues import KnownIssue
-from asterism.differential.triage.groups import layer_at_fault
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.triage.reproduction import Reproduction
+from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -101,9 +101,10 @@ def test_a_reporter_writes_the_scripts_confirms_them_and_then_reports(
     known = {"x": KnownIssue("other"), "a |": KnownIssue("the link", limit)}
     found = unique(ablation={"batch of 1": "gone"})
     pool = SimpleNamespace(saved=lambda graph: b"file" if graph == GRAPH else None)
-    with Reporter(pool, JUDGE, 9, {"stored": 1}, tmp_path, known) as reporter:
+    show = Reproduction(pool, JUDGE, 9, 10)
+    with Reporter(show, {"stored": 1}, tmp_path, known) as reporter:
         reporter.start(found)
-        report = reporter.finish(found)
+        _, report = reporter.finish(found)
     assert asked == [(tmp_path / folder_name(found) / "repro.py", 3)] * len(ends)
     assert report == Report(f"{place}{folder_name(found)}", "a | b", ends[-1], "the link", limit)
     folder = tmp_path / report.folder

@@ -12,9 +12,13 @@ from asterism.differential.oracle.compare import d_mad
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.ablation import ablate, with_dtype
-from asterism.differential.triage.localise import first_diverging
-from asterism.differential.triage.reproduction import Reproduced, Reproduction
+from asterism.differential.triage.reproduction import (
+    Reproduced,
+    Reproduction,
+    ablate,
+    first_diverging,
+    with_dtype,
+)
 from asterism.differential.triage.shrink import isolated
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
@@ -69,7 +73,7 @@ class Putting:
 def test_the_first_layer_that_is_wrong_on_right_inputs_is_found(wrong, first):
     pool = Putting(wrong)
     inputs = {"normal": [RIGHT], "wide": [RIGHT]}
-    found = first_diverging(pool, Task(7, GRAPH, inputs), "jax:jit", JUDGE)
+    found = first_diverging(Reproduction(pool, JUDGE, 0, 9), Task(7, GRAPH, inputs), "jax:jit")
     assert found == first
     (task,) = pool.tasks
     assert (task.index, task.outputs) == (7, (1, 2, 3))
@@ -89,7 +93,8 @@ def test_a_layer_behind_a_wrong_one_is_not_at_fault():
         }
     )
     pool = Putting({"normal": {2, 3}})
-    assert first_diverging(pool, Task(0, graph, {"normal": [RIGHT]}), "jax:jit", JUDGE) == 2
+    show, task = Reproduction(pool, JUDGE, 0, 9), Task(0, graph, {"normal": [RIGHT]})
+    assert first_diverging(show, task, "jax:jit") == 2
 
 
 class Shows:

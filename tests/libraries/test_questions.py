@@ -26,6 +26,7 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -168,7 +169,9 @@ def test_a_wrong_gradient_by_weights_goes_the_whole_way_from_a_run_to_a_shrunk_f
     assert all(f.question for f in findings)
     params = triage_params(max_unique=3, max_steps=6, hang_seconds=60)
     one = [f for f in findings if f.distributions == (WEIGHT_GRADIENT,) and f.model == 0]
-    (unique,), _ = Triage(worker_pool, JUDGE, params, 0).run(one, [graph], ["normal"])
+    (unique,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), params).run(
+        one, [graph], ["normal"]
+    )
     assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Dense"]
     assert "weight gradient of Dense" in unique.signature
     assert unique.ablation["input normal"] == "gone"

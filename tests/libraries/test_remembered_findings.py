@@ -8,8 +8,7 @@ import pytest
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
 from asterism.core.resuming.state import Run
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
+from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
 from asterism.differential.triage.remembering import Memory
 from asterism.differential.triage.reproduction import Reproduced
 from asterism.differential.triage.shrink import Shrinker
@@ -17,7 +16,6 @@ from asterism.differential.triage.triage import Triage
 from libraries.test_shrinking import straight, types
 from libraries.test_triage import PARAMS, Everything
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 GRAPH = straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])
 FINDING, SECOND, THIRD = (
     Finding(model, "error", "run", "jax", ("jax:jit",), ("normal",), exception=name)
@@ -34,6 +32,7 @@ class Workers(Everything):
 
     def __init__(self, killed_at=None, dies=False):
         self.asked, self.deaths, self.killed_at, self.dies = 0, 0, killed_at, dies
+        self.worker_pool = self
 
     def look(self, graph, finding, *, everywhere=False, **_):
         if self.asked == self.killed_at:
@@ -57,8 +56,7 @@ def triaged(monkeypatch):
     def run(path, workers, findings=(FINDING, SECOND, THIRD), ceiling=NO_CEILING, **budgets):
         memory = Memory(None if path is None else SavedFacts(Checkpoint(path)))
         params = PARAMS.model_copy(update=budgets)
-        triage = Triage(workers, JUDGE, params, 0, memory, ceiling)
-        monkeypatch.setattr(triage, "_show", workers)
+        triage = Triage(workers, params, memory, ceiling)
         return triage.run(findings, [GRAPH] * 3, ["normal"])
 
     return run
@@ -148,10 +146,10 @@ def test_what_was_left_is_counted_without_being_asked():
         asked.append(smaller)
         return False
 
-    Shrinker(shows, 1000).shrink(graph)
+    Shrinker(shows, Budget(1000)).shrink(graph)
     whole = len(asked)
     for steps in (0, 3, whole - 1):
         asked.clear()
-        shrinker = Shrinker(shows, steps)
-        shrinker.shrink(graph)
-        assert (len(asked), shrinker.untried) == (steps, whole - steps)
+        budget = Budget(steps)
+        Shrinker(shows, budget).shrink(graph)
+        assert (len(asked), len(budget.untried)) == (steps, whole - steps)

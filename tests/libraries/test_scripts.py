@@ -37,18 +37,18 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.oracle.standard import Standard
 from asterism.differential.report import confirming
-from asterism.differential.report.computed_references import eager_reference, onnx_reference
 from asterism.differential.report.confirming import death_of, exit_statuses
-from asterism.differential.report.decisions import Right, comparing, failing
+from asterism.differential.report.decisions import Decision, Right, comparing
 from asterism.differential.report.numbers import ONES, RAMP, Numbers, literal_numbers, simple_array
-from asterism.differential.report.onnx_text import onnx_text, recounted
+from asterism.differential.report.onnx_text import onnx_reference, onnx_text, recounted
 from asterism.differential.report.program_text import (
     Runner,
     ScriptProgram,
     keras_program,
     onnx_program,
 )
-from asterism.differential.triage.ablation import with_dtype
+from asterism.differential.report.script_writer import eager_reference
+from asterism.differential.triage.reproduction import with_dtype
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor
@@ -234,7 +234,7 @@ def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
 def ran(step, finding, folder):
     """A script of a failure that does this."""
     program = ScriptProgram(("import os, time",), (step,))
-    (folder / "repro.py").write_text(program.script("t", "v", failing(finding, "it runs")))
+    (folder / "repro.py").write_text(program.script("t", "v", Decision("it runs", finding=finding)))
     return folder / "repro.py"
 
 
@@ -368,7 +368,7 @@ def test_a_script_of_a_crash_is_confirmed_in_three_processes(tmp_path):
     for option, status in (("abort", 1), ("none", 0)):
         finding = failure("error", "SIGABRT", backend=f"made_up:{option}")
         program = keras_program(Runner.of(finding.backends), graph, "normal", {}, numbers)
-        text = program.script("t", "v", failing(finding, "it runs"))
+        text = program.script("t", "v", Decision("it runs", finding=finding))
         (tmp_path / "repro.py").write_text(text)
         assert exit_statuses(tmp_path / "repro.py", 3, death=death_of(finding)) == (status,) * 3
 

@@ -10,6 +10,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.bug_reports import Reporter
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -29,7 +30,8 @@ def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
         inputs = {"normal": sample_inputs(GRAPH, 0, 0, "normal")}
         found = judge(GRAPH, pool.run(Task(0, GRAPH, inputs)), JUDGE, 0).findings
         wrong = [f for f in found if f.backends == ("pytorch:eager",)]
-        (unique,), _ = Triage(pool, JUDGE, params, 0).run(wrong, [GRAPH], ["normal"])
-        with Reporter(pool, JUDGE, 0, {}, tmp_path, {}) as reporter:
+        show = Reproduction(pool, JUDGE, 0, 10)
+        (unique,), _ = Triage(show, params).run(wrong, [GRAPH], ["normal"])
+        with Reporter(show, {}, tmp_path, {}) as reporter:
             reporter.start(unique)
-            assert reporter.finish(unique).confirmed == (1, 1, 1)
+            assert reporter.finish(unique)[1].confirmed == (1, 1, 1)

@@ -74,8 +74,8 @@ def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkey
 def test_nobody_removes_what_is_in_use_and_it_is_there_afterwards(given):
     run = triage_run(*given)
     with remembered(run) as memory:
-        memory.add(["finding"], 3, FOUND)
+        assert memory.shrunk(["finding"], 3, lambda: (FOUND, True)) is FOUND
         assert run.is_in_use() and not run.remove()
     with remembered(run) as memory:
-        assert memory.recalled(["finding"], 5) == FOUND
+        assert memory.shrunk(["finding"], 5, None) == FOUND
     assert run.units() == [] and run.damaged() == [] and run.remove()

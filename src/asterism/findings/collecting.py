@@ -18,8 +18,7 @@ from asterism.differential.report.bug_reports import HISTORY
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.triage.groups import layer_at_fault
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry, name_of, names_place

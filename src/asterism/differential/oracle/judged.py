@@ -1,18 +1,26 @@
-"""The oracle over all models that have run: their findings, and counts of them."""
+"""The oracle over all models that have run: their findings, what their workers had run, and counts.
+
+A fault may need what its worker process had run before.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from asterism.differential.adapters.backends import library_of
+from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.record import Record
-from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.history import Histories
+from asterism.differential.engine.tasks import Result, worker_of
+from asterism.differential.oracle.finding import Earlier, Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
+
+#: Models of a worker that are remembered, the latest ones.
+REMEMBERED = 32
 
 
 @dataclass(frozen=True)
@@ -66,3 +74,39 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
 
 def _after(finding: Finding, histories: Histories) -> Finding:
     return replace(finding, before=histories.before(finding.backends[0]))
+
+
+class Histories:
+    """What every worker has run since its process began, as the results of a run follow.
+
+    Results come in the order in which the workers got their models. A run that was interrupted,
+    or whose parts several processes shared, began more processes than that: then this is more
+    than the worker had.
+    """
+
+    def __init__(self) -> None:
+        self._ran: dict[str, list[Earlier]] = {}
+
+    def before(self, backend: str) -> tuple[Earlier, ...]:
+        """The models before the next one, in the worker of a backend or a converter."""
+        return tuple(self._ran.get(worker_for(backend), ()))
+
+    def add(self, result: Result) -> None:
+        """A model has run. A worker that died of it begins anew."""
+        died = set(_workers(result, killed=True))
+        for worker in set(_workers(result)):
+            kept = [] if worker in died else self._ran.get(worker, [])
+            now = [] if worker in died else [Earlier(result.index, result.distributions)]
+            self._ran[worker] = [*kept, *now][-REMEMBERED:]
+
+
+def worker_for(backend: str) -> str:
+    """The name of the worker that a backend or a converter runs in."""
+    return worker_of(backend) if backend in CONVERTERS else library_of(backend)
+
+
+def _workers(result: Result, *, killed: bool = False) -> Iterator[str]:
+    """The workers that were asked something of a model, or those that died of it."""
+    for backend, outcome in result.outcomes.items():
+        if outcome.killed if killed else outcome.status != "blocked":
+            yield worker_for(backend)

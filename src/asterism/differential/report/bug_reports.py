@@ -6,7 +6,7 @@ import hashlib
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,9 @@ from asterism.core.files.artifacts import write_json
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import ODD_REFERENCE, Finding
-from asterism.differential.oracle.history import worker_for
+from asterism.differential.oracle.judged import worker_for
 from asterism.differential.oracle.outside import expected_outside
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.markdown import rendered
@@ -30,6 +27,7 @@ from asterism.differential.report.script_writer import (
     packages_of,
 )
 from asterism.differential.triage.replay import Replay, Replayer
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.weights import Stored
@@ -75,17 +73,14 @@ class Report:
 
     def to_json(self, found: UniqueFinding) -> dict[str, Any]:
         """What the list of unique findings says about this one."""
+        kept = replace(found.finding, before=()) if self.reproduced else found.finding
         return {
-            "folder": self.folder,
-            "confirmed": list(self.confirmed),
-            "known": self.known,
-            "limit": self.limit,
+            **asdict(self),
             **found.to_json(),
+            "confirmed": list(self.confirmed),
             "layers": len(found.graph.layers),
             "minimality": found.minimality,
-            "finding": (
-                replace(found.finding, before=()) if self.reproduced else found.finding
-            ).to_json(),
+            "finding": kept.to_json(),
             "changed": found.changed,
         }
 
@@ -96,9 +91,7 @@ class Reporter:
     Use it as a context manager. :meth:`start` is called from triage, :meth:`finish` after it.
 
     Args:
-        worker_pool: started workers.
-        judging: tolerances.
-        seed: of the inputs.
+        show: asks whether a model shows a finding.
         stored: arrays that nodes may name.
         target: where the folders go.
         known_issues: by a part of the signature.
@@ -107,16 +100,13 @@ class Reporter:
 
     def __init__(
         self,
-        worker_pool: WorkerPool,
-        judging: JudgeParams,
-        seed: int,
+        show: Reproduction,
         stored: Stored,
         target: Path,
         known_issues: dict[str, KnownIssue],
         replayer: Replayer | None = None,
     ) -> None:
-        self._worker_pool = worker_pool
-        self._settings = worker_pool, judging, seed, stored
+        self._show, self._stored = show, stored
         self._target = target
         self._known_issues = known_issues
         self._replayer = replayer
@@ -133,15 +123,16 @@ class Reporter:
     def start(self, found: UniqueFinding) -> None:
         """Write the model and the first script, and run it in fresh processes meanwhile."""
         folder = self._target / folder_name(found)
-        write_json(folder / GRAPH, found.graph.to_json())
-        scripts = ScriptWriter(found, *self._settings).write(folder)
+        scripts = self._scripts(found, folder)
         next(scripts)
-        self._started[found.signature] = (
-            scripts,
-            self._pool.submit(_confirmed, found.finding, folder),
-        )
+        ended = self._pool.submit(_confirmed, found.finding, folder)
+        self._started[found.signature] = scripts, ended
 
-    def finish(self, found: UniqueFinding) -> Report:
+    def _scripts(self, found: UniqueFinding, folder: Path) -> Iterator[str]:
+        write_json(folder / GRAPH, found.graph.to_json())
+        return ScriptWriter(found, self._show, self._stored).write(folder)
+
+    def finish(self, found: UniqueFinding) -> tuple[UniqueFinding, Report]:
         """Find a script that shows a finding that was started, and write its report.
 
         Where a script does not show it, the next longer one is written and run in its place. What
@@ -157,8 +148,12 @@ class Reporter:
         replay = None
         if self._replayer is not None and not (_shows(confirmed) or limit):
             replay = self._replayer.replay(found)
-            confirmed = self._replayed(found, replay, folder, confirmed)
-        content = None if found.changed else self._worker_pool.saved(found.graph)
+            write_json(folder / HISTORY, _history(found.finding, replay))
+            other = replay.found
+            if other is not None and (other.graph != found.graph or other.before):
+                found = other
+                confirmed = _ended(found.finding, folder, self._scripts(found, folder), confirmed)
+        content = None if found.changed else self._show.worker_pool.saved(found.graph)
         if content is not None:
             (folder / MODEL).write_bytes(content)
         apart = LIMITS if limit else "" if _shows(confirmed) else NOT_REPRODUCED
@@ -168,26 +163,7 @@ class Reporter:
         if apart:
             (self._target / apart).mkdir(exist_ok=True)
             folder.rename(self._target / apart / name)
-        return report
-
-    def _replayed(
-        self, found: UniqueFinding, replay: Replay, folder: Path, before: tuple[int, ...]
-    ) -> tuple[int, ...]:
-        """How the script ends that a replay leads to; as before where it leads to none."""
-        facts = {
-            "worker": worker_for(found.finding.backends[0]),
-            "ran": list(map(_ran, replay.ran)),
-            "replays": replay.tried,
-        }
-        write_json(folder / HISTORY, facts)
-        if replay.graph is None or (replay.graph == found.graph and not replay.before):
-            return before
-        found.graph, found.before = replay.graph, replay.before
-        found.unfinished, found.out_of_time = replay.unfinished, replay.out_of_time
-        found.ablation = {}  # it was seen in workers that had run other models
-        write_json(folder / GRAPH, found.graph.to_json())
-        scripts = ScriptWriter(found, *self._settings).write(folder)
-        return _ended(found.finding, folder, scripts, before)
+        return found, report
 
 
 def _ended(
@@ -199,16 +175,20 @@ def _ended(
     return ended
 
 
-def _ran(task: Task) -> dict[str, Any]:
-    """A model that ran before, as a JSON value."""
-    assert isinstance(task.graph, Graph)
-    return {
-        "model": task.index,
-        "distributions": list(task.inputs),
-        "backends": list(task.backends or ()),
-        "changed": task.changed,
-        "graph": task.graph.to_json(),
-    }
+def _history(finding: Finding, replay: Replay) -> dict[str, Any]:
+    """What had run before a finding, and what became of its replays, as a JSON value."""
+    ran = [
+        {
+            "model": task.index,
+            "distributions": list(task.inputs),
+            "backends": list(task.backends or ()),
+            "changed": task.changed,
+            "graph": task.graph.to_json(),
+        }
+        for task in replay.ran
+        if isinstance(task.graph, Graph)
+    ]
+    return {"worker": worker_for(finding.backends[0]), "ran": ran, "replays": replay.tried}
 
 
 def _shows(statuses: tuple[int, ...]) -> bool:
@@ -233,7 +213,6 @@ def report_text(
 ) -> str:
     """The report of a finding, in the shape that the libraries' bug templates ask for."""
     finding, library = found.finding, own_environment(found.finding)
-    ran = replay.ran if replay is not None else ()
     return rendered(
         f"{REPORT}.j2",
         found=found,
@@ -250,7 +229,6 @@ def report_text(
         replay=replay,
         worker=worker_for(finding.backends[0]),
         history=HISTORY,
-        ran=[(task, task.graph) for task in ran if isinstance(task.graph, Graph)],
         environment=library,
         packages_there=packages_of(library) if library is not None else "",
         packages=installed_versions(),

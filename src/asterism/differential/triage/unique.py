@@ -8,10 +8,45 @@ from typing import Any
 
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.triage.groups import LayerAtFault, layer_at_fault
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
+from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Config
+
+
+@dataclass(frozen=True)
+class LayerAtFault:
+    """A layer with those of its parameters that are words or switches off their defaults.
+
+    Numbers are left out: a defect seldom depends on one, and they would make one defect many.
+    """
+
+    type: str
+    parameters: frozenset[tuple[str, str]]
+
+    def __str__(self) -> str:
+        named = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters))
+        return f"{self.type}({named})"
+
+    def explains(self, other: LayerAtFault) -> bool:
+        """Whether what goes wrong here goes wrong there: there, no less is off its default."""
+        return self.type == other.type and self.parameters <= other.parameters
+
+
+def layer_at_fault(graph: Graph, identity: int) -> LayerAtFault:
+    """A node of a graph as part of a signature."""
+    node = graph.nodes[identity]
+    defaults = universe()[node.type].defaults() if node.type in universe() else {}
+    return LayerAtFault(
+        node.type,
+        frozenset(
+            (name, str(node.config[name]))
+            for name, default in defaults.items()
+            if name in node.config
+            and node.config[name] != default
+            and isinstance(node.config[name], str | bool)
+        ),
+    )
 
 
 @dataclass

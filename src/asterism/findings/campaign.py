@@ -77,8 +77,15 @@ def run_pieces(
     """
     names, wanted = list(models), settings.execute.backends
     for first in range(0, len(names), size):
-        left = _left(names[first : first + size], wanted, folder, elsewhere)
-        target = folder / _name_of(left, wanted)
+        done = {
+            name
+            for facts in pieces_of(folder, elsewhere)
+            if set(wanted) <= set(facts.get("backends", ()))
+            for name in facts.get("names", ())
+        }
+        left = [name for name in names[first : first + size] if name not in done]
+        digest = hashlib.sha256(json.dumps([left, wanted]).encode()).hexdigest()[:12]
+        target = folder / f"piece-{digest}"
         with ExitStack() as taken:
             if not left or not _took(target, taken):
                 continue
@@ -87,27 +94,6 @@ def run_pieces(
             part = {name: models[name] for name in left}
             run_piece(part, settings, target, known, outside_signatures(folder))
         yield target
-
-
-def _left(
-    names: Sequence[str],
-    wanted: Collection[str],
-    folder: Path,
-    elsewhere: Sequence[Mapping[str, Any]],
-) -> list[str]:
-    """The models that no finished piece has run in all of the backends that are wanted."""
-    done = {
-        name
-        for facts in pieces_of(folder, elsewhere)
-        if set(wanted) <= set(facts.get("backends", ()))
-        for name in facts.get("names", ())
-    }
-    return [name for name in names if name not in done]
-
-
-def _name_of(names: Sequence[str], backends: Sequence[str]) -> str:
-    """The folder of a piece, by its models and backends."""
-    return f"piece-{hashlib.sha256(json.dumps([names, backends]).encode()).hexdigest()[:12]}"
 
 
 def _took(target: Path, taken: ExitStack) -> bool:

@@ -57,7 +57,7 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
     pool = SimpleNamespace(start=dict)
     monkeypatch.setattr(campaign, "open_worker_pool", lambda *_: nullcontext(pool))
     monkeypatch.setattr(campaign, "execute", lambda *given: (asked.append(given), record())[1])
-    monkeypatch.setattr(campaign, "write_triaged", lambda *_: {"unique": 0})
+    monkeypatch.setattr(campaign, "triage_and_write", lambda *_: {"unique": 0})
     run_piece({"a": branching()}, settings_with("jax:jit"), tmp_path / "piece", [])
     assert asked[0][-2:] == (0.25, 0.5)
     (value,) = read_json(tmp_path / "piece" / APART)

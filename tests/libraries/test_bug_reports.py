@@ -12,7 +12,7 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import LONGEST, Report, report_text
+from asterism.differential.report.bug_reports import LONGEST, report_text
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
@@ -22,7 +22,6 @@ from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
-REPORT = Report("folder", "signature", (1, 1, 1), "")
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def written(tmp_path):
         found = UniqueFinding(
             "a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"}, unfinished
         )
-        return report_text(found, REPORT, tmp_path)
+        return report_text(found, tmp_path)
 
     return write
 

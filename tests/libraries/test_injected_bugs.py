@@ -118,7 +118,7 @@ def examine(worker_pool, kind, folder):
         known = {"injected": KnownIssue("a link")}
         with Reporter(show, {}, folder, known) as reporter:
             reporter.start(one)
-            _, report = reporter.finish(one)
+            report = reporter.finish(one)
         assert report.known == "a link"
         assert report.confirmed == (1, 1, 1) and report.reproduced
         script = folder / report.folder / "repro.py"

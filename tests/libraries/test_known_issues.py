@@ -3,7 +3,6 @@
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.report.bug_reports import Report
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from places import ROOT
 
@@ -44,9 +43,3 @@ def test_the_table_of_this_project_names_links_only():
     known = read_known_issues(str(ROOT / "conf/known_issues.yaml"))
     assert all(issue.link.startswith("https://") for issue in known.values())
     assert any(issue.limit for issue in known.values())
-
-
-def test_only_one_is_a_bug():
-    assert Report("f", "s", (1, 1, 1), "").reproduced
-    for other in (0, 2, 124, -11):
-        assert not Report("f", "s", (1, other, 1), "").reproduced

@@ -60,7 +60,7 @@ def findings(**changes):
 
 def test_agreement_is_no_finding():
     verdict = judge(GRAPH, result(), JUDGE, 0)
-    assert verdict.findings == () and verdict.agreed == len(BACKENDS) and verdict.unresolved == 0
+    assert verdict.findings == [] and verdict.agreed == len(BACKENDS) and verdict.unresolved == 0
 
 
 def test_the_odd_one_out_is_named():
@@ -150,7 +150,7 @@ def test_a_vote_against_a_slow_twin(answers):
 def test_without_an_agreeing_backend_nothing_is_resolved():
     off = dict.fromkeys(BACKENDS, (RIGHT + 1).astype(np.float32))
     verdict = judge(GRAPH, result(wrong=off), JUDGE, 0)
-    assert verdict.findings == () and verdict.unresolved == len(BACKENDS)
+    assert verdict.findings == [] and verdict.unresolved == len(BACKENDS)
 
 
 def test_a_converter_is_blamed_when_all_its_readers_are_wrong():

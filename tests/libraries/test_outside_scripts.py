@@ -114,7 +114,7 @@ def test_what_three_libraries_do_just_outside_is_written_up_and_confirmed(tmp_pa
         with Reporter(Reproduction(pool, JUDGE, 0, 10), {}, place, {}) as reporter:
             for found in unique:
                 reporter.start(found)
-            _, reports = write_reports(reporter, unique, place)
+            reports = write_reports(reporter, unique, place)
     assert reports and all(report.reproduced for report in reports)
     for value in read_json(tmp_path / "outside/unique.json"):
         assert value["confirmed"] == [1, 1, 1] and value["changed"]

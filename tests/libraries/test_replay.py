@@ -16,7 +16,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Earlier, Finding, read_findings
 from asterism.differential.oracle.judged import REMEMBERED, Histories, judge_all
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.writing import ToTriage, write_triaged
+from asterism.differential.report.writing import ToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.replay import Replayer, _counts
 from asterism.differential.triage.reproduction import Reproduced
@@ -79,9 +79,9 @@ def test_a_finding_that_needs_another_model_before_it_gets_a_script_with_both(
         backends=["remembering:eager"], distributions=["normal"]
     )
     folder = tmp_path / "triaged"
-    folder.mkdir()
     settings = TriageSettings.model_construct(execute=execution, judge=JUDGE, triage=TRIAGE, seed=0)
-    counts = write_triaged(worker_pool, ToTriage([found], GRAPHS, weights), settings, folder)
+    given = ToTriage([found], GRAPHS, weights)
+    counts = triage_and_write(given, settings, folder, worker_pool=worker_pool)
     assert (counts["after_other_models"], counts["not_reproduced"]) == (1, 0)
     (unique,) = read_json(folder / "unique.json")
     assert unique["confirmed"] == [1, 1, 1] and "after a model" in unique["minimality"]
@@ -115,12 +115,12 @@ def test_what_never_shows_again_stands_apart_with_its_history(worker_pool, switc
         before=(Earlier(0, ("normal",)), Earlier(1, ("normal",))),
     )
     folder = tmp_path / "triaged"
-    folder.mkdir()
     execution = ExecuteParams.model_construct(
         backends=["remembering:eager"], distributions=["normal"]
     )
     settings = TriageSettings.model_construct(execute=execution, judge=JUDGE, triage=TRIAGE, seed=0)
-    counts = write_triaged(worker_pool, ToTriage([found], GRAPHS, weights), settings, folder)
+    given = ToTriage([found], GRAPHS, weights)
+    counts = triage_and_write(given, settings, folder, worker_pool=worker_pool)
     assert counts["not_reproduced"] == 1
     (unique,) = read_json(folder / "unique.json")
     assert unique["folder"].startswith("not-reproduced/")

@@ -34,4 +34,4 @@ def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
         (unique,), _ = Triage(show, params).run(wrong, [GRAPH], ["normal"])
         with Reporter(show, {}, tmp_path, {}) as reporter:
             reporter.start(unique)
-            assert reporter.finish(unique)[1].confirmed == (1, 1, 1)
+            assert reporter.finish(unique).confirmed == (1, 1, 1)

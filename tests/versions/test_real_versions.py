@@ -115,7 +115,7 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
         triage = Triage(show, params)
         with Reporter(show, {}, tmp_path, {}) as reporter:
             (unique,), _ = triage.run([finding], [graph], ["nan"], reporter.start)
-            unique, report = reporter.finish(unique)
+            report = reporter.finish(unique)
     assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Maximum"]
     assert report.confirmed == (1, 1, 1)
     folder = tmp_path / report.folder

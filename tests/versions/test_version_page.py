@@ -166,3 +166,4 @@ def test_the_page(written):
 def test_a_page_without_changes(written):
     page = written(comparison(change(kind="same")))
     assert "Nothing: no model computes something else" in page and "0 of 1" in page
+    assert re.findall("<dt>(.*?)</dt>", page) == list(CHANGES)

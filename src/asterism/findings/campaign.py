@@ -25,9 +25,9 @@ from asterism.core.resuming.work_units import ALONE
 from asterism.core.settings import machine
 from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import Finding, signature
-from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.judged import judge_all, metrics_of
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
-from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, write_triaged
+from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.unique import UniqueFinding
@@ -148,7 +148,7 @@ def run_piece(
     graphs = list(models.values())
     given, limits = settings.execute, read_known_issues(settings.triage.known_issues)
     with replacing(target) as folder:
-        (folder / TRIAGED).mkdir(parents=True)
+        folder.mkdir(parents=True)
         weights = folder / "weights.npz"
         write_weights(weights, {})
         write_models(folder, dict(models))
@@ -160,7 +160,7 @@ def run_piece(
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
             all_given = ToTriage(worth, graphs, weights, judged.apart, known, outside_known)
             with remembered(triage_run(weights, settings), target.name) as memory:
-                counts = write_triaged(pool, all_given, settings, folder / TRIAGED, memory)
+                counts = triage_and_write(all_given, settings, folder / TRIAGED, memory, pool)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
@@ -171,7 +171,7 @@ def run_piece(
                 "names": list(models),
                 "backends": list(given.backends),
                 "outcomes": dict(outcomes),
-                "judged": judged.metrics,
+                "judged": metrics_of(judged, len(graphs)),
                 "of_known_limits": len(judged.findings) - len(worth),
                 "triaged": counts,
                 "left_out": left_out,

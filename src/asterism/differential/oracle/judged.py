@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Result, worker_of
-from asterism.differential.oracle.finding import Earlier, Finding
-from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.finding import INVALID_MODEL, Earlier, Finding
+from asterism.differential.oracle.oracle import Judgement, judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
 
@@ -23,22 +23,7 @@ from asterism.memo.graphs.graph import Graph
 REMEMBERED = 32
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What the oracle says about many models.
-
-    Args:
-        findings: of all models, in their order.
-        apart: differences that are no wrong results, likewise.
-        metrics: counts, as a JSON value.
-    """
-
-    findings: list[Finding]
-    apart: list[Finding]
-    metrics: dict[str, Any]
-
-
-def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judged:
+def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judgement:
     """Judge every model of a record, one at a time. Findings say what their worker ran before.
 
     Args:
@@ -47,29 +32,31 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
         params: tolerances.
         seed: for the targets of D_MAD.
     """
-    findings: list[Finding] = []
-    apart: list[Finding] = []
-    agreed = unresolved = 0
+    found = Judgement([], [])
     histories = Histories()
     for result in record.results(len(graphs)):
-        verdict = judge(graphs[result.index], result, params, seed)
-        findings += [_after(finding, histories) for finding in verdict.findings]
-        apart += [_after(finding, histories) for finding in verdict.apart]
-        agreed += verdict.agreed
-        unresolved += verdict.unresolved
+        one = judge(graphs[result.index], result, params, seed)
+        found.findings += [_after(finding, histories) for finding in one.findings]
+        found.apart += [_after(finding, histories) for finding in one.apart]
+        found.agreed += one.agreed
+        found.unresolved += one.unresolved
         histories.add(result)
+    return found
+
+
+def metrics_of(found: Judgement, models: int) -> dict[str, Any]:
+    """Counts of what the oracle says about so many models, as a JSON value."""
     # A model is one, however many groups of inputs it was rejected with.
-    invalid = len({f.model for f in findings if f.symptom == "invalid model"})
-    metrics = {
-        "findings": len(findings),
-        "agreements": agreed,
-        "unresolved": unresolved,
+    invalid = len({f.model for f in found.findings if f.symptom == INVALID_MODEL})
+    return {
+        "findings": len(found.findings),
+        "agreements": found.agreed,
+        "unresolved": found.unresolved,
         "invalid_models": invalid,
-        "invalid_rate": invalid / max(len(graphs), 1),
-        "by_symptom": dict(sorted(Counter(f.symptom for f in findings).items())),
-        "apart": dict(sorted(Counter(f.symptom for f in apart).items())),
+        "invalid_rate": invalid / max(models, 1),
+        "by_symptom": dict(sorted(Counter(f.symptom for f in found.findings).items())),
+        "apart": dict(sorted(Counter(f.symptom for f in found.apart).items())),
     }
-    return Judged(findings, apart, metrics)
 
 
 def _after(finding: Finding, histories: Histories) -> Finding:

@@ -47,21 +47,21 @@ from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
 
 
-@dataclass(frozen=True)
+@dataclass
 class Judgement:
-    """What the oracle says about one model.
+    """What the oracle says about models.
 
     Args:
         findings: what went wrong.
-        unresolved: outputs that differ, and nobody can tell who is right.
-        agreed: outputs that are right.
-        apart: differences that are no wrong results, see :mod:`.apart`.
+        apart: differences that are no wrong results.
+        unresolved: how many outputs differ, and nobody can tell who is right.
+        agreed: how many outputs are right.
     """
 
-    findings: tuple[Finding, ...]
-    unresolved: int
-    agreed: int
-    apart: tuple[Finding, ...] = ()
+    findings: list[Finding]
+    apart: list[Finding]
+    unresolved: int = 0
+    agreed: int = 0
 
 
 def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judgement:
@@ -75,7 +75,7 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
     """
     if OUTSIDE in result.distributions:
         tried = outside_of(graph, seed, result.index)
-        return Judgement((), 0, 0, tuple(judge_outside(result, str(tried))))
+        return Judgement([], judge_outside(result, str(tried)))
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     judges = [judge_of(graph, result, d, params) for d in distributions or [""]]
     told = [(judge, judge.findings()) for judge in judges]
@@ -93,9 +93,9 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
             known = differing.get((now.library, now.symptom, severity))
             joined = now if known is None else _joined(known, now)
             differing[now.library, now.symptom, severity] = joined
-    findings = (*failures, *(differing[k] for k in sorted(differing)))
+    findings = [*failures, *(differing[k] for k in sorted(differing))]
     agreed = symptoms[RIGHT] + symptoms[SPECIAL_VALUES]
-    return Judgement(findings, symptoms[UNRESOLVED], agreed, tuple(apart))
+    return Judgement(findings, apart, symptoms[UNRESOLVED], agreed)
 
 
 def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:

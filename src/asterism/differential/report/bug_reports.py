@@ -6,7 +6,6 @@ import hashlib
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,43 +45,6 @@ CONFIRMATIONS = 3
 
 #: Characters of a script that a report can hold: issue trackers take 65,536 in all.
 LONGEST = 50_000
-
-
-@dataclass(frozen=True)
-class Report:
-    """What was written about one unique finding.
-
-    Args:
-        folder: where, below the folder of all findings.
-        signature: the finding's.
-        confirmed: how the processes of its script ended.
-        known: a link to an issue or a page; empty where there is none.
-        limit: what the library is documented not to do; empty where it is no known limit.
-    """
-
-    folder: str
-    signature: str
-    confirmed: tuple[int, ...]
-    known: str
-    limit: str = ""
-
-    @property
-    def reproduced(self) -> bool:
-        """Whether every fresh process showed it."""
-        return _shows(self.confirmed)
-
-    def to_json(self, found: UniqueFinding) -> dict[str, Any]:
-        """What the list of unique findings says about this one."""
-        kept = replace(found.finding, before=()) if self.reproduced else found.finding
-        return {
-            **asdict(self),
-            **found.to_json(),
-            "confirmed": list(self.confirmed),
-            "layers": len(found.graph.layers),
-            "minimality": found.minimality,
-            "finding": kept.to_json(),
-            "changed": found.changed,
-        }
 
 
 class Reporter:
@@ -132,46 +94,46 @@ class Reporter:
         write_json(folder / GRAPH, found.graph.to_json())
         return ScriptWriter(found, self._show, self._stored).write(folder)
 
-    def finish(self, found: UniqueFinding) -> tuple[UniqueFinding, Report]:
+    def finish(self, found: UniqueFinding) -> UniqueFinding:
         """Find a script that shows a finding that was started, and write its report.
 
         Where a script does not show it, the next longer one is written and run in its place. What
         none of them shows is replayed, and may get another model by that. What no script shows, and
         known limits, get into folders of their own.
         """
-        name, signature = folder_name(found), found.signature
+        name = folder_name(found)
         folder = self._target / name
-        scripts, started = self._started.pop(signature)
-        confirmed = _ended(found.finding, folder, scripts, started.result())
-        issue = issue_of(self._known_issues, signature, found.finding.distributions)
-        known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
+        scripts, started = self._started.pop(found.signature)
+        found.confirmed = started.result()
+        found.confirmed = _ended(found, folder, scripts)
+        issue = issue_of(self._known_issues, found.signature, found.finding.distributions)
+        found.known, found.limit = (issue.link, issue.limit) if issue is not None else ("", "")
         replay = None
-        if self._replayer is not None and not (_shows(confirmed) or limit):
+        if self._replayer is not None and not (found.reproduced or found.limit):
             replay = self._replayer.replay(found)
             write_json(folder / HISTORY, _history(found.finding, replay))
             other = replay.found
             if other is not None and (other.graph != found.graph or other.before):
                 found = other
-                confirmed = _ended(found.finding, folder, self._scripts(found, folder), confirmed)
+                found.confirmed = _ended(found, folder, self._scripts(found, folder))
         content = None if found.changed else self._show.worker_pool.saved(found.graph)
         if content is not None:
             (folder / MODEL).write_bytes(content)
-        apart = LIMITS if limit else "" if _shows(confirmed) else NOT_REPRODUCED
-        report = Report(f"{apart}/{name}" if apart else name, signature, confirmed, known, limit)
-        text = report_text(found, report, folder, replay)
+        apart = LIMITS if found.limit else "" if found.reproduced else NOT_REPRODUCED
+        found.folder = f"{apart}/{name}" if apart else name
+        text = report_text(found, folder, replay)
         (folder / REPORT).write_text(text, encoding="utf-8", errors="replace")
         if apart:
             (self._target / apart).mkdir(exist_ok=True)
             folder.rename(self._target / apart / name)
-        return found, report
+        return found
 
 
-def _ended(
-    finding: Finding, folder: Path, scripts: Iterator[str], ended: tuple[int, ...]
-) -> tuple[int, ...]:
+def _ended(found: UniqueFinding, folder: Path, scripts: Iterator[str]) -> tuple[int, ...]:
     """How the first script ends that shows a finding, or the last one of those left."""
-    while not _shows(ended) and next(scripts, None) is not None:
-        ended = _confirmed(finding, folder)
+    ended = found.confirmed
+    while not all(status == 1 for status in ended) and next(scripts, None) is not None:
+        ended = _confirmed(found.finding, folder)
     return ended
 
 
@@ -191,10 +153,6 @@ def _history(finding: Finding, replay: Replay) -> dict[str, Any]:
     return {"worker": worker_for(finding.backends[0]), "ran": ran, "replays": replay.tried}
 
 
-def _shows(statuses: tuple[int, ...]) -> bool:
-    return all(status == 1 for status in statuses)
-
-
 def folder_name(found: UniqueFinding) -> str:
     """Library, symptom and a hash of the signature."""
     digest = hashlib.sha256(found.signature.encode()).hexdigest()[:8]
@@ -208,23 +166,19 @@ def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
     return exit_statuses(folder / REPRO, CONFIRMATIONS, python, death_of(finding))
 
 
-def report_text(
-    found: UniqueFinding, report: Report, folder: Path, replay: Replay | None = None
-) -> str:
+def report_text(found: UniqueFinding, folder: Path, replay: Replay | None = None) -> str:
     """The report of a finding, in the shape that the libraries' bug templates ask for."""
     finding, library = found.finding, own_environment(found.finding)
     return rendered(
         f"{REPORT}.j2",
         found=found,
         finding=finding,
-        report=report,
         where=str(found.layer or finding.exception),
         has_model=(folder / MODEL).exists(),
         script=(folder / REPRO).read_text(encoding="utf-8"),
         longest=LONGEST,
         outside=expected_outside(finding) if finding.distributions == (OUTSIDE,) else "",
         odd_reference=ODD_REFERENCE,
-        distance=_DISTANCES.get(finding.symptom, "").format(finding.excess),
         message=textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False),
         replay=replay,
         worker=worker_for(finding.backends[0]),
@@ -233,10 +187,3 @@ def report_text(
         packages_there=packages_of(library) if library is not None else "",
         packages=installed_versions(),
     )
-
-
-#: How far off outputs are, in words.
-_DISTANCES = {
-    "NaN/Inf mask differs": ": {:.0f} element(s)",
-    "values differ": ": {:.3g} times the tolerance",
-}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from asterism.differential.adapters.backends import converter_of, library_of
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import KERAS, Finding, signature
-from asterism.differential.report.bug_reports import Report, Reporter
+from asterism.differential.report.bug_reports import Reporter
 from asterism.differential.report.known_issues import read_known_issues
 from asterism.differential.triage.budget import Ceiling
 from asterism.differential.triage.groups import unique_outside
@@ -58,7 +59,11 @@ class ToTriage:
 
 
 def triage_and_write(
-    given: ToTriage, settings: TriageSettings, target: Path, memory: Memory | None = None
+    given: ToTriage,
+    settings: TriageSettings,
+    target: Path,
+    memory: Memory | None = None,
+    worker_pool: WorkerPool | None = None,
 ) -> dict[str, Any]:
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
 
@@ -67,29 +72,28 @@ def triage_and_write(
         settings: backends, limits, tolerances and budgets.
         target: the folder, which is replaced as a whole.
         memory: what earlier runs have shrunk, which this one goes on from.
+        worker_pool: workers, which are started where there are findings; None: its own.
 
     Returns:
         Counts, as a JSON value.
     """
-    with (
-        replacing(target) as folder,
-        open_worker_pool(settings.execute, given.weights) as worker_pool,
-    ):
+    with ExitStack() as using:
+        folder = using.enter_context(replacing(target))
         folder.mkdir()
-        return write_triaged(worker_pool, given, settings, folder, memory)
+        if worker_pool is None:
+            worker_pool = open_worker_pool(settings.execute, given.weights)
+            using.enter_context(worker_pool)
+        return _write(worker_pool, given, settings, folder, memory)
 
 
-def write_triaged(
+def _write(
     worker_pool: WorkerPool,
     given: ToTriage,
     settings: TriageSettings,
     folder: Path,
-    memory: Memory | None = None,
+    memory: Memory | None,
 ) -> dict[str, Any]:
-    """As :func:`triage_and_write`, by workers that are there, into an empty folder.
-
-    They are started where there are findings.
-    """
+    """As :func:`triage_and_write`, into an empty folder."""
     triage, graphs = settings.triage, given.graphs
     show = Reproduction(worker_pool, settings.judge, settings.seed, triage.hang_seconds)
     known = read_known_issues(triage.known_issues)
@@ -101,7 +105,7 @@ def write_triaged(
     with Reporter(show, stored, folder, known, replayer) as reporter:
         kinds, steps = settings.execute.distributions, Triage(show, triage, memory, ceiling)
         shrunk, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
-        unique, reports = write_reports(reporter, shrunk, folder)
+        unique = write_reports(reporter, shrunk, folder)
     write_json(folder / LEFT, [_left(group, left) for group in left.groups])
     stopped = sum(found.out_of_time for found in unique)
     groups_left = len(left.groups) if left.out_of_time else 0
@@ -111,7 +115,7 @@ def write_triaged(
     unique_apart = unique_outside(
         given.apart, graphs, settings.seed, triage.max_unique, given.outside_known
     )
-    outside: list[Report] = []
+    outside: list[UniqueFinding] = []
     if unique_apart:
         worker_pool.start()
         place = folder / OUTSIDE_FOLDER
@@ -119,16 +123,16 @@ def write_triaged(
         with Reporter(show, stored, place, known) as reporter:
             for found in unique_apart:
                 reporter.start(found)
-            _, outside = write_reports(reporter, unique_apart, place)
+            outside = write_reports(reporter, unique_apart, place)
     return {
         "outside": len(outside),
         "outside_reproduced_in_three_processes": sum(r.reproduced for r in outside),
         "findings": len(given.findings),
         "unique": len(unique),
-        "reproduced_in_three_processes": sum(r.reproduced for r in reports),
-        "known": sum(bool(r.known) for r in reports),
-        "known_limits": sum(bool(r.limit) for r in reports),
-        "not_reproduced": sum(not r.limit and not r.reproduced for r in reports),
+        "reproduced_in_three_processes": sum(r.reproduced for r in unique),
+        "known": sum(bool(r.known) for r in unique),
+        "known_limits": sum(bool(r.limit) for r in unique),
+        "not_reproduced": sum(not r.limit and not r.reproduced for r in unique),
         "after_other_models": sum(bool(u.before) for u in unique),
         "groups_left_by_budget": len(left.groups),
         "groups_left_by_time": groups_left,
@@ -141,11 +145,18 @@ def write_triaged(
 
 def write_reports(
     reporter: Reporter, unique: Sequence[UniqueFinding], folder: Path
-) -> tuple[list[UniqueFinding], list[Report]]:
-    """Write the reports of findings that were started, and their list."""
+) -> list[UniqueFinding]:
+    """Write the reports of findings that were started, and their list.
+
+    What its worker had run before is listed of a finding that no script shows.
+    """
     finished = [reporter.finish(found) for found in unique]
-    write_json(folder / UNIQUE, [report.to_json(found) for found, report in finished])
-    return [found for found, _ in finished], [report for _, report in finished]
+    listed = []
+    for found in finished:
+        kept = replace(found.finding, before=()) if found.reproduced else found.finding
+        listed.append({**found.to_json(), "finding": kept.to_json()})
+    write_json(folder / UNIQUE, listed)
+    return finished
 
 
 def _left(group: Sequence[Finding], left: Left) -> dict[str, Any]:

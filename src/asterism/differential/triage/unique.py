@@ -65,6 +65,10 @@ class UniqueFinding:
         before: what must run before it in the same process, see :mod:`.replay`.
         changed: parameters of the layer with other values than the graph's, be they invalid.
         out_of_time: whether it is unfinished for want of time, which the next run may have.
+        folder: of its script and report, below the folder of all findings.
+        confirmed: how the fresh processes of its script ended.
+        known: a link to an issue or a page; empty where there is none.
+        limit: what the library is documented not to do; empty where it is no known limit.
     """
 
     signature: str
@@ -78,6 +82,15 @@ class UniqueFinding:
     before: tuple[Task, ...] = ()
     changed: Config = field(default_factory=dict)
     out_of_time: bool = False
+    folder: str = ""
+    confirmed: tuple[int, ...] = ()
+    known: str = ""
+    limit: str = ""
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every fresh process showed it."""
+        return all(status == 1 for status in self.confirmed)
 
     @property
     def minimality(self) -> str:
@@ -93,8 +106,15 @@ class UniqueFinding:
         return f"minimal, {reduced}"
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value that :meth:`from_json` reads."""
+        """A JSON value that :meth:`from_json` reads, with more that people read."""
         return {
+            "folder": self.folder,
+            "confirmed": list(self.confirmed),
+            "known": self.known,
+            "limit": self.limit,
+            "layers": len(self.graph.layers),
+            "minimality": self.minimality,
+            "changed": self.changed,
             "signature": self.signature,
             "finding": {**self.finding.to_json(), "excess": min(self.finding.excess, 1e30)},
             "graph": self.graph.to_json(),

@@ -134,3 +134,22 @@ def examine(worker_pool, kind, folder):
 def test_the_fake_library_is_what_it_claims():
     assert set(KINDS) == set(SYMPTOM)
     assert injected_library.Injected.name == "injected"
+
+
+#: PyTorch interpolates with other weights, in float64 too.
+GRAPH = sequential(Tensor((2, 3, 1)), [layer("UpSampling2D", interpolation="bicubic")])
+
+
+@pytest.mark.slow
+def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
+    params = triage_params(max_unique=5, max_steps=2)
+    with WorkerPool((*FLOAT64, "pytorch:eager", "jax:jit"), Limits(120.0, 3000)) as pool:
+        assert pool.start() == {}
+        inputs = {"normal": sample_inputs(GRAPH, 0, 0, "normal")}
+        found = judge(GRAPH, pool.run(Task(0, GRAPH, inputs)), JUDGE, 0).findings
+        wrong = [f for f in found if f.backends == ("pytorch:eager",)]
+        show = Reproduction(pool, JUDGE, 0, 10)
+        (unique,), _ = Triage(show, params).run(wrong, [GRAPH], ["normal"])
+        with Reporter(show, {}, tmp_path, {}) as reporter:
+            reporter.start(unique)
+            assert reporter.finish(unique).confirmed == (1, 1, 1)

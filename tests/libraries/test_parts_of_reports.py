@@ -6,16 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
+from asterism.core.messages.errors import UserError
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report import bug_reports
 from asterism.differential.report.bug_reports import Reporter, folder_name
-from asterism.differential.report.known_issues import KnownIssue
+from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
+from places import ROOT
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 
@@ -98,3 +100,41 @@ def test_a_reporter_writes_the_scripts_confirms_them_and_then_reports(
     assert "the link" in text and limit in text
     assert ("Not reproduced" in text) == (place == "not-reproduced/")
     assert "| batch of 1 | gone |" in text
+
+
+def test_known_issues_are_a_mapping(tmp_path):
+    file = tmp_path / "issues.yaml"
+    file.write_text("values differ | jax: https://example.org/1\n7: 8\n")
+    assert read_known_issues(str(file)) == {
+        "values differ | jax": KnownIssue("https://example.org/1"),
+        "7": KnownIssue("8"),
+    }
+    assert read_known_issues("conf/no_file") == {}
+    file.write_text("")
+    assert read_known_issues(str(file)) == {}
+    wrong = {
+        "- a": "must map",
+        "a: [": "is not YAML",
+        "a: {limit: b}": "'a': 'link'",
+        "a: {link: b, more: c}": "'a': 'more'",
+        "a: {link: b, inputs: odd}": "there are no inputs 'odd'",
+    }
+    for text, message in wrong.items():
+        file.write_text(text)
+        with pytest.raises(UserError, match=message):
+            read_known_issues(str(file))
+    with pytest.raises(UserError, match="cannot read"):
+        read_known_issues(str(tmp_path / "none.yaml"))
+
+
+def test_a_known_issue_is_that_of_a_signature_and_of_its_inputs():
+    known = {"a |": KnownIssue("1", "no large numbers", "largest"), "a": KnownIssue("2")}
+    assert issue_of(known, "a | b", ["largest"]) == known["a |"]
+    assert issue_of(known, "a | b", ["normal"]) == known["a"]
+    assert issue_of(known, "c", ["normal"]) is None
+
+
+def test_the_table_of_this_project_names_links_only():
+    known = read_known_issues(str(ROOT / "conf/known_issues.yaml"))
+    assert all(issue.link.startswith("https://") for issue in known.values())
+    assert any(issue.limit for issue in known.values())

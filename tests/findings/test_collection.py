@@ -18,7 +18,7 @@ from asterism.findings.sightings import Sighting, written_candidates
 from rights import entered_by_others
 import pytest
 from asterism.core.messages.errors import UserError
-from asterism.findings.by_hand import add_by_hand
+from asterism.findings.collecting import add_by_hand
 from asterism.findings.entry import read_entries
 from asterism.findings.sightings import Sighting
 

@@ -13,11 +13,10 @@ from asterism.differential.engine.messages import is_unsupported, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import d_mad, spreads_of
 from asterism.differential.oracle.finding import Finding, signature, skeleton
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import Standard, d_mad, spreads_of
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
 from memo.small_graphs import branching

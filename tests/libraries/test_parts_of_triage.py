@@ -8,10 +8,10 @@ import pytest
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
-from asterism.differential.oracle.compare import d_mad
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.standard import d_mad
 from asterism.differential.report.writing import counts_of
 from asterism.differential.triage.reproduction import (
     Reproduced,

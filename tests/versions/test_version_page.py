@@ -110,7 +110,7 @@ def test_the_version_to_blame_must_fail_the_script(kind, statuses, confirmed):
     assert row.confirmed == confirmed
 
 
-def test_changes_are_ordered_by_kind_then_by_model_and_size():
+def test_changes_are_ordered_by_kind_then_by_model():
     given = [
         change("b", "now right"),
         change("b", "now wrong", FASTER, excess=2.0),
@@ -120,7 +120,8 @@ def test_changes_are_ordered_by_kind_then_by_model_and_size():
         change("c", "no longer runs", exception="A"),
     ]
     found = [c for row in comparison(*given).rows for c in row.changes]
-    assert [given.index(c) for c in found] == [5, 3, 2, 1, 0]
+    assert [given.index(c) for c in found] == [5, 3, 1, 2, 0]
+    assert comparison(*given).rows[2].change is given[2], "the worst one"
 
 
 def test_the_worst_of_a_model_in_one_way():

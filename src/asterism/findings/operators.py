@@ -18,7 +18,7 @@ from asterism.differential.comparing.blaming import Part
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import Pair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.numbers import simple_inputs

@@ -97,8 +97,8 @@ class Row:
     """What a library does to one model alike, in several ways to run it and on several inputs.
 
     Args:
-        changes: each of them, the worst first.
-        part: the smallest part of the model that shows the first one; None where it was not looked
+        changes: each of them.
+        part: the smallest part of the model that shows the worst one; None where it was not looked
             for.
         folder: of the part's script, relative to the page.
         statuses: of the script, by the library that ran it.
@@ -112,7 +112,7 @@ class Row:
     @property
     def change(self) -> Change:
         """The worst of the changes."""
-        return self.changes[0]
+        return max(self.changes, key=lambda one: one.at_fault.excess)
 
     @property
     def confirmed(self) -> bool:
@@ -154,6 +154,7 @@ class Page:
         facts: the file of all that was found, beside the page.
         question: that the page answers.
         counted: what is counted of the models.
+        summary: of a terminal, what so many models do, with places for the libraries' names.
         kinds: what can become of a model, the worst first.
         told: those that get a row.
         bad: those for which the command ends with 1.
@@ -163,6 +164,7 @@ class Page:
     facts: str
     question: str
     counted: str
+    summary: str
     kinds: Sequence[str]
     told: Collection[str]
     bad: Collection[str]
@@ -201,7 +203,7 @@ class Comparison:
         """What is told, the worst first; the same of one library and model is one row."""
         order = self.page.kinds.index
         told = [c for _, changes in self.subjects for c in changes if c.label in self.page.told]
-        told.sort(key=lambda c: (order(c.label), c.subject, -c.at_fault.excess))
+        told.sort(key=lambda change: (order(change.label), change.subject))
         found: dict[tuple[str, ...], Row] = {}
         for one in told:
             key = one.label, one.subject, one.at_fault.library, one.at_fault.exception

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.compare import moved_of
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import Probes
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import Standard, StandardRuns
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.memo.universe.tensors import EPSILON
 
@@ -84,17 +83,18 @@ def judge_of_file(
     """
     references, outputs = subject.references, result.outputs
     bounds, declared = tolerance_of(subject, params), subject.declared
+    right = outputs.get(references.right, {}).get(distribution, [])
     standard = None
-    right = outputs.get(references.right, {}).get(distribution)
-    if right is not None and subject.is_in_reference:
-        by_letter = subject.is_defined_for_nan
-        standard = Standard(
-            {references.right: right},
+    if subject.is_in_reference:
+        standard = Standard.of(
+            outputs,
+            distribution,
+            StandardRuns([references.right], references.right, references.perturbed),
             declared if len(declared) == len(right) else (),
             bounds,
-            right,
-            moved_of(outputs, references.perturbed, distribution),
-            Probes.of(outputs, references.probes, distribution, by_letter=by_letter),
+            Probes.of(
+                outputs, references.probes, distribution, by_letter=subject.is_defined_for_nan
+            ),
         )
     return Judge(
         result,

@@ -31,6 +31,7 @@ PAGE = Page(
     "libraries",
     "findings.json",
     "Do these models compute the same in every library that reads their files?",
+    "models with a fault of a library",
     "models show a fault of a library",
     kinds=STATUSES,
     told=FAULTS,

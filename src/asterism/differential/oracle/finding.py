@@ -18,7 +18,7 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.inputs import DISTRIBUTIONS
 from asterism.differential.engine.outcomes import STAGES
-from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.standard import DIFFERENCES
 
 #: The library to blame for generated models that Keras rejects.
 KERAS = "keras"

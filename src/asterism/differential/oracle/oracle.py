@@ -26,7 +26,6 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import outside_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import d_mad, distance, moved_of
 from asterism.differential.oracle.finding import (
     APART,
     FAILURES,
@@ -42,7 +41,7 @@ from asterism.differential.oracle.judge import Judge, failure, reads_another
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import Probes
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import Standard, StandardRuns, d_mad, distance
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
 
@@ -168,25 +167,16 @@ def judge_of(
         params: tolerances.
         outputs: nodes that were put out, in place of those that are compared.
     """
-    given = {
-        r: result.outputs[r][distribution]
-        for r in REFERENCES
-        if distribution in result.outputs.get(r, {})
-    }
     bounds = Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
-    if not given:
-        return Judge(result, distribution, bounds, None)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
+    dtypes = [graph.tensors[i].dtype for i in nodes]
     of_weights = {*special_kinds(graph), *result.special}
-    standard = Standard(
-        given,
-        [graph.tensors[i].dtype for i in nodes],
-        bounds,
-        result.outputs.get(PERTURBED_FROM, {}).get(distribution),
-        moved_of(result.outputs, PERTURBED, distribution),
-        Probes.of(result.outputs, PROBES, distribution, of_weights),
-    )
-    return Judge(result, distribution, bounds, standard.by_majority())
+    probes = Probes.of(result.outputs, PROBES, distribution, of_weights)
+    runs = StandardRuns(REFERENCES, PERTURBED_FROM, PERTURBED)
+    standard = Standard.of(result.outputs, distribution, runs, dtypes, bounds, probes)
+    if standard is not None:
+        standard = standard.by_majority()
+    return Judge(result, distribution, bounds, standard)
 
 
 def _differences(judge: Judge, found: Iterable[Finding], seed: int) -> Iterator[Finding]:

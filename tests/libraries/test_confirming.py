@@ -65,7 +65,7 @@ def test_a_death_shows_a_finding_where_it_is_what_was_recorded(written, kind):
         "3": ("os._exit(3)", 3),
     }
     for end, (text, otherwise) in ends.items():
-        (status,) = exit_statuses(written(text), 1, death=kind, patience=3)
+        (status,) = exit_statuses(written(text), 1, death=kind, seconds=3)
         assert status == (1 if end == kind else otherwise)
 
 

@@ -329,12 +329,11 @@ def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp
 
 @pytest.mark.parametrize(("symptom", "status"), [("hang", 1), ("memory", 124)])
 def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
-    monkeypatch.setattr(confirming, "PATIENCE", 2.0)
-    monkeypatch.setattr(confirming.Death.__dataclass_fields__["seconds"], "default", 2.0)
+    for limit in ("PATIENCE", "SECONDS"):
+        monkeypatch.setattr(confirming, limit, 2.0)
     finding = failure(symptom)
     script_ = ran("time.sleep(9)", finding, tmp_path)
-    death = replace(death_of(finding), seconds=2.0)
-    assert exit_statuses(script_, 1, death=death) == (status,)
+    assert exit_statuses(script_, 1, death=death_of(finding)) == (status,)
 
 
 def test_what_must_run_before_runs_first_and_may_fail(tmp_path):

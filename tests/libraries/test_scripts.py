@@ -17,7 +17,6 @@ from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import GIVEN, LIBRARIES, Library
 from asterism.differential.adapters.questions import (
-    BY_LAYER,
     GRADIENT,
     HESSIAN,
     OVERWRITTEN,
@@ -84,7 +83,7 @@ NOT_ASKED = [
     *((b, q) for b in ("tensorflow:saved_model", "jax:export", "pytorch:aot_inductor")
       for q in QUESTIONS),
     *((f"pytorch:{o}", q) for o in ("compile_graph", "compile_dynamic_graph", "export")
-      for q in BY_LAYER),
+      for q in (WEIGHT_GRADIENT, *TRAINING)),
 ]  # fmt: skip
 
 

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from asterism.differential.adapters.backends import library_of
-from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.record import Record
-from asterism.differential.engine.tasks import Result, worker_of
+from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import INVALID_MODEL, Earlier, Finding
 from asterism.differential.oracle.oracle import Judgement, judge
 from asterism.differential.oracle.params import JudgeParams
@@ -76,7 +75,7 @@ class Histories:
 
     def before(self, backend: str) -> tuple[Earlier, ...]:
         """The models before the next one, in the worker of a backend or a converter."""
-        return tuple(self._ran.get(worker_for(backend), ()))
+        return tuple(self._ran.get(library_of(backend), ()))
 
     def add(self, result: Result) -> None:
         """A model has run. A worker that died of it begins anew."""
@@ -87,13 +86,8 @@ class Histories:
             self._ran[worker] = [*kept, *now][-REMEMBERED:]
 
 
-def worker_for(backend: str) -> str:
-    """The name of the worker that a backend or a converter runs in."""
-    return worker_of(backend) if backend in CONVERTERS else library_of(backend)
-
-
 def _workers(result: Result, *, killed: bool = False) -> Iterator[str]:
     """The workers that were asked something of a model, or those that died of it."""
     for backend, outcome in result.outcomes.items():
         if outcome.killed if killed else outcome.status != "blocked":
-            yield worker_for(backend)
+            yield library_of(backend)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import write_json
+from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.oracle.finding import ODD_REFERENCE, Finding
-from asterism.differential.oracle.judged import worker_for
 from asterism.differential.oracle.outside import expected_outside
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.known_issues import KnownIssue, issue_of
@@ -150,7 +150,7 @@ def _history(finding: Finding, replay: Replay) -> dict[str, Any]:
         for task in replay.ran
         if isinstance(task.graph, Graph)
     ]
-    return {"worker": worker_for(finding.backends[0]), "ran": ran, "replays": replay.tried}
+    return {"worker": library_of(finding.backends[0]), "ran": ran, "replays": replay.tried}
 
 
 def folder_name(found: UniqueFinding) -> str:
@@ -181,7 +181,7 @@ def report_text(found: UniqueFinding, folder: Path, replay: Replay | None = None
         odd_reference=ODD_REFERENCE,
         message=textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False),
         replay=replay,
-        worker=worker_for(finding.backends[0]),
+        worker=library_of(finding.backends[0]),
         history=HISTORY,
         environment=library,
         packages_there=packages_of(library) if library is not None else "",

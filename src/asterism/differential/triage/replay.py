@@ -11,13 +11,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from asterism.differential.adapters.backends import converter_of
+from asterism.differential.adapters.backends import converter_of, library_of
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.execution import task_of
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.judged import worker_for
 from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
 from asterism.differential.triage.reducer import Reducer
 from asterism.differential.triage.reproduction import Reproduction
@@ -104,7 +103,7 @@ class Replayer:
 
     def _before(self, finding: Finding) -> Iterator[Task]:
         """What the worker had run, and what it ran of the model itself before the finding."""
-        worker = worker_for(finding.backends[0])
+        worker = library_of(finding.backends[0])
         there = [b for b in self.show.worker_pool.usable() if worker in _workers_of(b)]
         groups = [(e.model, e.distributions, there) for e in finding.before]
         if finding.backends[0] in there:
@@ -172,7 +171,7 @@ def _graph(task: Task) -> Graph:
 def _workers_of(backend: str) -> set[str]:
     """Names of the workers that take part in running a backend."""
     source = None if backend in CONVERTERS else converter_of(backend)
-    return {worker_for(b) for b in (backend, source) if b is not None}
+    return {library_of(b) for b in (backend, source) if b is not None}
 
 
 def _singles(task: Task) -> Iterator[Task]:

@@ -298,7 +298,7 @@ def test_an_entry_is_by_values_or_a_failure():
     assert isinstance(entry(), Entry)
 
 
-WRONG = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exit({factor} != 1)\n"
+FAULTY = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exit({factor} != 1)\n"
 
 
 def add(script, collection, symptom="values differ", title=""):
@@ -308,19 +308,19 @@ def add(script, collection, symptom="values differ", title=""):
 
 def test_a_script_that_shows_it_gets_a_folder(tmp_path):
     script = tmp_path / "seen.py"
-    script.write_text(WRONG.format(factor=2))
+    script.write_text(FAULTY.format(factor=2))
     collection = tmp_path / "findings"
     entry = add(script, collection, title="ones gives twos")
     assert [e.name for e in read_entries(collection)] == [entry.name]
     assert entry.source == "hand"
-    assert (collection / entry.name / "repro.py").read_text() == WRONG.format(factor=2)
+    assert (collection / entry.name / "repro.py").read_text() == FAULTY.format(factor=2)
     assert entry.ran.output.split() == ["expected", "1", "actual", "2"]
     assert entry.diagnosis.title == "ones gives twos"
 
 
 def test_a_script_that_shows_nothing_gets_none(tmp_path):
     script = tmp_path / "seen.py"
-    script.write_text(WRONG.format(factor=1))
+    script.write_text(FAULTY.format(factor=1))
     with pytest.raises(UserError, match="is not confirmed"):
         add(script, tmp_path / "findings")
     assert read_entries(tmp_path / "findings") == []
@@ -334,6 +334,6 @@ def test_a_script_that_is_not_there_is_told(tmp_path):
 
 def test_a_symptom_is_one_that_is_known(tmp_path):
     script = tmp_path / "seen.py"
-    script.write_text(WRONG.format(factor=2))
+    script.write_text(FAULTY.format(factor=2))
     with pytest.raises(UserError, match="'odd' is none of"):
         add(script, tmp_path / "findings", symptom="odd")

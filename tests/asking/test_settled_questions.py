@@ -10,7 +10,7 @@ from onnx import TensorProto
 from asking.asked import CONF, asked, composed
 from asking.made_answers import logits, normal, spoken
 from asking.made_models import echo, of_brightness, pictures, rows_of
-from asterism.asking.question import settle, vet_overrides
+from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS

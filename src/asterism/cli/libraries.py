@@ -122,7 +122,7 @@ def add_finding(
 
     Then `asterism collect-findings` puts it on the pages.
     """
-    from asterism.findings.by_hand import add_by_hand
+    from asterism.findings.collecting import add_by_hand
     from asterism.findings.sightings import Sighting
 
     pairs = [pair.partition("=") for pair in parameter or []]

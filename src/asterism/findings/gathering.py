@@ -163,7 +163,7 @@ def _of_operators(
         write = OperatorScripts(pool, {p.option: p for p in pairs}, settings.judge, settings.seed)
         sightings = sightings_of(comparison, old, new)
         found = written_candidates(sightings, write, scratch, _wanted(noted, settings))
-        return list(found), int(read_json(comparison / "changes.json")["models"])
+        return list(found), len(read_json(comparison / "changes.json")["models"])
 
 
 def _wanted(

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call

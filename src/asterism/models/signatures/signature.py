@@ -114,8 +114,9 @@ class Signature:
         """
         carried = {name for name, _ in self.states}
         given = [spec for spec in self.inputs if spec.name not in carried]
-        if any(role_of(spec.name) is None and _are_tokens(spec) for spec in given):
-            given.sort(key=lambda spec: role_of(spec.name) is not None)
+        tokens = [spec for spec in given if role_of(spec.name) is None and _are_tokens(spec)]
+        if tokens and role_of(given[0].name) is not None:
+            given.sort(key=lambda spec: spec != tokens[0])
         return tuple(given)
 
     @property

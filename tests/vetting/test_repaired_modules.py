@@ -12,7 +12,9 @@ from torch import nn
 from torch.nn import functional as f
 
 from asterism.api.vetting import vet
+from asterism.core.files.hashes import digest_of
 from asterism.models.runtimes.torch_modules import ModuleRuntime
+from asterism.models.signatures.reading import read_signature
 from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
 from asterism.vetting.quantised_graphs import exchange_of
 
@@ -129,9 +131,10 @@ def test_a_pair_without_parts_that_differ_says_so(digits):
 class QuantisedLinear(nn.Module):
     """A layer as PT2E writes it: weights of integers, and a quantiser before it."""
 
-    def __init__(self, layer, bits):
+    def __init__(self, layer, bits, whole=False):
         super().__init__()
         step = layer.weight.detach().abs().amax(1) / 2 ** (bits - 1)
+        step = step.max().expand_as(step).clone() if whole else step
         whole = (layer.weight.detach() / step[:, None]).round().clamp(-127, 127)
         self.register_buffer("integers", whole.to(torch.int8))
         self.register_buffer("scales", step)
@@ -190,6 +193,69 @@ def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(di
     by_hand = float((alone - wanted).double().norm() / wanted.double().norm())
     assert error.own.relative_l2 == pytest.approx(by_hand, rel=1e-4)
     assert error.cumulative.relative_l2 > 0.9 * by_hand
+
+
+FREE = ({0: torch.export.Dim("n")},)
+
+
+def saved(module, rows, path):
+    torch.export.save(torch.export.export(module, (rows[:4],), dynamic_shapes=FREE), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def uneven(digits):
+    """The same network with one channel that is a thousand times as large as the others."""
+    net = copy.deepcopy(digits[0])
+    with torch.no_grad():
+        net.body[0].weight[3] *= 1000
+        net.body[0].bias[3] *= 1000
+        net.body[2].weight[:, 3] /= 1000
+    return net
+
+
+def test_weights_with_few_scales_get_one_for_each_channel_before_any_is_left_in_float(
+    digits, uneven, tmp_path
+):
+    _, rows, labels = digits
+    small = copy.deepcopy(uneven)
+    small.body[0] = QuantisedLinear(small.body[0], 8, whole=True)
+    files = saved(uneven, rows, tmp_path / "net.pt2"), saved(small, rows, tmp_path / "small.pt2")
+    found = vet(*files, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.agree < 0.9
+    assert (found.repair["kept_in_float"], found.repair["with_finer_scales"]) == ([], ["body.0"])
+    page = found.page(tmp_path / "page")
+    assert "PerChannelMinMaxObserver" in page.read_text()
+    repaired = page.with_name("repaired.pt2")
+    assert digest_of(repaired) == found.repair["sha256"]
+    assert repaired.stat().st_size < files[1].stat().st_size * 1.1
+    module = torch.export.load(repaired).module()
+    with torch.no_grad():
+        alike = (module(rows).argmax(1) == uneven(rows).argmax(1)).double().mean()
+    assert alike > 0.98
+
+
+def test_a_file_is_repaired_as_the_module_is_and_in_the_same_bytes(digits, graph, tmp_path):
+    net, rows, labels = digits
+    files = saved(net, rows, tmp_path / "net.pt2"), saved(graph, rows, tmp_path / "small.pt2")
+    found = [vet(*files, rows, labels, comparison="top_label", overrides=FEW) for _ in range(2)]
+    one, other = (each.repair for each in found)
+    assert one["kept_in_float"] == ["body.2"]
+    assert one["blamed"][0]["node"] == "body.2"
+    assert one["sha256"] == other["sha256"]
+    assert found[0].repaired is None
+    repaired = found[0].page(tmp_path / "page").with_name("repaired.pt2")
+    (given,) = read_signature(repaired).inputs
+    assert (given.name, given.shape) == ("pixels", (None, 64))
+    again = vet(files[0], repaired, rows, labels, comparison="top_label", overrides=FEW)
+    assert again.agree > found[0].agree
+    assert again.agree == pytest.approx(
+        vet(net, graph_in_float(net, graph), rows, comparison="top_label", overrides=FEW).agree
+    )
+
+
+def graph_in_float(net, graph):
+    return exchange_of(net, graph).in_float(["body.2"])
 
 
 @pytest.mark.slow

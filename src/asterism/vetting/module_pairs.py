@@ -41,16 +41,24 @@ class Exchange(ABC):
 
     Attributes:
         parts: that differ.
+        coarse: names of those whose weights would have smaller errors with 8 bits and a scale for
+            each channel.
         applied_by: the line that leaves the parts of the list ``kept`` in float where the model is
             quantised again.
     """
 
     parts: list[ReplacedModule]
+    coarse: Sequence[str] = ()
     applied_by: ClassVar[str]
 
     @abstractmethod
-    def in_float(self, names: Collection[str]) -> nn.Module:
-        """The compressed model with these parts in float; both models stay as they are."""
+    def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:
+        """The compressed model with some parts in float; both models stay as they are.
+
+        Args:
+            names: of these parts.
+            finer: of others, among the coarse ones, whose weights get a scale for each channel.
+        """
 
     @abstractmethod
     def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
@@ -79,7 +87,7 @@ class ModuleExchange(Exchange):
         self._both = original, compressed
         self.parts = differing_parts(original, compressed)
 
-    def in_float(self, names: Collection[str]) -> nn.Module:
+    def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:
         """See :meth:`Exchange.in_float`."""
         original, compressed = self._both
         return exchanged(compressed, original, names)

@@ -185,7 +185,7 @@ def test_exported_programs_are_repaired_too(digits):
     small = torch.export.export(quantised_graph(rough, rows), (rows[:4],), dynamic_shapes=FREE)
     found = vet(exported, small, rows, labels, comparison="top_label", overrides=FEW)
     assert found.repair["blamed"][0]["node"] == "body.2"
-    assert "body.2" in found.repair["kept_in_float"]
+    assert "body.2" in found.repair["with_finer_scales"]
     with torch.no_grad():
         (answers,) = [found.repaired(rows)]
         wrong = (answers.argmax(1) != net(rows).argmax(1)).double().mean()

@@ -41,15 +41,17 @@ class Exchange(ABC):
 
     Attributes:
         parts: that differ.
-        coarse: names of those whose weights would have smaller errors with 8 bits and a scale for
-            each channel.
         applied_by: the line that leaves the parts of the list ``kept`` in float where the model is
             quantised again.
     """
 
     parts: list[ReplacedModule]
-    coarse: Sequence[str] = ()
     applied_by: ClassVar[str]
+
+    @property
+    def coarse(self) -> Sequence[str]:
+        """Names of parts whose weights have smaller errors with 8 bits and a scale by channel."""
+        return ()
 
     @abstractmethod
     def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -69,7 +69,7 @@ class GraphExchange(Exchange):
         self.parts = [ReplacedModule(name, operator) for name, operator in found.items()]
 
     @cached_property
-    def coarse(self) -> list[str]:
+    def coarse(self) -> Sequence[str]:
         """See :attr:`.Exchange.coarse`."""
         found = dict.fromkeys(
             part

@@ -121,17 +121,15 @@ class ModuleRuntime(Runtime):
     def _answer(self, array: NDArray[Any]) -> Any:
         import torch
 
-        # A copy: an axis of length 1 may have any stride, which PyTorch takes for an order.
-        tensor = torch.from_numpy(array.copy(order="C")).to(self._device)
-        if tensor.dtype.is_floating_point and self._dtype is not None:
-            tensor = tensor.to(self._dtype)
-        tensors = [tensor]
+        arrays = [array]
         if self._parts:
-            pieces = tensor.split([math.prod(shape) for shape in self._parts], dim=1)
-            tensors = [
-                p.unflatten(1, s) if s else p[:, 0]
-                for p, s in zip(pieces, self._parts, strict=True)
-            ]
+            ends = np.cumsum([math.prod(shape) for shape in self._parts])[:-1]
+            pieces = zip(np.split(array, ends, axis=1), self._parts, strict=True)
+            arrays = [piece.reshape(-1, *shape) for piece, shape in pieces]
+        # A copy: an axis of length 1 may have any stride, which PyTorch takes for an order.
+        tensors = [torch.from_numpy(one.copy(order="C")).to(self._device) for one in arrays]
+        if self._dtype is not None:
+            tensors = [t.to(self._dtype) if t.dtype.is_floating_point else t for t in tensors]
         with torch.no_grad():
             return self.module(*tensors)
 

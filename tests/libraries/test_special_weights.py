@@ -96,4 +96,4 @@ def test_the_probes_run_with_finite_weights(kind):
     high, low = (result.outputs[name]["normal"][0] for name in PROBES)
     assert np.isfinite(high).all() and np.isfinite(low).all() and (high != low).any()
     assert not set(again.outputs) & set(PROBES)
-    assert judge(graph, result, JUDGE, 0).findings == ()
+    assert judge(graph, result, JUDGE, 0).findings == []

@@ -8,8 +8,7 @@ from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.adapters.reference import FileReferences
-from asterism.differential.comparing.beyond_type import within_type
-from asterism.differential.comparing.judging import findings_of
+from asterism.differential.comparing.judging import findings_of, within_type
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding

@@ -136,4 +136,4 @@ def file_or_none(labels: Any) -> Path | None:
 
 def in_python(text: str) -> str:
     """A sentence that names ``--kind`` of the command line, with ``kind=`` of a function."""
-    return re.sub(r"--([a-z]+)", r"\1=", text)
+    return re.sub(r"--([a-z]+)", r"\1=", text.replace("--constant", "--constants"))

@@ -18,7 +18,7 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, HANG, ODD_REFERENCE
 from asterism.findings.diagnosis import Diagnosis, undiagnosed
 

@@ -20,7 +20,7 @@ from asterism.differential.report.known_issues import KnownIssue, issue_of, read
 from asterism.differential.triage.params import TriageSettings
 from asterism.findings.calls.campaign import CALLS, totals
 from asterism.findings.calls.candidates import CallScripts, all_sightings
-from asterism.findings.calls.running import Runners
+from asterism.findings.calls.running import CallWorkers
 from asterism.findings.campaign import (
     TRIAGED,
     finished,
@@ -142,10 +142,10 @@ def _of_calls(
     only: Sequence[str],
 ) -> Iterator[Candidate | None]:
     """New findings of a framework's calls, as each is confirmed or is not."""
-    with Runners(framework, limits_of(settings.execute), settings.judge) as runners:
+    with CallWorkers(framework, limits_of(settings.execute), settings.judge) as workers:
         sightings = all_sightings(saved_folders.place(CALLS), framework)
         wanted = _wanted(noted, settings, only)
-        yield from written_candidates(sightings, CallScripts(runners), scratch, wanted)
+        yield from written_candidates(sightings, CallScripts(workers), scratch, wanted)
 
 
 def _of_operators(
@@ -163,7 +163,7 @@ def _of_operators(
         write = OperatorScripts(pool, {p.option: p for p in pairs}, settings.judge, settings.seed)
         sightings = sightings_of(comparison, old, new)
         found = written_candidates(sightings, write, scratch, _wanted(noted, settings))
-        return list(found), int(read_json(comparison / "changes.json")["models"])
+        return list(found), len(read_json(comparison / "changes.json")["models"])
 
 
 def _wanted(

@@ -20,14 +20,13 @@ class Unresolved:
     Args:
         subject: name of the model.
         distribution: its inputs.
-        groups: configurations that agree, the largest group first, and what each group gave.
-        reference: what the reference gave; nothing where there is none.
+        answers: configurations that agree, the largest group first, and what each group gave; the
+            reference comes last, where there is one.
     """
 
     subject: str
     distribution: str
-    groups: list[tuple[list[str], str]]
-    reference: str = ""
+    answers: list[tuple[list[str], str]]
 
 
 def unresolved_of(subject: str, judge: Judge) -> Unresolved:
@@ -45,10 +44,11 @@ def unresolved_of(subject: str, judge: Judge) -> Unresolved:
             groups.append(group)
     groups.sort(key=len, reverse=True)
     given = [judge.result.outputs[group[0]][judge.distribution] for group in groups]
-    given += [list(judge.standard.expected)] if judge.standard is not None else []
-    words = answers_in_words(given)
-    reference = words.pop() if judge.is_known else ""
-    return Unresolved(subject, judge.distribution, list(zip(groups, words, strict=True)), reference)
+    if judge.standard is not None:
+        groups.append(["the reference"])
+        given.append(list(judge.standard.expected))
+    answers = zip(groups, answers_in_words(given), strict=True)
+    return Unresolved(subject, judge.distribution, list(answers))
 
 
 def answers_in_words(given: Sequence[Arrays]) -> list[str]:
@@ -72,14 +72,6 @@ def answers_in_words(given: Sequence[Arrays]) -> list[str]:
             where = f"output {at} at {[int(i) for i in place]}"
             found = [f"{where}: {float(a[place]):.6g}{_constant(a)}" for a in arrays]
     return found
-
-
-def constant_in_words(outputs: Arrays) -> str:
-    """Says that an output is one number for all inputs and elements; nothing where none is."""
-    for at, array in enumerate(outputs):
-        if said := _constant(array):
-            return f"output {at} is {float(array.flat[0]):.6g}{said}"
-    return ""
 
 
 def _constant(array: NDArray[np.generic]) -> str:

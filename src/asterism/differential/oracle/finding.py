@@ -18,8 +18,7 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.inputs import DISTRIBUTIONS
 from asterism.differential.engine.outcomes import STAGES
-from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.oracle.history import Earlier
+from asterism.differential.oracle.standard import DIFFERENCES
 
 #: The library to blame for generated models that Keras rejects.
 KERAS = "keras"
@@ -69,6 +68,19 @@ _KINDS = frozenset(DISTRIBUTIONS)
 
 #: An exception with its module, a signal, or an exit status; empty where none is known.
 _EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f\x7f]*)")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A model that a worker ran before another one.
+
+    Args:
+        model: its index.
+        distributions: kinds of inputs that it was run with.
+    """
+
+    model: int
+    distributions: tuple[ShortText, ...]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.messages import is_internal
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
-from asterism.differential.oracle.compare import Arrays
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     KERAS,
@@ -28,6 +27,7 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.judge import products_of
+from asterism.differential.oracle.standard import Arrays
 
 #: Largest deviation of outputs that agree, relative to the largest of them.
 _ALIKE = 1e-2

@@ -11,9 +11,8 @@ import numpy as np
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming
-from asterism.differential.reducing.narrow import narrowed
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduce import reduce_model, renumbered, work
+from asterism.differential.reducing.reduce import narrowed, reduce_model, renumbered, work
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.differential.reducing.user_models import UserModel, user_models
 from asterism.memo.graphs.coverage import elements_of

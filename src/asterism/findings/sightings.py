@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from asterism.differential.report.bug_reports import CONFIRMATIONS
+from asterism.differential.report.writing import CONFIRMATIONS
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.causes import Candidate
 from asterism.findings.checking import lives

@@ -13,8 +13,7 @@ from asterism.cli import commands, opening
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
-from asterism.differential.comparing import libraries as libraries_app
-from asterism.differential.comparing import versions as versions_app
+from asterism.differential.comparing import commands as comparing_app
 from asterism.doctor import examination
 from asterism.doctor.check import Check
 from asterism.dvc_hydra.run_cache import _warn as warn_of_cache
@@ -98,9 +97,9 @@ def fails(error):
             (light_keras, "import_keras", puts(None)),
             (campaigns, "run_pieces", puts([Path(NAME)]))]),
         ("environments x", [(environments, "environment", fails(UserError(HOSTILE)))]),
-        ("compare-versions onnxruntime 1 2", [(versions_app, "compare_versions", puts(Made(
+        ("compare-versions onnxruntime 1 2", [(comparing_app, "compare_versions", puts(Made(
             told=puts([HOSTILE]), is_bad=True)))]),
-        ("compare-libraries", [(libraries_app, "compare_libraries", puts(Made(
+        ("compare-libraries", [(comparing_app, "compare_libraries", puts(Made(
             told=puts([HOSTILE]), is_bad=True)))]),
         ("reproduce", [(reproduction_app, "reproduce", says)]),
         ("compare", [(reproduction_app, "compare", says)]),

@@ -73,7 +73,8 @@ def test_functions_give_the_numbers_that_the_stages_give_for_files(functions, st
         name: found["success_rate"] for name, found in searches.items()
     }
     assert functions.repair == {
-        "reason": "parts are exchanged between two files, or between two modules of PyTorch"
+        "reason": "parts are exchanged between two files of one format, or between two modules of "
+        "PyTorch"
     }
 
 

@@ -22,7 +22,7 @@ from asterism.vetting.verdict import Thresholds
 CERTIFICATE = "certificate.json"
 
 #: The repaired model, where there is one.
-REPAIRED = "repaired.onnx"
+REPAIRED, REPAIRED_PROGRAM = "repaired.onnx", "repaired.pt2"
 
 #: The most that a budget may be: what takes longer is a mistake, or comes from a stranger.
 _MOST = 1_000_000

@@ -165,7 +165,7 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_until(lambda: any(p.cpu_times().user > 1 for p in isolated_by(marked)), 200)
+    wait_until(lambda: any(p.cpu_times().user > 1 for p in isolated_by(marked)), seconds=200)
     time.sleep(3)
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
@@ -214,7 +214,7 @@ def test_an_endless_model_ends_with_the_process_that_asked_it(tmp_path, kind, nu
     environment = marked.environment | {"PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "ask.py", str(path), kind]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment)
-    wait_until((tmp_path / "began").exists, 120)
+    wait_until((tmp_path / "began").exists)
     busy = wait_until(lambda: [p for p in marked.running() if p.pid != process.pid])
     time.sleep(1)
     os.kill(process.pid, number)

@@ -222,20 +222,6 @@ def test_a_damaged_object_is_replaced_by_deleting_it_and_pushing_again(project, 
 
 
 @pytest.mark.slow
-def test_a_damaged_entry_of_the_run_cache_is_not_used(project):
-    sweep = asterism("sweep", "--name", "s", "abstraction.k=7")
-    call(project, *sweep)
-    project.ran()
-    for entry in (project.root / ".dvc/cache/runs").glob("*/*/*"):
-        entry.chmod(0o644)
-        entry.write_text("cmd: [")
-    call(project, *sweep)
-    assert project.ran() == ["end", "left"], "dvc.lock names the results of the others"
-    call(project, *sweep)
-    assert project.ran() == []
-
-
-@pytest.mark.slow
 def test_wrong_credentials_and_an_unreachable_server(project, server, tmp_path):
     address, client = server
     import requests

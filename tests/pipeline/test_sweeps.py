@@ -1,13 +1,11 @@
 """Sweeps as users start them, over a small pipeline."""
 
 import csv
-import importlib.util
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from small_pipeline import Project, call, start
@@ -124,42 +122,6 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
     assert project.ran() == ["end", "end", "right", "right"]
 
 
-REJECTED = [
-    (["abstraction.kk=1,2"], "abstraction.kk"),
-    (["abstraction.k=1,0"], "point 1 (abstraction.k=0): conf: abstraction.k is 0"),
-    (["attack.names=[fgsm],[fgsmm]"], "attack.names.0: no attack is called 'fgsmm'"),
-    (["abstraction.k=1,2", "hydra/launcher=nope"], "nope"),
-    (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'; did you mean 'left'?"),
-    (["abstraction.k=[1,2"], "abstraction.k=[1,2"),
-    (["data=nope,digits"], "nope"),
-    (["abstraction.k=1,2", "--name", "a b"], "--name 'a b' cannot name a folder"),
-    (["abstraction.k=1,2", "-t", "left@nope"], "no stage is called 'left@nope'"),
-    (["abstraction.k=1,2", "hydra/sweeper=nope"], "nope"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("arguments", "message"), REJECTED)
-def test_bad_input_is_one_line_before_anything_runs(project, arguments, message):
-    status, output = call(project, "sweep", *arguments)
-    assert status == 1
-    assert output.startswith("error: ")
-    assert output.count("\n") == 1
-    assert message in output
-    assert not (project.root / "sweeps").exists()
-
-
-@pytest.mark.slow
-def test_a_misspelt_stage_is_told_the_closest(project):
-    status, output = call(project, "repro", "rigth")
-    assert status == 1
-    told = (
-        "error: no stage is called 'rigth'; did you mean 'right'? (known: base, end, left, right)"
-    )
-    assert output == f"{told}\n"
-    assert project.ran() == []
-
-
 @pytest.mark.slow
 def test_data_under_dvc_add_and_data_that_are_missing(project):
     pipeline, data = project.root / "dvc.yaml", project.root / "mine.txt"
@@ -268,23 +230,6 @@ def test_slurm_where_there_is_none(project, tmp_path):
 
 
 @pytest.mark.slow
-def test_slurm_that_takes_no_jobs(project, tmp_path):
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name, script in (("sbatch", "echo sbatch: invalid partition nope >&2; exit 1"),
-                         ("srun", "exit 1"), ("squeue", "exit 0")):  # fmt: skip
-        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
-        (programs / name).chmod(0o755)
-    project.environment["PATH"] = f"{programs}:{project.environment['PATH']}"
-    status, output = call(project, "sweep", "abstraction.k=1,2", "hydra/launcher=slurm")
-    assert status == 1
-    last = output.splitlines()[-1]
-    assert last.startswith("error: no point began, the launcher slurm failed: ")
-    assert "invalid partition nope" in last
-    assert "Traceback" not in output
-
-
-@pytest.mark.slow
 def test_stages_side_by_side_give_the_bytes_of_a_serial_run(tmp_path):
     locks = {}
     for jobs in (1, 4):
@@ -342,65 +287,6 @@ def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_othe
     assert "error: stage right failed with exit status 3" in output
     assert (project.root / "metrics/left.json").exists()
     assert "end" not in project.ran()
-
-
-@pytest.mark.slow
-def test_optuna_chooses_points_by_a_metric(project):
-    if importlib.util.find_spec("hydra_plugins.hydra_optuna_sweeper") is None:
-        pytest.skip("hydra-optuna-sweeper is not installed")
-    sweep = [
-        "sweep", "--name", "s", "--objective", "right:square", "hydra/sweeper=optuna",
-        "hydra.sweeper.n_trials=6", "hydra.sweeper.direction=maximize", "hydra.sweeper.n_jobs=2",
-        "fuzz.mutants=range(10,16)",
-    ]  # fmt: skip
-    status, output = call(project, *sweep[:3], *sweep[5:])
-    assert status == 1
-    assert output.count("\n") == 1 and "--objective" in output
-    status, output = call(project, *sweep, "abstraction.k=choice(1,0)")
-    assert status == 1
-    assert output.count("\n") == 1 and "abstraction.k is 0" in output
-
-    status, output = call(project, *sweep)
-    rows = table(project, "s")
-    assert len(rows) == 6, output
-    unlucky = [row for row in rows if row["fuzz.mutants"] == "13"]
-    assert status == (1 if unlucky else 0), output
-    assert {row["status"] for row in unlucky} <= {"failed"}
-    lucky = {row["fuzz.mutants"] for row in rows} - {"13"}
-    assert project.ran().count("right") == len(lucky) + len(unlucky)
-    assert "best_value" in (project.root / "sweeps/s/hydra/optimization_results.yaml").read_text()
-
-    call(project, *sweep)
-    again = table(project, "s")
-    assert [r["fuzz.mutants"] for r in again] == [r["fuzz.mutants"] for r in rows]
-    assert set(project.ran()) <= {"right"}, (
-        "points come from the cache, failed ones are tried again"
-    )
-
-
-@pytest.mark.slow
-def test_dvcs_own_queue(project):
-    def dvc(*arguments):
-        return subprocess.run(
-            ["dvc", *arguments],
-            cwd=project.root,
-            env=project.environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=True,
-        ).stdout
-
-    dvc("exp", "run", "--queue", "-S", "fuzz.mutants=5,6")
-    dvc("queue", "start", "-j", "2")
-    begun = time.monotonic()
-    while (states := dvc("queue", "status")).count("Success") < 2:
-        assert "Failed" not in states, states
-        assert time.monotonic() - begun < 240, states
-        time.sleep(1)
-    shown = list(csv.DictReader(dvc("exp", "show", "--csv").splitlines()))
-    assert {row["fuzz.mutants"] for row in shown} == {"5", "6", "20000"}
-    assert {"25", "36"} <= {row["metrics/right.json:square"] for row in shown}
 
 
 @pytest.mark.slow

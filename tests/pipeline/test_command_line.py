@@ -483,31 +483,6 @@ def test_pushing_ends_as_dvc_does(root, note):
     assert note.calls == [("push", root, "origin")]
 
 
-def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, monkeypatch):
-    class Run:
-        stage, key = "fuzz-state", "abc"
-
-    found = [saved_state.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
-    found.append(saved_state.SavedRun(Run, 2, 1, 500_000, 20.0, "finished"))
-    monkeypatch.setattr(saved_state, "entries", lambda: found)
-    monkeypatch.setattr(saved_state, "others", lambda: {"onnx": 1_000_000})
-    note(saved_state, "clean", "kept")
-    assert run("state").output.splitlines() == [
-        f"state.root is {state_root}",
-        "fuzz-state abc: 3 units, 2.5 MB, 1.0 days, unfinished",
-        "fuzz-state abc: 2 units, 0.5 MB, 20.0 days, finished, 1 damaged",
-        "onnx/: 1.0 MB, kept for all runs; delete it to free the space",
-        "2 runs, 3.0 MB",
-    ]
-    assert note.calls == []
-    monkeypatch.setenv("ASTERISM_STATE_DAYS", "7")
-    assert run("state", "--clean").output.splitlines()[1].endswith("unfinished; kept")
-    run("state", "--clean", "--older-than", 0, "--dry-run")
-    assert [call[2:] for call in note.calls] == [(7, False)] * 2 + [(0, True)] * 2
-    for alone in (["--dry-run"], ["--older-than", "3"]):
-        assert "belong to --clean" in str(run("state", *alone).exception)
-
-
 def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):
     class Run:
         stage, key = "fuzz-state", "abc"

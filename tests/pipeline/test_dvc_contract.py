@@ -315,6 +315,7 @@ class TestFormats:
 class TestHydra:
     """What is used of Hydra."""
 
+    @pytest.mark.slow
     def test_a_composition_is_what_exp_run_writes(self, root):
         from asterism.dvc_hydra.composition import compose_parameters
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.core.files.hashes import digest_of
-from asterism.core.files.user_files import NO_FILE, File, inside, no_file
+from asterism.core.files.user_files import NO_FILE, inside, no_file
 from asterism.core.messages.errors import UserError, concerning, naming
 
 
@@ -59,17 +59,6 @@ def test_a_folder_may_itself_be_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "set").symlink_to(tmp_path / "real")
     assert inside(tmp_path / "set", "a.png", "the list") == tmp_path / "set/a.png"
-
-
-@pytest.mark.parametrize("path", ["a/b.onnx", "./a:b", "/data/c d.h5"])
-def test_a_path_is_one_of_this_machine(path):
-    assert TypeAdapter(File).validate_python(path) == path
-
-
-@pytest.mark.parametrize("path", ["", "https://x/y", "s3:x", "a\nb"])
-def test_an_address_is_none(path):
-    with pytest.raises(ValidationError):
-        TypeAdapter(File).validate_python(path)
 
 
 def test_a_file_that_nobody_reads_is_the_placeholder():

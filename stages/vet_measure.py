@@ -25,4 +25,4 @@ def run(params: Params) -> None:
         return
     from asterism.vetting.measurement import measure
 
-    write_json(METRICS, measure(params.vet, params.seed, FOLDER))
+    write_json(METRICS, measure(params.vet, params.seed, FOLDER, params.vet.goes_on))

@@ -26,4 +26,4 @@ def run(params: Params) -> None:
         return
     from asterism.vetting.repairing import repair
 
-    write_json(METRICS, repair(params.vet, params.seed, TRIGGERS, FOLDER))
+    write_json(METRICS, repair(params.vet, params.seed, TRIGGERS, FOLDER, params.vet.goes_on))

@@ -28,5 +28,5 @@ def run(params: Params) -> None:
 
     inputs = [Path(path) for path in params.vet.files]
     units = work_units("vet_search", params, inputs)
-    write_json(METRICS, search(params.vet, params.seed, FOLDER, units))
+    write_json(METRICS, search(params.vet, params.seed, FOLDER, units, params.vet.goes_on))
     units.finish()

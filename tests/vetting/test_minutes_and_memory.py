@@ -8,10 +8,10 @@ from asterism.asking.budget import Cost, within
 GIVEN, SMALL = 400, 1000
 
 
-def asked(minutes=5.0, seconds=0.001, size=SMALL, answer=10, settled=()):
+def asked(minutes=5.0, seconds=0.001, size=SMALL, answer=10, settled=(), resumes=True):
     params = vet_params("images")
     cost = Cost(seconds, size, answer, changing=seconds)
-    return within(minutes, params, GIVEN, cost, lambda name: name not in settled)
+    return within(minutes, params, GIVEN, cost, lambda name: name not in settled, resumes)
 
 
 def test_what_is_cheap_is_asked_in_full():
@@ -21,7 +21,7 @@ def test_what_is_cheap_is_asked_in_full():
 def test_a_fuller_answer_is_told_and_its_minutes_suffice():
     smaller, told = asked(seconds=0.05)
     assert 0 < smaller["search__seeds"] < 100 and "memory" not in told.lower()
-    minutes = float(told.rsplit("--minutes ", 1)[1])
+    minutes = 5 + float(told.rsplit("--minutes ", 1)[1])
     assert asked(minutes, seconds=0.05) == ({}, "")
     assert asked(minutes / 2, seconds=0.05)[0]["search__seeds"] > smaller["search__seeds"]
 

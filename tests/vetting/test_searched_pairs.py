@@ -157,12 +157,12 @@ def test_a_search_from_some_rows_knows_their_items_and_labels():
     vetted = vetted_rules(params, items, *models, labels=labels)
     for rows, consequential in ((np.arange(20), {True}), (np.arange(20, 40), {False})):
         found = search_rows(vetted, rows, 100, 0)["own"]
-        assert {record.seed for record in found.seeds} <= set(range(20)) and found.triggers
+        assert {record.seed for record in found.seeds} <= set(rows.tolist()) and found.triggers
         if consequential == {False}:
             assert not any(trigger.consequential for trigger in found.triggers)
         else:
             assert any(trigger.consequential for trigger in found.triggers)
         already = vetted.deviates[rows]
-        assert [record.seed for record in found.seeds if record.outcome == "deviates_already"] == [
-            seed for seed in range(20) if already[seed]
-        ]
+        assert [
+            record.seed for record in found.seeds if record.outcome == "deviates_already"
+        ] == rows[already].tolist()

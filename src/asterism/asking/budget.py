@@ -66,7 +66,12 @@ class Cost:
 
 
 def within(
-    minutes: float, params: VetParams, inputs: int, cost: Cost, free: Callable[[str], bool]
+    minutes: float,
+    params: VetParams,
+    inputs: int,
+    cost: Cost,
+    free: Callable[[str], bool],
+    resumes: bool,
 ) -> tuple[dict[str, Any], str]:
     """Counts that take so long, and that memory has room for.
 
@@ -76,6 +81,7 @@ def within(
         inputs: how many were given.
         cost: of an input.
         free: whether the command line leaves a parameter free.
+        resumes: whether the same command goes on from what this one has done.
 
     Returns:
         Parameters that are smaller than wanted, and a line that says what is left out and how long
@@ -84,7 +90,8 @@ def within(
     budget = 60 * minutes - _AROUND
     seconds = 2.0 ** round(math.log2(cost.seconds))  # the same question mostly has the same counts
     given = min(inputs, params.limit or inputs)
-    wanted = {"limit": given, **_counts(params)}
+    wanted = {name: count or given for name, count in params.counts().items()}
+    wanted["limit"] = given
     held = {n: min(c, cost.kept(n)) if n in _COPIES else c for n, c in wanted.items()}
     most = max(_FEWEST_INPUTS, int(_ON_INPUTS * budget / seconds))
     taken = min(most, held["limit"]) if free("vet.limit") else given
@@ -104,22 +111,16 @@ def within(
     parts = ", ".join(f"{n} {count} instead of {wanted[n]}" for n, count in left_out.items())
     whole = (_AROUND + held["limit"] * seconds + needed) / 60
     told = f"{minutes:g} minutes leave out: {parts}"
-    if whole > minutes:
-        told += f". A fuller answer takes about {whole:.0f} minutes: --minutes {math.ceil(whole)}"
+    if whole > minutes and resumes:
+        told += (
+            ". The same command goes on from there; all of it takes about "
+            f"{whole - minutes:.0f} minutes more: --minutes {math.ceil(whole - minutes)}"
+        )
+    elif whole > minutes:
+        told += f". All of it takes about {whole:.0f} minutes: --minutes {math.ceil(whole)}"
     if capped := [name for name in left_out if held[name] < wanted[name]]:
         told += f". Memory has no room for more of {', '.join(capped)}, whatever the minutes"
     return smaller, told
-
-
-def _counts(params: VetParams) -> dict[str, int]:
-    """The counts that cost time, by their parameters."""
-    return {
-        "changes.inputs": params.changes.inputs,
-        "search.seeds": params.search.seeds,
-        "search.queries": params.search.queries,
-        "repair.evaluations": params.repair.evaluations,
-        "repair.inputs": params.repair.inputs,
-    }
 
 
 def _mutants(params: VetParams, counts: dict[str, int]) -> float:

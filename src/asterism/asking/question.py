@@ -30,9 +30,11 @@ from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS, Comparison, build_comparison
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.answers import channels_moved
+from asterism.vetting.certificate import read_certificate
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
-from asterism.vetting.params import VetParams
+from asterism.vetting.params import COUNTS, VetBudget, VetParams
 
 #: Inputs that the compressed model is tried on before anything runs.
 _TRIED = 16
@@ -134,9 +136,9 @@ class _Question:
         other = look(models[1], params.feeding, drawn(inputs, _TRIED, 0))
         self._require_alike(params, seen, other)
         changing = require_changes(params, inputs.items)
-        self._settle_budget(found, params, given, seen, other, changing)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
+        self._settle_budget(found, params, given, seen, other, changing)
         found.params = self._params(found)
         found.overrides += request.overrides
         return found
@@ -166,15 +168,44 @@ class _Question:
         answer = compared(params, seen.outputs)[1].shape[1]
         cost = Cost(seen.seconds + other.seconds, inputs.items[0].nbytes, answer, changing)
         found.large = cost.large
+        if (earlier := self._earlier(params)) is not None:
+            if earlier.budget is None:
+                return
+            minutes += earlier.budget.minutes
+            # The faster of both paces, so that counts never become smaller.
+            cost = replace(
+                cost,
+                seconds=min(cost.seconds, earlier.budget.seconds),
+                changing=min(cost.changing, earlier.budget.changing),
+            )
         smaller, told = within(
             minutes,
             params,
             len(inputs.items),
             cost,
             lambda name: not self._request.settles(name),
+            resumes=self._request.earlier is not None,
         )
         if smaller:
-            found.take(told, **smaller)
+            budget = VetBudget(
+                minutes=minutes, seconds=cost.seconds, changing=cost.changing, left_out=told
+            )
+            found.take(told, **smaller, budget=budget.model_dump())
+
+    def _earlier(self, params: VetParams) -> VetParams | None:
+        """What an earlier run was asked, where it is this question with counts of its own."""
+        if self._request.earlier is None or not self._request.earlier.is_file():
+            return None
+        try:
+            certificate, earlier, _ = read_certificate(self._request.earlier)
+        except UserError:  # of another version
+            return None
+        if question_of(earlier) != question_of(params):
+            return None
+        if earlier.budget is None and earlier.counts() != params.counts():
+            return None
+        labels = None if params.label_file is None else Path(params.label_file)
+        return earlier if self._given.hashes(labels) == certificate.sha256 else None
 
     def _params(self, found: Settled) -> VetParams:
         """The parameters so far."""
@@ -294,9 +325,7 @@ class _Question:
         """
         sides = (self._signature, seen), (self._other, other)
         one, two = (_fixed_sizes(params, *side) for side in sides)
-        if len(one) == len(two) and any(
-            None not in sizes and sizes[0] != sizes[1] for sizes in zip(one, two, strict=True)
-        ):
+        if len(one) == len(two) and not all(map(_fit, one, two)):
             raise UserError(
                 f"{self._request.original} gives {_shown(seen)}, but {self._request.compressed} "
                 f"{_shown(other)}: they are no pair"
@@ -360,6 +389,13 @@ def _fixed_sizes(
     ]
 
 
+def _fit(own: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
+    """Whether outputs of these sizes can be compared, perhaps with their channels moved."""
+    if own is None or other is None:
+        return True
+    return own == other or channels_moved(other, own) is not None
+
+
 def _shown(found: Look) -> str:
     return ", ".join(f"{o.name} ({', '.join(map(str, o.shape))})" for o in found.outputs)
 
@@ -379,6 +415,18 @@ def compared(
     shape = shape_of({name: named[name].shape for name in names})
     rows = np.concatenate([named[name].rows for name in names], axis=1)
     return build_comparison(params.comparison, shape), rows
+
+
+def question_of(params: VetParams) -> dict[str, Any]:
+    """What is asked about a pair, but for its files' places, counts, and how it was settled."""
+    asked = params.model_dump(
+        mode="json",
+        exclude={"original", "compressed", "inputs", "labels", "asked", "settled", "tried"},
+    )
+    for name in (*COUNTS, "budget"):
+        *above, last = name.split(".")
+        del (asked[above[0]] if above else asked)[last]
+    return asked
 
 
 def _comparison(choice: ComparisonChoice) -> list[str]:

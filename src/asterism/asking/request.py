@@ -29,6 +29,8 @@ class VetRequest:
         constants: ``NAME=NUMBER``, values of further inputs.
         minutes: that the answer may take.
         overrides: further overrides of Hydra.
+        earlier: the certificate of an earlier run, which may have left something out of the same
+            question; there may be no such file.
     """
 
     original: Path | Subject
@@ -42,6 +44,7 @@ class VetRequest:
     constants: Sequence[str] = ()
     minutes: float | None = None
     overrides: Sequence[str] = ()
+    earlier: Path | None = None
 
     @property
     def given(self) -> Given:

@@ -99,7 +99,7 @@ def vet(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.5, help="Time that the answer may take; 5 where nothing is said."),
+        typer.Option(min=0.5, help="Time that this run may take; 5 where nothing is said."),
     ] = None,
     override: Overrides = None,
     name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
@@ -127,7 +127,8 @@ def vet(
     """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
 
     It runs as a DVC experiment in a workspace of its own, so the same question is answered from the
-    cache the next time. Kind, preprocessing and comparison follow from the files and from what the
+    cache the next time. Where minutes did not suffice for all of it, the same command goes on from
+    there. Kind, preprocessing and comparison follow from the files and from what the
     original answers; each is said with its reason, and a flag names another. Where nothing tells,
     it asks for the flag instead.
 
@@ -173,6 +174,8 @@ def vet(
             "give the original, the compressed model and --inputs; or --demo, or --check FILE"
         )
     called = name or fitting_name(f"vet-{compressed.stem}")
+    place = place_of_project(Path.cwd())
+    folder = Path("sweeps") / called / "points/0000" / VETTED.name
     with whole_models(original, compressed) as models:
         request = VetRequest(
             original=models[0],
@@ -185,8 +188,9 @@ def vet(
             constants=constant or (),
             minutes=minutes,
             overrides=override or (),
+            earlier=place / folder / CERTIFICATE,
         )
-        settled = settle(request, conf_of(place_of_project(Path.cwd())))
+        settled = settle(request, conf_of(place))
         overrides, said = settled.overrides, settled.said
         enter_project(tell, overrides)
         for model in models:
@@ -198,7 +202,6 @@ def vet(
         overrides=overrides, targets=["vet_page"], name=called, jobs=1 if settled.large else 2
     )
     code = sweep_command(run, dry_run, tell)
-    folder = Path("sweeps") / called / "points/0000" / VETTED.name
     if code == 0 and not dry_run:
         certificate, _, verdict = read_certificate(folder / CERTIFICATE)
         if as_json:

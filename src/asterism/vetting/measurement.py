@@ -18,13 +18,15 @@ from asterism.vetting.symptoms import symptoms_of
 log = get_logger(__name__)
 
 
-def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
+def measure(
+    params: VetParams, seed: int, folder: Path, keep_answers: bool = False
+) -> dict[str, Any]:
     """Open the files of a pair, and measure it; see :func:`measure_opened`.
 
     Raises:
         UserError: see :func:`~asterism.vetting.opening.open_vetted`.
     """
-    with open_vetted(params, seed) as vetted:
+    with open_vetted(params, seed, keep_answers=keep_answers) as vetted:
         return measure_opened(vetted, seed, folder)
 
 

@@ -135,6 +135,8 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
     original, compressed = (subject.path for subject in vetted.given.subjects)
     if original is None or compressed is None:
         raise UserError("nodes are exchanged between files")
+    if vetted.moved:
+        raise UserError("nodes are not exchanged between files of unlike layouts")
     forms = {original.suffix == ".onnx", compressed.suffix == ".onnx"}
     if len(forms) == 2 or compressed.suffix not in (".onnx", *LITE_SUFFIXES):
         raise UserError(

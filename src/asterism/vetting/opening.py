@@ -25,6 +25,7 @@ from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
+from asterism.vetting.kept_answers import KeptAnswers
 from asterism.vetting.params import Operators, VetParams
 
 
@@ -85,6 +86,9 @@ class Vetted:
         notes: what was settled without being told, by the file's name or ``inputs``.
         shapes: of each compared output of one item, by its name.
         answers: what both models say about the given inputs.
+        keep_answers: see :func:`open_vetted`.
+        moved: outputs of the compressed model whose channels are moved, see
+            :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
     """
 
     params: VetParams
@@ -96,6 +100,8 @@ class Vetted:
     notes: dict[str, tuple[str, ...]]
     shapes: dict[str, tuple[int, ...]]
     answers: PairedOutputs
+    keep_answers: bool = False
+    moved: tuple[str, ...] = ()
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
@@ -117,13 +123,17 @@ class Vetted:
 
 
 @contextmanager
-def open_vetted(params: VetParams, seed: int, given: Given | None = None) -> Iterator[Vetted]:
+def open_vetted(
+    params: VetParams, seed: int, given: Given | None = None, keep_answers: bool = False
+) -> Iterator[Vetted]:
     """Read the inputs and open both models, files in processes of their own.
 
     Args:
         params: what is asked.
         seed: the run's seed.
         given: models and inputs; None for the files that the parameters name.
+        keep_answers: whether the answers of files are kept and taken from earlier runs, see
+            :class:`.KeptAnswers`.
 
     Raises:
         UserError: a file cannot be read, the inputs do not fit the models, or the models' answers
@@ -134,12 +144,15 @@ def open_vetted(params: VetParams, seed: int, given: Given | None = None) -> Ite
     _require_known(params, signatures)
     inputs = drawn(read_given(params, signatures[0], given.inputs), params.limit, seed)
     with ExitStack() as stack:
-        f, g = (stack.enter_context(_opened(one, params, inputs)) for one in given.subjects)
+        how = params, inputs, keep_answers
+        f = stack.enter_context(_opened(given.original, *how))
+        wanted = list(f.shapes.values())
+        g = stack.enter_context(_opened(given.compressed, *how, wanted=wanted))
         if len(f.rooms) == len(g.rooms) and f.rooms != g.rooms:
             most = _rooms_of_both(f, g)
-            both = given.subjects
-            f, g = (stack.enter_context(_opened(one, params, inputs, most)) for one in both)
-        yield _paired(params, given, inputs, f, g)
+            f = stack.enter_context(_opened(given.original, *how, most))
+            g = stack.enter_context(_opened(given.compressed, *how, most, wanted))
+        yield replace(_paired(params, given, inputs, f, g), keep_answers=keep_answers)
 
 
 def _rooms_of_both(f: OpenModel, g: OpenModel) -> list[int]:
@@ -157,19 +170,30 @@ def beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
     """
     with opened_beside(vetted, other) as g:
         given = replace(vetted.given, compressed=subject_of(other))
-        yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
+        paired = _paired(vetted.params, given, vetted.inputs, vetted.original, g)
+        yield replace(paired, keep_answers=vetted.keep_answers)
 
 
 def opened_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
-    return _opened(subject_of(other), vetted.params, vetted.inputs, vetted.original.rooms)
+    how = vetted.params, vetted.inputs, vetted.keep_answers
+    original = vetted.original
+    return _opened(subject_of(other), *how, original.rooms, list(original.shapes.values()))
 
 
 def _opened(
-    subject: Subject, params: VetParams, inputs: GivenInputs, rooms: Sequence[int] | None = None
+    subject: Subject,
+    params: VetParams,
+    inputs: GivenInputs,
+    keep_answers: bool,
+    rooms: Sequence[int] | None = None,
+    wanted: Sequence[tuple[int, ...]] | None = None,
 ) -> OpenModel:
     images, some = inputs.kind == "images", inputs.items[:16]
-    return subject.open(params.feeding, images, some, rooms)
+    model = subject.open(params.feeding, images, some, rooms, wanted)
+    if not keep_answers or subject.path is None:
+        return model
+    return KeptAnswers(model, subject.path, params.feeding, inputs.items)
 
 
 def _paired(
@@ -193,7 +217,8 @@ def _paired(
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return Vetted(params, given, inputs, f, pair, comparison, notes, f.shapes, answers)
+    paired = Vetted(params, given, inputs, f, pair, comparison, notes, f.shapes, answers)
+    return replace(paired, moved=tuple(g.moved))
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -201,6 +226,25 @@ def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     if len(shapes) == 1:
         return next(iter(shapes.values()))
     return (sum(map(math.prod, shapes.values())),)
+
+
+def drawn_rows(
+    rows: NDArray[np.int64], count: int, total: int, seed: int, purpose: str
+) -> NDArray[np.int64]:
+    """So many of some rows, drawn at random; a larger count, and further rows, only add to them.
+
+    Args:
+        rows: of the inputs, int64.
+        count: how many at most.
+        total: how many inputs there are.
+        seed: the run's.
+        purpose: of the random numbers.
+
+    Returns:
+        Ascending.
+    """
+    order = stream(seed, "vet", purpose).random(total)[rows]
+    return np.sort(rows[np.argsort(order, kind="stable")[:count]])
 
 
 def require_labels(inputs: GivenInputs, comparison: Comparison, classes: int) -> None:
@@ -258,13 +302,11 @@ def read_given(
 
 
 def drawn(inputs: GivenInputs, limit: int | None, seed: int) -> GivenInputs:
-    """As many of the inputs as are wanted, drawn at random, in their order."""
+    """As many of the inputs as are wanted, in a random order: a larger limit only adds to them."""
     count = len(inputs.items)
     if limit is None or limit >= count:
         return inputs
-    chosen: NDArray[np.int64] = np.sort(
-        stream(seed, "vet", "inputs").choice(count, limit, replace=False)
-    )
+    chosen: NDArray[np.int64] = stream(seed, "vet", "inputs").permutation(count)[:limit]
     return GivenInputs(
         inputs.kind,
         inputs.items[chosen],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal, Self
 
@@ -25,6 +26,16 @@ REPAIRED = "repaired.onnx"
 
 #: The most that a budget may be: what takes longer is a mistake, or comes from a stranger.
 _MOST = 1_000_000
+
+#: The counts that a budget of time cuts.
+COUNTS = (
+    "limit",
+    "changes.inputs",
+    "search.seeds",
+    "search.queries",
+    "repair.evaluations",
+    "repair.inputs",
+)
 
 #: Options of mutation operators, by the operator's name.
 Operators = dict[Label, dict[Label, object]]
@@ -75,6 +86,15 @@ class TriedPreprocessing(ParameterSection):
     confidence: float | None = Field(description="mean probability of its answer; null: none")
 
 
+class VetBudget(ParameterSection):
+    """A budget of time that was too small for all that was wanted."""
+
+    minutes: float = Field(gt=0, description="of this run and of those that it goes on from")
+    seconds: float = Field(gt=0, description="that both models take for an input")
+    changing: float = Field(ge=0, description="seconds that a change of an input takes")
+    left_out: str = Field(description="what it leaves out, in words")
+
+
 class VetParams(ParameterSection):
     """A pair of models, inputs for it, and what is asked."""
 
@@ -105,6 +125,9 @@ class VetParams(ParameterSection):
     tried: list[TriedPreprocessing] = Field(
         description="preprocessings that were tried on the original"
     )
+    budget: VetBudget | None = Field(
+        description="the budget that the counts were cut to; null: they were not"
+    )
     confidence: float = Field(gt=0.5, lt=1, description="of all intervals")
     changes: VetChanges = Field(description="natural changes")
     search: VetSearch = Field(description="the search for triggering inputs")
@@ -124,6 +147,11 @@ class VetParams(ParameterSection):
             for bound in (*self.changes.bounds, self.search.bound):
                 accept_bound((self.domain, bound))
         return self
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a later run asks more, and needs not ask again what this one has asked."""
+        return self.source == "files" and self.budget is not None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -146,12 +174,28 @@ class VetParams(ParameterSection):
             return [self._call()]
         files = ["asterism", "vet", self.original, self.compressed, "--inputs", self.inputs]
         files += ["--labels", self.labels] if self.label_file else []
-        return [shlex.join([*files, *rest]) for rest in (["--check", CERTIFICATE], self.asked)]
+        return [shlex.join([*files, *rest]) for rest in (["--check", CERTIFICATE], self._asked())]
+
+    def counts(self) -> dict[str, int | None]:
+        """The :data:`COUNTS`, by their names."""
+        return {name: attrgetter(name)(self) for name in COUNTS}
+
+    def _asked(self) -> list[str]:
+        """What the command line said, with the counts that its minutes came to."""
+        if self.budget is None:
+            return self.asked
+        pairs = zip(self.asked[::2], self.asked[1::2], strict=True)
+        said = [word for pair in pairs if pair[0] != "--minutes" for word in pair]
+        given = {word.partition("=")[0] for word in said}
+        counts = {f"vet.{name}": count for name, count in self.counts().items()}
+        cut = [f"{name}={count}" for name, count in counts.items() if name not in given]
+        return [*said, *(word for one in cut for word in ("-S", one))]
 
     def _call(self) -> str:
         """The call in Python, with names for the objects."""
         told = [self.original, self.compressed, self.inputs]
-        pairs = list(zip(self.asked[::2], self.asked[1::2], strict=True))
+        asked = self._asked()
+        pairs = list(zip(asked[::2], asked[1::2], strict=True))
         told += [f"{flag[2:]}={word!r}" for flag, word in pairs if flag[:2] == "--"]
         several = [word for flag, word in pairs if flag == "-S"]
         told += [f"overrides={several}"] if several else []

@@ -36,9 +36,11 @@ _MEASURED = 64
 _BLAMED = 5
 
 
-def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
+def repair(
+    params: VetParams, seed: int, triggers: Path, folder: Path, keep_answers: bool = False
+) -> dict[str, Any]:
     """Open the files of a pair, and repair it; see :func:`repair_opened`."""
-    with open_vetted(params, seed) as vetted:
+    with open_vetted(params, seed, keep_answers=keep_answers) as vetted:
         return repair_opened(vetted, seed, triggers, folder)
 
 
@@ -58,9 +60,7 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
     params = vetted.params
     with replacing(folder) as temporary:
         temporary.mkdir()
-        # The repair sees one half only. It is drawn, since labels may alternate.
-        halves = stream(seed, "vet", "unseen").permutation(len(vetted.deviates)) % 2
-        seen, unseen = np.flatnonzero(halves == 0), np.flatnonzero(halves == 1)
+        seen, unseen = _halves(len(vetted.deviates), seed)
         deviating = vetted.inputs.items[seen[vetted.deviates[seen]]]
         found = _found_from(triggers, seen)
         cases = np.concatenate([deviating, found])[: params.repair.inputs]
@@ -105,6 +105,16 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         write_speeds(speeds, temporary)
         facts |= {"sha256": digest_of(path), "slower": speeds[-1].slower_than(speeds[0])}
         return facts | _told(chosen, params) | judged
+
+
+def _halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows that a repair sees, and those that it is judged by.
+
+    One of each two neighbours is drawn, since labels may alternate. Further inputs move none.
+    """
+    drawn = stream(seed, "vet", "unseen").random(-(-count // 2)) < 0.5
+    sees = np.stack([drawn, ~drawn], axis=1).reshape(-1)[:count]
+    return np.flatnonzero(sees), np.flatnonzero(~sees)
 
 
 def _repaired_objects(

@@ -13,14 +13,20 @@ from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare.comparisons import Certain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings, Trigger
-from asterism.dflare.trigger import SearchSeeds, draw_seeds, save_found, search_pair
-from asterism.vetting.opening import Vetted, open_vetted
+from asterism.dflare.trigger import SearchSeeds, save_found, search_pair
+from asterism.vetting.opening import Vetted, drawn_rows, open_vetted
 from asterism.vetting.params import VetParams
 
 
-def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE) -> dict[str, Any]:
+def search(
+    params: VetParams,
+    seed: int,
+    folder: Path,
+    units: WorkUnits = ALONE,
+    keep_answers: bool = False,
+) -> dict[str, Any]:
     """Open the files of a pair, and search it; see :func:`search_opened`."""
-    with open_vetted(params, seed) as vetted:
+    with open_vetted(params, seed, keep_answers=keep_answers) as vetted:
         return search_opened(vetted, seed, folder, units)
 
 
@@ -55,7 +61,7 @@ def search_opened(
 def search_rows(
     vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int
 ) -> dict[str, Findings]:
-    """Search a pair from some of the given inputs only; seeds' numbers count these rows.
+    """Search a pair from some of the given inputs only, by whose rows seeds are numbered.
 
     Args:
         vetted: the pair and the searches.
@@ -72,14 +78,15 @@ def search_rows(
 def _search(
     vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int, units: WorkUnits
 ) -> tuple[SearchSeeds, dict[str, Findings]]:
-    settings, labels = vetted.params.search, vetted.inputs.labels
-    seeds = draw_seeds(vetted.inputs.items[rows], min(most, len(rows)), seed)
+    settings, items = vetted.params.search, vetted.inputs.items
+    chosen = drawn_rows(rows, most, len(items), seed, "seeds")
+    seeds = SearchSeeds(items[chosen], chosen)
     under_test = PairUnderTest(
         vetted.pair,
         vetted.domain(settings.operators),
         vetted.comparison,
         settings.bound,
-        labels=None if labels is None else labels[rows],
+        labels=vetted.inputs.labels,
     )
     budget = SeedBudget(settings.queries)
     return seeds, search_pair(settings.searches, under_test, seeds, budget, seed, units)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_table
 from asterism.dflare.pair import Model
+from asterism.vetting.kept_answers import KeptAnswers
 
 #: Runs at least, and seconds after which no further one is made.
 _RUNS, _SECONDS = 5, 0.5
@@ -49,6 +50,8 @@ def write_speeds(speeds: Sequence[Speed], folder: Path) -> None:
 
 def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> Speed:
     """Time a model on the first of some items; the first run does not count."""
+    if isinstance(model, KeptAnswers):
+        model = model.model
     model.predict(items[:1])
     taken: list[float] = []
     began = time.perf_counter()

@@ -13,6 +13,7 @@ from asterism.models.signatures.signature import Signature, TensorSpec
 
 Rows = NDArray[np.float32]
 Tensors = Mapping[str, NDArray[Any]]
+Shape = tuple[int, ...]
 
 #: An output whose number of rows differs from input to input has room for so many times the most
 #: rows that were seen, and at least for so many.
@@ -33,6 +34,8 @@ class ComparedOutputs:
         axes: of each output, the axis that counts the inputs; None where none does. Until they
             are settled it is the first.
         room: rows that outputs of a varying number of rows are filled up to.
+        moved: of each output whose channels lie elsewhere than in the model that it is compared
+            with, the axis that is moved, and where to.
         batched: whether each output has an axis that counts the inputs of a call. Where one has
             none, a call may have one input only.
 
@@ -52,6 +55,7 @@ class ComparedOutputs:
         self._specs = _chosen(signature.answers, names)
         self.axes = dict(axes or {})
         self.room = dict(room or {})
+        self.moved: dict[str, tuple[int, int]] = {}
         self.batched = True
 
     def settle(self, tried: Tensors, count: int, other: Tensors | None, other_count: int) -> None:
@@ -111,6 +115,21 @@ class ComparedOutputs:
                 )
         return notes
 
+    def move_channels(self, own: Mapping[str, Shape], wanted: Sequence[Shape]) -> list[str]:
+        """Let outputs have the other model's layout, where they have the same axes otherwise.
+
+        Args:
+            own: the shape of each output of one item.
+            wanted: those of the other model's outputs, in their order.
+
+        Returns:
+            Notes for the reader of results.
+        """
+        for (name, shape), other in zip(own.items(), wanted, strict=False):
+            if (move := channels_moved(shape, other)) is not None:
+                self.moved[name] = move
+        return [f"{name} {own[name]} is compared with its channels moved" for name in self.moved]
+
     def count(self, outputs: Tensors) -> int:
         """How many inputs outputs are of."""
         return len(self._unbatched(outputs[self._specs[0].name], self._specs[0]))
@@ -131,6 +150,8 @@ class ComparedOutputs:
                     "the inputs'"
                 )
             found[spec.name] = self._filled(value, spec.name)
+            if spec.name in self.moved:
+                found[spec.name] = np.moveaxis(found[spec.name], *self.moved[spec.name])
         return found
 
     def rows(self, outputs: Tensors, count: int) -> Rows:
@@ -154,6 +175,19 @@ class ComparedOutputs:
         filled = np.zeros((len(value), room, *value.shape[2:]), np.float32)
         filled[:, : value.shape[1]] = value
         return filled
+
+
+def channels_moved(own: Shape, wanted: Shape) -> tuple[int, int] | None:
+    """How channels move, so that an output of one item has the wanted shape; None for not at all.
+
+    Returns:
+        The axis that is moved and where to, of an output with an axis of the inputs before.
+    """
+    if own == wanted or len(own) < 2:  # vectors have no channels
+        return None
+    if own[1:] + own[:1] == wanted:
+        return 1, len(own)
+    return (len(own), 1) if own[-1:] + own[:-1] == wanted else None
 
 
 def side_by_side(answers: Mapping[str, Rows]) -> Rows:

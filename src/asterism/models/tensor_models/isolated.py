@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.models.isolation.isolated_model import IsolatedModel, Served
-from asterism.models.tensor_models.answers import Rows
+from asterism.models.tensor_models.answers import Rows, Shape
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.model import FileModel
 
@@ -28,6 +28,7 @@ class IsolatedFileModel(IsolatedModel):
         images: whether items are images uint8 ``(N, H, W, C)``.
         probes: some items, on which the model is tried.
         rooms: see :meth:`.ComparedOutputs.make_room`.
+        wanted: shapes of the outputs that they are compared with; None for none.
 
     Raises:
         UserError: see :class:`~asterism.models.isolation.isolated_model.IsolatedModel` and
@@ -41,13 +42,16 @@ class IsolatedFileModel(IsolatedModel):
         images: bool,
         probes: NDArray[Any],
         rooms: Sequence[int] | None = None,
+        wanted: Sequence[Shape] | None = None,
     ) -> None:
-        arguments = [str(path), params.model_dump(), images, rooms]
+        shapes = None if wanted is None else [list(shape) for shape in wanted]
+        arguments = [str(path), params.model_dump(), images, rooms, shapes]
         super().__init__(path, served_model, arguments, [probes])
         self.shapes = {name: tuple(shape) for name, shape in self.facts["shapes"].items()}
         self.axes: dict[str, int | None] = self.facts["axes"]
         self.room: dict[str, int] = self.facts["room"]
         self.rooms: list[int] = self.facts["rooms"]
+        self.moved: dict[str, tuple[int, int]] = self.facts["moved"]
         #: Numbers in a row; for a classifier its classes.
         self.classes = int(self.facts["classes"])
         self.notes = tuple(self.facts["notes"])
@@ -70,14 +74,20 @@ class IsolatedFileModel(IsolatedModel):
 
 
 #: What is told of an opened model.
-_FACTS = ("shapes", "axes", "room", "rooms", "classes", "notes")
+_FACTS = ("shapes", "axes", "room", "rooms", "moved", "classes", "notes")
 
 
 def served_model(
-    path: str, params: dict[str, Any], images: bool, rooms: list[int] | None, probes: NDArray[Any]
+    path: str,
+    params: dict[str, Any],
+    images: bool,
+    rooms: list[int] | None,
+    wanted: list[list[int]] | None,
+    probes: NDArray[Any],
 ) -> Served:
     """A model as :class:`IsolatedFileModel` opens it in the other process."""
     feeding = FeedingParams.model_validate(params)
-    model = FileModel(Path(path), feeding, images, probes, rooms=rooms)
+    shapes = None if wanted is None else [tuple(shape) for shape in wanted]
+    model = FileModel(Path(path), feeding, images, probes, rooms=rooms, wanted=shapes)
     facts = {name: getattr(model, name) for name in _FACTS}
     return facts, lambda arrays: [model.predict(arrays[0])]

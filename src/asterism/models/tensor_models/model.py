@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, naming
 from asterism.models.runtimes.runtime import Runtime, Tensors, open_runtime
-from asterism.models.tensor_models.answers import ComparedOutputs, Rows, side_by_side
+from asterism.models.tensor_models.answers import ComparedOutputs, Rows, Shape, side_by_side
 from asterism.models.tensor_models.batching import PROBES, IndependentRows
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
 
@@ -31,11 +31,12 @@ class FileModel:
         runtime: the open file; None where it is to be opened.
         batch: rows of each call where the file leaves it free; None for any number.
         rooms: see :meth:`.ComparedOutputs.make_room`.
+        wanted: shapes of the outputs that they are compared with; None for none.
 
     Attributes:
         name: the file's name.
         shapes: of each compared output of one item, by its name.
-        axes, room: see :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
+        axes, room, moved: see :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
         rooms: the room of each compared output in their order, 0 where it has a size of its own.
         classes: numbers in a row; for a classifier its classes.
         notes: what a reader of the results should know.
@@ -54,6 +55,7 @@ class FileModel:
         runtime: Runtime | None = None,
         batch: int | None = None,
         rooms: Sequence[int] | None = None,
+        wanted: Sequence[Shape] | None = None,
     ) -> None:
         self._rooms = rooms
         self.name, self._path, self._params = path.name, path, params
@@ -68,6 +70,10 @@ class FileModel:
         try:
             fixed = self._settle(some, fixed) or batch
             tried = self._steps(some[: fixed or 1])
+            if wanted is not None and not self.streams:
+                own = {name: value.shape[1:] for name, value in tried.items()}
+                self.notes = (*self.notes, *self._outputs.move_channels(own, wanted))
+                tried = self._steps(some[: fixed or 1])
             workers = 1 if self._runtime.calls_alone else None
             self._rows = IndependentRows(self._run, fixed, some, self._runtime.sizes, workers)
         except UserError:
@@ -79,6 +85,7 @@ class FileModel:
                 f"takes {takes}: {error}"
             ) from error
         self.axes, self.room = self._outputs.axes, self._outputs.room
+        self.moved = self._outputs.moved
         self.shapes = {name: value.shape[1:] for name, value in tried.items()}
         self.rooms = [self.room.get(name, 0) for name in self.shapes]
         self.classes = sum(value[0].size for value in tried.values())

@@ -16,7 +16,7 @@ from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.runtimes.runtime import Runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.answers import Rows
+from asterism.models.tensor_models.answers import Rows, Shape
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.models.tensor_models.model import FileModel
@@ -34,6 +34,7 @@ class OpenModel(Protocol):
     axes: dict[str, int | None]
     room: dict[str, int]
     rooms: list[int]
+    moved: dict[str, tuple[int, int]]
     notes: tuple[str, ...]
 
     def predict(self, items: NDArray[Any]) -> Rows:
@@ -94,13 +95,14 @@ class FileSubject:
         images: bool,
         probes: NDArray[Any],
         rooms: Sequence[int] | None = None,
+        wanted: Sequence[Shape] | None = None,
     ) -> OpenModel:
         """The model, to be used as a context; see :class:`.IsolatedFileModel`.
 
         Raises:
             UserError: it cannot be opened, or fails on the probes.
         """
-        return IsolatedFileModel(self.path, params, images, probes, rooms=rooms)
+        return IsolatedFileModel(self.path, params, images, probes, rooms=rooms, wanted=wanted)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -140,6 +142,7 @@ class ObjectSubject:
         images: bool,
         probes: NDArray[Any],
         rooms: Sequence[int] | None = None,
+        wanted: Sequence[Shape] | None = None,
     ) -> OpenModel:
         """The model, to be used as a context; see :class:`.FileModel`.
 
@@ -150,7 +153,7 @@ class ObjectSubject:
         if runtime.varies_in:
             batch = max(1, min(_BATCH, _BATCH_BYTES // max(1, probes[0].nbytes)))
         path = Path(self.name)
-        model = _ModelHere(path, params, images, probes, runtime, batch=batch, rooms=rooms)
+        model = _ModelHere(path, params, images, probes, runtime, batch, rooms, wanted)
         model.notes = (*runtime.notes, *model.notes)
         return model
 

@@ -108,6 +108,7 @@ def _body(
         verdict=verdict,
         commands=params.commands(),
         settled=params.settled,
+        left_out="" if params.budget is None else params.budget.left_out,
         tried=params.tried,
         symptoms=measured["symptoms"],
         device=measured["device"],

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from onnx import TensorProto, helper, numpy_helper, save
 from structlog.testing import capture_logs
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
@@ -25,6 +24,7 @@ from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from onnx_texts import write_onnx
 from places import ROOT
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -124,32 +124,20 @@ def write_picky(path, noise):
     rng, pattern = np.random.default_rng(0), np.zeros((64, 1), np.float32)
     pattern[:2, 0] = [-1, 1]
     weights = rng.normal(0, 1, (64, CLASSES)) + noise * rng.normal(0, 1, (64, CLASSES))
-    constants = {
-        "weights": weights.astype(np.float32),
-        "pattern": pattern,
-        "limit": np.float32(0.55),
-        "table": np.zeros(1, np.float32),
-    }
-    nodes = [
-        helper.make_node("Flatten", ["images"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
-        helper.make_node("MatMul", ["flat", "pattern"], ["difference"]),
-        helper.make_node("Greater", ["difference", "limit"], ["is_large"]),
-        helper.make_node("Cast", ["is_large"], ["row"], to=TensorProto.INT64),
-        helper.make_node("Gather", ["table", "row"], ["nothing"]),  # there is no row 1
-        helper.make_node("Add", ["scores", "nothing"], ["logits"]),
-        helper.make_node("Softmax", ["logits"], ["outputs"], axis=1),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "picky",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
-        [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
-    )
-    opsets = [helper.make_opsetid("", 13)]
-    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    return path
+    text = f"""(float[N,8,8,1] images) => (float[N,{CLASSES}] outputs) {{
+        flat = Flatten (images)
+        scores = MatMul (flat, weights)
+        difference = MatMul (flat, pattern)
+        is_large = Greater (difference, limit)
+        row = Cast <to = 7> (is_large)
+        nothing = Gather (table, row)
+        logits = Add (scores, nothing)
+        outputs = Softmax <axis = 1> (logits)
+    }}"""  # there is no row 1
+    return write_onnx(
+        path, text, opset=13, weights=weights.astype(np.float32), pattern=pattern,
+        limit=np.float32(0.55), table=np.zeros(1, np.float32),
+    )  # fmt: skip
 
 
 def test_a_model_that_raises_loses_that_input_only(data, tmp_path):

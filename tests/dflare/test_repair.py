@@ -5,7 +5,6 @@ import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper, save
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.cross_validation import count_repairs, cross_validate
@@ -23,6 +22,7 @@ from asterism.dflare.repair import (
     why_not,
 )
 from asterism.dflare.repairers import REPAIRERS
+from onnx_texts import write_onnx
 from set_options import section
 from thinning import every
 
@@ -144,32 +144,18 @@ def test_the_file_says_what_the_repairer_says(name, present, tmp_path):
     assert {*repairer.known_classes.tolist()} >= set(present)
 
 
-FLOATS = {
-    TensorProto.FLOAT: np.float32,
-    TensorProto.FLOAT16: np.float16,
-    TensorProto.DOUBLE: np.float64,
-}
+FLOATS = {"float": np.float32, "float16": np.float16, "double": np.float64}
 
 
 def write_linear(path, weights, *, logits, opset, element, output="outputs"):
     """A linear classifier of 2×6 images in ONNX."""
-    nodes = [
-        helper.make_node("Flatten", ["images"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
-        helper.make_node("Identity", ["scores"], [output])
-        if logits
-        else helper.make_node("Softmax", ["scores"], [output], axis=1),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "compressed",
-        [helper.make_tensor_value_info("images", element, ["N", 2, 6, 1])],
-        [helper.make_tensor_value_info(output, element, ["N", 5])],
-        [numpy_helper.from_array(weights.astype(FLOATS[element]), "weights")],
-    )
-    opsets = [helper.make_opsetid("", opset)]
-    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    return path
+    last = "Identity" if logits else "Softmax <axis = 1>"
+    text = f"""({element}[N,2,6,1] images) => ({element}[N,5] {output}) {{
+        flat = Flatten (images)
+        scores = MatMul (flat, weights)
+        {output} = {last} (scores)
+    }}"""
+    return write_onnx(path, text, opset=opset, weights=weights.astype(FLOATS[element]))
 
 
 @pytest.mark.parametrize("logits", every(2, [True, False]))
@@ -177,8 +163,8 @@ def write_linear(path, weights, *, logits, opset, element, output="outputs"):
 @pytest.mark.parametrize(
     ("opset", "element"),
     [
-        *every(2, [(opset, TensorProto.FLOAT) for opset in (7, 9, 10, 11, 13, 17)]),
-        *((13, TensorProto.FLOAT16), (13, TensorProto.DOUBLE), (9, TensorProto.DOUBLE)),
+        *every(2, [(opset, "float") for opset in (7, 9, 10, 11, 13, 17)]),
+        *((13, "float16"), (13, "double"), (9, "double")),
     ],
 )
 def test_an_onnx_model_and_its_repairer_make_one_file(logits, name, opset, element, tmp_path):
@@ -198,7 +184,7 @@ def test_an_onnx_model_and_its_repairer_make_one_file(logits, name, opset, eleme
 
 def test_what_makes_no_one_file_says_why(tmp_path):
     compressed, weights = tmp_path / "compressed.onnx", np.ones((12, 5), np.float32)
-    linear = {"logits": False, "opset": 13, "element": TensorProto.FLOAT}
+    linear = {"logits": False, "opset": 13, "element": "float"}
     write_linear(compressed, weights, output="label", **linear)
     reason = write_fused(compressed, trained("logistic", examples()), tmp_path / "r.onnx", False)
     assert "compressed.onnx and its repairer make no one file: " in reason

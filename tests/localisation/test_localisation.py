@@ -20,6 +20,7 @@ from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
 from asterism.localisation.tensor_errors import Sums, tensor_errors
 from asterism.localisation.trials import TrialRunner
+from onnx_texts import onnx_model
 from thinning import every
 
 
@@ -205,18 +206,11 @@ def test_an_error_that_comes_from_activations_needs_wide_outputs():
 def test_a_gemms_bias_may_have_two_axes(tmp_path):
     """Its channels are along the last one, so its new scales are too."""
     rng = np.random.default_rng(0)
-    weights = [("w", rng.normal(size=(6, 5))), ("b", rng.normal(size=(1, 5)))]
-    constants = [onnx.numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights]
-    value = onnx.helper.make_tensor_value_info
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Gemm", ["x", "w", "b"], ["y"], "gemm")],
-        "net",
-        [value("x", onnx.TensorProto.FLOAT, ["n", 6])],
-        [value("y", onnx.TensorProto.FLOAT, ["n", 5])],
-        constants,
+    weights = {"w": rng.normal(size=(6, 5)), "b": rng.normal(size=(1, 5))}
+    original = onnx_model(
+        "(float[n,6] x) => (float[n,5] y) { [gemm] y = Gemm (x, w, b) }",
+        **{name: values.astype(np.float32) for name, values in weights.items()},
     )
-    opset = [onnx.helper.make_opsetid("", 17)]
-    original = onnx.helper.make_model(graph, opset_imports=opset, ir_version=9)
     items = rng.normal(size=(40, 6)).astype(np.float32)
     onnx.save(original, tmp_path / "original.onnx")
     feeds = iter([{"x": item[np.newaxis]} for item in items])

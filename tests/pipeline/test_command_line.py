@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import typer
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 from typer.testing import CliRunner
 
 from asterism import __version__, config, project
@@ -33,6 +33,7 @@ from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
 from asterism.vetting.repeating import Repeated
 from asterism.vetting.verdict import Verdict, Word
+from onnx_texts import onnx_model
 from places import ROOT
 
 
@@ -121,16 +122,8 @@ def test_the_version_is_told_anywhere(here):
 
 def one_weight(path, **outside):
     """A model that multiplies by 3, whose weight may lie in another file."""
-    weight = numpy_helper.from_array(np.full((4, 4), 3, np.float32), "w")
-    values = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "y")
-    )
-    x, y = values
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])], "net", [x], [y], [weight]
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, path, **outside)
+    text = "(float[n,4] x) => (float[n,4] y) { y = MatMul (x, w) }"
+    onnx.save(onnx_model(text, w=np.full((4, 4), 3, np.float32)), path, **outside)
     return path
 
 

@@ -78,15 +78,6 @@ def nested():
     return keras.Model(inputs, L.Dense(4)(inner(inputs)))
 
 
-def logits_of(model):
-    network = network_of(model)
-
-    def call(x):
-        return network.values(x)[network.start]
-
-    return call
-
-
 @pytest.mark.parametrize("build", [lenet, residual, nested])
 def test_the_network_computes_what_the_model_does(build):
     model = randomised(build())
@@ -258,16 +249,6 @@ def test_the_input_rule_is_that_of_the_first_weights_behind_pooling(composite):
     np.testing.assert_allclose(
         found.reshape(5, 4, 2, 4, 2, 1).sum(axis=(2, 4)), expected, rtol=1e-4, atol=1e-8
     )
-
-
-def test_biases_keep_the_part_that_is_missing():
-    model = randomised(lenet(), seed=2)
-    x = np.random.default_rng(1).uniform(0, 1, (4, 12, 12, 1))
-    composite = COMPOSITES["zero"](RuleSettings())
-    scores, relevance = Propagator(model, composite, "hidden", dtype="float64")(x)
-    winner = scores.argmax(axis=1)
-    kept = np.asarray(model.layers[-1].bias)[winner]
-    np.testing.assert_allclose(relevance.sum(axis=1) + kept, scores.max(axis=1), rtol=1e-7)
 
 
 @pytest.mark.parametrize("layer", ["hidden", "pool", None])

@@ -9,7 +9,7 @@ from written_graphs import OPSET, V, W, X, constant, net, two_products, value
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.graph import OnnxGraph, assembled, cone, imports_of, ordered, renamed
-from asterism.localisation.matching import _stands_for, axis_of, constant_value, dequantised
+from asterism.localisation.matching import axis_of, constant_value, dequantised
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session, batches, side_by_side
 from asterism.localisation.trials import TrialRunner
@@ -302,21 +302,6 @@ def test_constant_nodes_become_initialisers():
     assert [part.op_type for part in model.graph.node] == ["Constant", "Add"]
     (tensor,) = model.graph.initializer
     assert (tensor.name, numpy_helper.to_array(tensor).tolist()) == ("c", [1, 2])
-
-
-@pytest.mark.parametrize(
-    ("operator", "taken", "stands"),
-    [
-        ("Conv", ["x", "w"], True),
-        ("Conv", ["x", "w2", "b"], True),
-        ("Conv", ["x", "other"], False),
-        ("Conv", ["x"], False),
-        ("MatMul", ["x", "w"], False),
-    ],
-)
-def test_a_node_stands_for_another_that_takes_the_same_in_the_same_places(operator, taken, stands):
-    node = helper.make_node(operator, taken, ["y"])
-    assert _stands_for(node, "Conv", [(0, ("x",)), (1, ("w", "w2"))]) is stands
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf])

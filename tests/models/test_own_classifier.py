@@ -200,17 +200,3 @@ def test_a_score_for_each_class_is_needed(tmp_path, digits):
     keras.Sequential(layers).save(tmp_path / "m.keras")
     with pytest.raises(UserError, match=r"m\.keras has 1 output, but the data have 10 classes"):
         obtain(tmp_path / "m.keras", digits)
-
-
-def test_a_file_that_is_none_is_one_line(tmp_path, digits):
-    (tmp_path / "folder.keras").mkdir()
-    small().save(tmp_path / "m.keras")
-    (tmp_path / "cut.keras").write_bytes((tmp_path / "m.keras").read_bytes()[:2000])
-    for name, message in (
-        ("none.keras", r"there is no model file .*none\.keras"),
-        ("folder.keras", r"folder\.keras is a folder, no model file"),
-        ("cut.keras", r"cut\.keras is damaged, or is no \.keras file"),
-    ):
-        for take in (lambda path: obtain(path, digits), lambda path: open_classifier(path, UNIT)):
-            with pytest.raises(UserError, match=message):
-                take(tmp_path / name)

@@ -337,30 +337,24 @@ def restored(root):
     return entry is not None, output.read_text() if output.exists() else None
 
 
-def test_a_result_comes_from_the_run_cache(finished):
-    (finished / "dvc.lock").unlink()
-    assert restored(finished) == (True, "given")
+def beside_a_file_of_mine(root):
+    (root / "artifacts/one").mkdir(parents=True)
+    (root / "artifacts/one/mine").touch()
 
 
-def test_a_result_comes_from_the_lock_file(finished):
-    shutil.rmtree(finished / ".dvc/cache/runs")
-    assert restored(finished) == (True, "given")
-
-
-def test_a_result_of_other_inputs_is_not_taken(finished):
-    (finished / "in").write_text("other")
-    assert restored(finished) == (False, None)
-
-
-def test_a_result_that_the_cache_has_lost_is_not_taken(finished):
-    shutil.rmtree(finished / ".dvc/cache/files")
-    assert restored(finished) == (False, None)
-
-
-def test_what_lies_in_a_results_place_gives_way_to_it(finished):
-    (finished / "artifacts/one").mkdir(parents=True)
-    (finished / "artifacts/one/mine").touch()
-    assert restored(finished) == (True, "given")
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda root: (root / "dvc.lock").unlink(), True),  # the run cache has it
+        (lambda root: shutil.rmtree(root / ".dvc/cache/runs"), True),  # dvc.lock names it
+        (lambda root: (root / "in").write_text("other"), False),
+        (lambda root: shutil.rmtree(root / ".dvc/cache/files"), False),
+        (beside_a_file_of_mine, True),
+    ],
+)
+def test_a_result_is_taken_where_it_is_the_stages(finished, change, found):
+    change(finished)
+    assert restored(finished) == (found, "given" if found else None)
 
 
 CHANGES = {

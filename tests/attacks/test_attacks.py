@@ -309,7 +309,10 @@ def test_augmentations_are_judged_and_kept(classifier, digits, tmp_path):
     )
     assert list(found) == [*ATTACKS.names(), "semantic"]
     assert len(found["carlini_wagner"].images) == 4
-    assert np.isin(found["fgsm"].sources, split.base).all()
+    victims = found["fgsm"].sources
+    assert np.isin(victims, split.base).all() and len(set(victims.tolist())) == 6
+    before = classifier.predict(CENTRED.apply(digits.test_images[victims]), verbose=0)
+    assert (before.argmax(1) == digits.test_labels[victims]).all()
     assert found["fgsm"].linf.max() <= 0.3 + 1e-6
     assert found["semantic"].summary()["l2_mean"] is None
     assert found["semantic"].summary()["success"] is not None

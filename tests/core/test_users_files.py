@@ -51,7 +51,7 @@ def test_a_name_that_leads_out_is_rejected(tmp_path, name):
     (tmp_path / "other").mkdir()
     (folder / "link").symlink_to(tmp_path / "other")
     (folder / "circle").symlink_to(folder / "circle")
-    with pytest.raises(UserError, match=r"the list names .* which is not in"):
+    with pytest.raises(UserError, match="which is not in"):
         inside(folder, name, "the list")
 
 
@@ -64,7 +64,7 @@ def test_a_folder_may_itself_be_a_link(tmp_path):
 def test_a_file_that_nobody_reads_is_the_placeholder():
     adapter = TypeAdapter(Annotated[str, no_file("rnn=file")])
     assert adapter.validate_python(NO_FILE) == NO_FILE
-    with pytest.raises(ValidationError, match="choose rnn=file as well"):
+    with pytest.raises(ValidationError, match="rnn=file"):
         adapter.validate_python("mine.h5")
 
 

@@ -104,7 +104,7 @@ def test_a_table_that_is_not_whole_is_explained(drive, table, message):
 
 def test_a_damaged_image_is_named(drive, capfd):
     (drive / "2.png").write_bytes(b"x")
-    with pytest.raises(UserError, match=r"2\.png: it is neither PNG nor JPEG, or is damaged"):
+    with pytest.raises(UserError, match=r"2\.png.*PNG.*JPEG.*damaged"):
         read(drive)
     assert "WARN" not in capfd.readouterr().err  # as OpenCV does
 
@@ -158,7 +158,7 @@ def test_a_path_that_leads_out_of_the_folder_is_rejected(drive, lead_out):
 def test_the_table_itself_lies_in_the_folder(drive):
     (drive / "log.csv").rename(drive.parent / "table.csv")
     for name in ("../table.csv", str(drive.parent / "table.csv")):
-        with pytest.raises(UserError, match=r"driving\.table names .* which is not in"):
+        with pytest.raises(UserError, match=r"driving\.table .* not in"):
             read(drive, table=name)
 
 
@@ -171,5 +171,5 @@ def test_a_link_inside_the_folder_is_followed(drive):
 def test_a_pipe_is_no_image(drive):
     (drive / "2.png").unlink()
     os.mkfifo(drive / "2.png")
-    with pytest.raises(UserError, match=r"there is no image .*2\.png"):
+    with pytest.raises(UserError, match=r"no image .*2\.png"):
         read(drive)

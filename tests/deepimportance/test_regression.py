@@ -91,7 +91,7 @@ def test_wrong_natural_images_are_rejected_before_the_regressor_trains(
         "asterism.deepimportance.regression.train_regressor", lambda *_: trained.append(1)
     )
     stage = load_script(ROOT / "stages", "measure_driving")
-    with pytest.raises(UserError, match=r"own\.npz needs an array `images`, uint8 of shape"):
+    with pytest.raises(UserError, match=r"own\.npz .*`images`, uint8"):
         stage.run(read_params(stage.Params))
     assert not trained
 

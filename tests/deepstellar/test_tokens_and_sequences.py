@@ -128,7 +128,7 @@ def test_an_onnx_file_takes_token_ids(tmp_path):
     assert states.shape == (70, STEPS, 4)
     with pytest.raises(UserError, match=r"indices|out of"):
         network.run(ids + WORDS)
-    with pytest.raises(UserError, match="but the inputs are float32"):
+    with pytest.raises(UserError, match="inputs are float32"):
         network.run(ids.astype(np.float32))
 
 
@@ -137,7 +137,7 @@ def test_vectors_are_not_made_of_token_ids(tmp_path):
     trained(tmp_path / "net.keras", "tensors", arrays)
     network = open_rnn(tmp_path / "net.keras", None)
     assert network.run(arrays["test_inputs"])[1].shape == (150, STEPS, 10)
-    with pytest.raises(UserError, match="takes vectors, but the inputs are token ids"):
+    with pytest.raises(UserError, match=r"vectors.* token ids"):
         network.run(texts(3, 0)[0])
 
 
@@ -188,7 +188,7 @@ def slow_edits(first, second):
 
 def test_mutators_of_another_kind_are_one_line():
     document = yaml.safe_load(compose(ROOT / "conf", []))["fuzz"]
-    with pytest.raises(UserError, match="the seeds are tokens: choose fuzz=tokens"):
+    with pytest.raises(UserError, match=r"tokens: .*fuzz=tokens"):
         MutantMaker.configured(FuzzParams.model_validate(document), texts(5, 0)[0])
 
 

@@ -342,7 +342,7 @@ def test_an_unknown_option_names_the_repairer():
             "perceptron": {"hidden_units": 3, "learning_rate": 0.1, "epochs": 5, "hidden": 3}
         }
     )
-    with pytest.raises(UserError, match="options of perceptron: unknown parameter hidden"):
+    with pytest.raises(UserError, match="perceptron: unknown parameter hidden"):
         compare_repairers(wrong, examples(), examples(), 0)
 
 

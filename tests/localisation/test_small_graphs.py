@@ -139,11 +139,11 @@ def test_a_session_takes_inputs_by_name_or_in_order_at_the_models_width():
     assert session.run({"b": two, "z": one, "a": one})["y"].tolist() == [2, 4]
     assert session.run({"first": one, "second": two})["y"].tolist() == [2, 4]
     assert session.given({"a": one, "b": two})["a"].dtype == np.float16
-    with pytest.raises(UserError, match=r"model m takes \['a', 'b'\], and \['a'\] are given"):
+    with pytest.raises(UserError, match=r"m takes \['a', 'b'\].* \['a'\]"):
         session.run({"a": one})
-    with pytest.raises(UserError, match="ONNX Runtime cannot run model m: "):
+    with pytest.raises(UserError, match="cannot run model m: "):
         session.run({"a": one[:1], "b": np.ones((3, 1))})
-    with pytest.raises(UserError, match="ONNX Runtime cannot open noise: "):
+    with pytest.raises(UserError, match="cannot open noise: "):
         Session(b"noise", "noise")
 
 

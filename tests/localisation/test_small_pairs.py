@@ -69,14 +69,14 @@ def test_an_original_of_another_operator_set_is_converted(tmp_path):
     assert (opened.original.opset(), opened.compressed.opset()) == (OPSET, OPSET)
     assert older.opset_import[0].version == 13
     newer.opset_import[0].version = 99
-    with pytest.raises(UserError, match="of set 13 and the compressed model of set 99"):
+    with pytest.raises(UserError, match=r"set 13 .*set 99"):
         pair_of(older, newer)
 
 
 def test_inputs_that_do_not_fit_are_no_pair():
     more = two_products()
     more.graph.input.append(value("x2", "n", 2))
-    with pytest.raises(UserError, match="has 1 inputs and the compressed model has 2"):
+    with pytest.raises(UserError, match=r"1 inputs .*2"):
         pair_of(two_products(), more)
     assert pair_of(more, two_products()).original.inputs == ["x", "x2"]
 
@@ -103,7 +103,7 @@ def test_a_hybrid_computes_the_chosen_products_as_the_original_does(pair):
 def test_a_model_that_onnx_rejects_is_no_file():
     broken = two_products()
     broken.graph.node[0].op_type = "Nothing"
-    with pytest.raises(UserError, match="it is no valid ONNX model"):
+    with pytest.raises(UserError, match="valid ONNX"):
         checked(broken, "it")
 
 

@@ -78,7 +78,7 @@ def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
     write_tensors([600, 1000], [399_999], [])
     read_litert(path)
     write_tensors([600, 1000], [400_000], [])
-    with pytest.raises(UserError, match=r"large\.tflite declares tensors of 1 MB"):
+    with pytest.raises(UserError, match=r"large\.tflite .*1 MB"):
         open_classifier(path, UNIT)
 
 
@@ -311,7 +311,7 @@ def test_a_model_of_one_output_is_rejected(tmp_path):
     inputs = keras.Input(SHAPE)
     outputs = keras.layers.Dense(1, activation="sigmoid")(keras.layers.Flatten()(inputs))
     path = write(keras.Model(inputs, outputs), tmp_path / "one.onnx")
-    with pytest.raises(UserError, match=r"one\.onnx has one output"):
+    with pytest.raises(UserError, match=r"one\.onnx .*one output"):
         open_classifier(path, UNIT)
 
 
@@ -359,7 +359,7 @@ def test_a_model_that_raises_on_a_probe_image_is_rejected_with_that_reason(tmp_p
     }}"""
     constants = {"table": np.zeros(1, np.float32), "weights": np.ones((64, CLASSES), np.float32)}
     write_onnx(tmp_path / "p.onnx", text, opset=13, **constants)
-    with pytest.raises(UserError, match=r"p\.onnx failed on the first inputs"):
+    with pytest.raises(UserError, match=r"p\.onnx failed"):
         open_classifier(tmp_path / "p.onnx", UNIT)
 
 
@@ -396,7 +396,7 @@ def test_a_wrong_suffix_is_told(files, true, claimed, hint, tmp_path):
 def test_a_first_byte_alone_accuses_no_file_of_being_onnx(tmp_path):
     path = tmp_path / "model.tflite"
     path.write_bytes(b"\x08" * 99)
-    with pytest.raises(UserError, match=r"damaged, or is no \.tflite file"):
+    with pytest.raises(UserError, match=r"no \.tflite file"):
         open_classifier(path, UNIT)
 
 

@@ -151,7 +151,7 @@ def test_code_in_a_file_is_never_run(tmp_path, suffix):
     model = keras.Sequential([keras.Input((3,)), keras.layers.Lambda(eval(source))])
     marker.unlink(missing_ok=True)
     model.save(tmp_path / f"evil.{suffix}")
-    with pytest.raises(UserError, match=r"evil\.\w+ holds a Lambda layer, and a model's own code"):
+    with pytest.raises(UserError, match=r"evil\.\w+ .*Lambda layer"):
         load_keras(tmp_path / f"evil.{suffix}")
     assert not marker.exists()
 
@@ -211,5 +211,5 @@ def test_a_configuration_has_at_most_ten_thousand_layers(tmp_path):
     model = {"class_name": "Sequential", "config": {"layers": [layer] * 9_999}}
     require_plain_config(model, tmp_path / "m.keras")
     model["config"]["layers"].append(layer)
-    with pytest.raises(UserError, match=r"m\.keras has more than 10,000 layers"):
+    with pytest.raises(UserError, match=r"m\.keras .*10,000 layers"):
         require_plain_config(model, tmp_path / "m.keras")

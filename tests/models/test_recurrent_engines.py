@@ -115,7 +115,7 @@ def test_an_input_becomes_steps_of_the_networks_width():
             tokens.sequence_shape(shape)
     any_length = RecurrentModel(Sums(None, None, "int64"), block=2)
     assert any_length.sequence_shape((9,)) == (9,)
-    with pytest.raises(UserError, match="any number of steps with one number"):
+    with pytest.raises(UserError, match="any number of steps"):
         any_length.sequence_shape((9, 2))
 
 

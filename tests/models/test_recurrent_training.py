@@ -100,7 +100,7 @@ def test_the_users_own_file(tmp_path):
         assert 0 <= accuracy(network, digits().test_images, digits().test_labels) <= 1
     with pytest.raises(UserError, match="third"):
         store_file(RnnFile(source="file", path=str(source), layer="third"), 10, tmp_path / "x")
-    with pytest.raises(UserError, match="has 10 outputs, but the data have 11 classes"):
+    with pytest.raises(UserError, match=r"10 outputs.* 11 classes"):
         store_file(RnnFile(source="file", path=str(source), layer=None), 11, tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
@@ -147,7 +147,7 @@ def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_pat
 def test_an_architecture_without_weights_is_rejected(tmp_path):
     (tmp_path / "net.json").write_text("{}")
     params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
-    with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5, \.hdf5 or \.onnx"):
+    with pytest.raises(UserError, match=r"\.keras, \.h5, \.hdf5 or \.onnx"):
         store_file(params, 10, tmp_path / "stored")
 
 
@@ -186,7 +186,7 @@ def test_a_graph_with_a_loop_does_not_run_in_the_stage(tmp_path):
     """Somebody else's cache may hold one where a trained network's graph belongs."""
     endless_rnn(tmp_path / "graph.onnx")
     write_json(tmp_path / "rnn.json", NOTE | {"graph": FORM})
-    with pytest.raises(UserError, match=r"graph\.onnx holds 'And', which train_rnn does not"):
+    with pytest.raises(UserError, match=r"graph\.onnx .*'And'"):
         open_trained(tmp_path)
 
 

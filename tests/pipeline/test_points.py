@@ -277,7 +277,7 @@ def test_files_that_the_points_would_lack_are_rejected(tmp_path):
     (tmp_path / "conf/data/x.pyc").touch()
     assert len(workspace.require_clean(tmp_path)) == 40
     (tmp_path / "conf/data/my own.yaml").touch()
-    with pytest.raises(UserError, match=r"not committed \(conf/data/my own.yaml\)"):
+    with pytest.raises(UserError, match=r"\(conf/data/my own.yaml\)"):
         workspace.require_clean(tmp_path)
 
 
@@ -402,5 +402,5 @@ class TestRunCache:
 def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):
     request = app.SweepRequest(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
     (tmp_path / "conf").symlink_to(CONF)
-    with pytest.raises(UserError, match="this one runs all of them"):
+    with pytest.raises(UserError, match="all of them"):
         app.prepare(tmp_path, request)

@@ -150,13 +150,13 @@ def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):
     repository = open_checked_repository(root)
     assert (repository.root, repository.cache) == (root, root / ".dvc/cache")
     (root / ".dvc/cache/files/md5/aa").symlink_to(tmp_path)
-    with pytest.raises(UserError, match=r"the cache is not used: .*aa' is a link"):
+    with pytest.raises(UserError, match=r"cache .*aa' is a link"):
         open_checked_repository(root)
     assert open_repository(root).cache == root / ".dvc/cache"
 
 
 def test_a_folder_that_is_no_workspace_is_told(tmp_path):
-    with pytest.raises(UserError, match="not inside of a DVC repository"):
+    with pytest.raises(UserError, match="DVC repository"):
         open_repository(tmp_path)
 
 
@@ -216,7 +216,7 @@ def test_stages_write_below_the_folders_of_results_only(tmp_path):
 
     require_results(tmp_path, [stage("artifacts/a", "metrics/b.json"), stage()])
     for path in ("src/x.py", "../beside/artifacts/a", "artifacts"):
-        with pytest.raises(UserError, match=r"stage mine writes '.*', but stages write only below"):
+        with pytest.raises(UserError, match=r"stage mine writes '.*'"):
             require_results(tmp_path, [stage("artifacts/a", path)])
 
 

@@ -135,7 +135,7 @@ class TestCheckingAndPlanning:
         )
         assert [point.overrides for point in points] == [("abstraction.k=3",), ("abstraction.k=4",)]
         assert launcher["_target_"].endswith("JoblibLauncher")
-        with pytest.raises(UserError, match="no stage is called 'nope'"):
+        with pytest.raises(UserError, match="'nope'"):
             app.prepare(project, app.SweepRequest(overrides=overrides, targets=("nope",)))
         with pytest.raises(UserError, match="--name"):
             app.prepare(project, app.SweepRequest(overrides=overrides, name="a b"))
@@ -189,7 +189,7 @@ class TestShards:
         assert shards.slurm.keys().isdisjoint({"_target_", "submitit_folder"})
 
     def test_they_are_no_jobs_of_another_launcher(self):
-        with pytest.raises(UserError, match="hydra/launcher=joblib is another launcher"):
+        with pytest.raises(UserError, match="hydra/launcher=joblib"):
             make_shards(CONF, 2, "joblib", "slurm")
 
 
@@ -330,7 +330,7 @@ class TestRunning:
         assert "point 4 of s still runs" in str(error.value) and how in str(error.value)
 
     def test_a_launcher_that_begins_no_point_is_an_error(self, sweep, monkeypatch):
-        with pytest.raises(UserError, match="no point began, the launcher basic failed: no node"):
+        with pytest.raises(UserError, match=r"launcher basic .*no node"):
             self.run(monkeypatch, sweep, points_of(1), lambda *_: "no node")
 
     def test_a_lost_point_is_told_and_the_others_count(self, sweep, monkeypatch):

@@ -128,7 +128,8 @@ def test_so_many_files_of_cifar10_are_read_as_are_needed(monkeypatch, wanted, fi
 
     monkeypatch.setattr(cifar10, "_read", read)
     load(params("cifar10", train=wanted))
-    assert asked == [list(cifar10._TRAIN)[:files], list(cifar10._TEST)]
+    load(params("cifar10_swapped", test=wanted))
+    assert asked == 2 * [list(cifar10._TRAIN)[:files], list(cifar10._TEST)]
 
 
 def cifar_archive(root, monkeypatch):

@@ -274,6 +274,16 @@ class TestMemoAsPublished:
         assert max(chosen.values()) < 2 * min(chosen.values())
 
 
+def test_lemon_has_memo_o_s_operators_without_that_of_audee():
+    budget = generate_params(models=300, mutations=1)
+    used = {
+        strategy: {mutant.operator for mutant in campaign(SEEDS, budget, 0, strategy).mutants}
+        for strategy in ("lemon", "memo_o")
+    }
+    assert used["memo_o"] - used["lemon"] == {"CC"}
+    assert len(used["lemon"]) == 12
+
+
 def test_its_operators_make_memo_cover_more():
     budget = generate_params(models=150, mutations=3)
     found = {s: campaign(SEEDS, budget, 0, s).coverage.rates() for s in ("memo", "memo_o")}

@@ -204,7 +204,7 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
         "import sys; from asterism.differential.reducing.params import ReduceParams as P\n"
         "from asterism.differential.reducing.reduction import reduce_models\n"
         "p = P(models=['lenet5'], user_model=sys.argv[1], user_input_shape=None, "
-        "open_size=4, max_width=32, timing_runs=0)\n"
+        "open_size=4, max_width=32, reduced=True, timing_runs=0)\n"
         "r = reduce_models(p, 0)\n"
         "print(list(r.models), sum(a.size for k in r.weights if k[:3] == 'old' "
         "for _, a in r.weights[k]))"
@@ -510,6 +510,7 @@ def test_a_file_called_like_a_listed_model_is_rejected(tmp_path):
         user_input_shape=None,
         open_size=4,
         max_width=None,
+        reduced=True,
         timing_runs=0,
     )
     with pytest.raises(UserError, match="lenet5"):

@@ -24,7 +24,7 @@ from asterism.memo.universe.spec import universe
 
 def params(**changes):
     values = {"models": ["one"], "user_model": "conf/no_file", "open_size": 4, "timing_runs": 0}
-    values |= {"user_input_shape": None, "max_width": None}
+    values |= {"user_input_shape": None, "max_width": None, "reduced": True}
     return ReduceParams.model_validate(values | changes)
 
 
@@ -98,6 +98,11 @@ def test_listed_models_are_narrowed_and_the_users_are_not(backends, tmp_path, mo
         for name, graph in reduce_models(asked, 0).models.items()
     }
     assert made == {"one": [32, 3], "mine": [50, 3]}
+
+
+def test_models_stay_whole_where_reduction_is_not_asked_for(backends):
+    row = reduce_models(params(reduced=False), 0).rows[0]
+    assert row["layers_reduced"] == row["layers"] and row["weights_reduced"] == row["weights"]
 
 
 def test_times_are_measured_where_asked_for(backends):

@@ -63,8 +63,9 @@ def leave(record, scale="full", seconds=2.5):
     folder = Path("sweeps") / f"{NAME}-{scale}" / "points" / f"{record.number:04d}"
     write_json(folder / "record.json", asdict(record))
     write_json(folder / "logs/trigger-file.run.json", RUN_FACTS)
-    event = {"event": "searched", "search": "dflare", "seconds": seconds}
-    lines = [json.dumps({"event": "started"}), json.dumps(event), ""]
+    event = {"event": "searched", "search": "dflare", "processor_seconds": seconds}
+    groups = [json.dumps(event)] * 2
+    lines = [json.dumps({"event": "started"}), *groups, ""]
     (folder / "logs/trigger-file.jsonl").write_text("\n".join(lines))
 
 
@@ -86,7 +87,7 @@ def test_a_point_becomes_a_recorded_one(root):
     assert first.values == {"seed": "0", "trigger.searches.diffchaser": ""}
     assert first.metrics == {"trigger-file:dflare.mean_queries": 12.3456789}
     assert (first.seconds, first.processor_seconds, first.memory_mb) == (7.5, 6.25, 341)
-    assert first.seconds_of_searches == {"trigger-file:dflare": 2.5}
+    assert first.processor_seconds_of_searches == {"trigger-file:dflare": 5.0}
     assert first.commit == "0123456789"
     assert recorded.beside_other_work
     assert set(recorded.machine) == {"system", "processor", "cores", "memory"}

@@ -8,7 +8,6 @@ def recorded_point(metrics, values, **changes):
     facts = {
         "status": "finished",
         "seconds": 1.0,
-        "seconds_of_searches": {},
         "memory_mb": None,
         "date": "2026-01-02",
         "commit": "abc",

@@ -26,7 +26,7 @@ STUDENT = {1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262}
 
 
 def point(metrics, seconds=None, **values):
-    return recorded_point(metrics, values, seconds_of_searches=seconds or {})
+    return recorded_point(metrics, values, processor_seconds_of_searches=seconds or {})
 
 
 def recorded(*points, scale="small", experiment="one"):
@@ -63,7 +63,7 @@ def test_a_quantity_is_taken_of_the_points_that_are_meant():
     assert sample(value="a:x", where={"net": "big"}) == [6.0, 8.0]
     assert sample(value="a:x", over="a:y", times=100) == [300.0, 200.0]
     assert sample(value="a:x", minus="a:y") == [4.0, 4.0]
-    assert sample(value="seconds:a:s") == [9.0, 1.0]
+    assert sample(value="processor_seconds:a:s") == [9.0, 1.0]
     assert sample(value="parameter:seed") == [0.0, 1.0, 0.0]
     assert sample(value="a:z") == []
     assert Quantity(experiment="other", value="a:x").sample(runs) == []
@@ -94,6 +94,7 @@ CASES = [
     ("close", CLOSE, None, [1.0], [], NOT_COMPARABLE),
     ("close", EFFECT, 1.07, [1.06, 1.07, 1.08], [], REPRODUCED),
     ("close", EFFECT, 1.07, [0.95, 1.07, 1.19], [], NOT_DECIDED),  # it holds 1, no effect
+    ("close", EFFECT, 1.07, [0.99, 1.0, 1.01], [], NOT_REPRODUCED),  # and 1.07 lies beyond it
     ("close", EFFECT, 6.7, [0.9, 1.0, 1.1], [], NOT_REPRODUCED),
     ("at_least", LEAST, 100, [100, 100], [], REPRODUCED),
     ("at_least", LEAST, 100, [99.5, 99.6], [], NOT_DECIDED),

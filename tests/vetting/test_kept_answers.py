@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from digit_pairs import damage, make_pair
 from small_vetting import digit_params
 
 from asterism.asking.question import settle
@@ -105,14 +104,6 @@ def test_no_more_is_kept_than_there_is_room_for(kept, monkeypatch):
         assert model.asked == asked
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pair")
-    make_pair(folder)
-    damage(folder / "int8.onnx", folder / "damaged.onnx", "w1", 8)
-    return folder
-
-
 #: What a few minutes leave, of what more of them do.
 FEW = {"limit": 60, "changes__inputs": 4, "search__seeds": 5, "search__queries": 10}
 MORE = {"limit": 150, "changes__inputs": 9, "search__seeds": 12, "search__queries": 24}
@@ -133,10 +124,10 @@ def asked(monkeypatch):
 
 
 def test_a_longer_run_asks_the_rest_and_finds_what_it_would_have_found_alone(
-    pair, kept, asked, tmp_path
+    digits, kept, asked, tmp_path
 ):
     def vetted(name, counts, keep):
-        params, folder = digit_params(pair, **counts), tmp_path / name
+        params, folder = digit_params(digits, **counts), tmp_path / name
         asked.clear()
         found = (
             measure(params, 0, folder / "measured", keep),
@@ -152,13 +143,13 @@ def test_a_longer_run_asks_the_rest_and_finds_what_it_would_have_found_alone(
     assert 0 < short < all_of_it and short + rest < all_of_it
 
 
-def question(pair, earlier=None, minutes=0.5, **changes):
+def question(digits, earlier=None, minutes=0.5, **changes):
     """What a command line comes to; half a minute suffices for nothing but the least of all."""
     request = VetRequest(
         **{
-            "original": pair / "original.onnx",
-            "compressed": pair / "damaged.onnx",
-            "inputs": pair / "inputs.npz",
+            "original": digits / "original.onnx",
+            "compressed": digits / "damaged.onnx",
+            "inputs": digits / "inputs.npz",
             "minutes": minutes,
             "earlier": earlier,
         }
@@ -167,7 +158,7 @@ def question(pair, earlier=None, minutes=0.5, **changes):
     return settle(request, ROOT / "conf").params
 
 
-def certified(params, file, pair):
+def certified(params, file, digits):
     """A certificate that says that so much was asked."""
     rows = np.eye(10, dtype=np.float32)[[1, 2]]
     agreement = measure_agreement(rows, rows, TopLabel(), None, 0.95)
@@ -177,7 +168,7 @@ def certified(params, file, pair):
         "agreement": agreement.to_json(),
         "flips": [],
     }
-    files = {name: digest_of(pair / path) for name, path in FILES.items()}
+    files = {name: digest_of(digits / path) for name, path in FILES.items()}
     certificate = certify(params, 0, measured, {}, {"reason": "none"}, files)
     write_json(file, certificate.to_json())
     return file
@@ -186,41 +177,41 @@ def certified(params, file, pair):
 FILES = {"original": "original.onnx", "compressed": "damaged.onnx", "inputs": "inputs.npz"}
 
 
-def test_the_same_command_goes_on_where_minutes_were_too_few(pair, tmp_path):
-    first = question(pair)
+def test_the_same_command_goes_on_where_minutes_were_too_few(digits, tmp_path):
+    first = question(digits)
     assert first.goes_on and first.budget.minutes == 0.5
     assert "search.seeds 8 instead of 100" in first.budget.left_out
-    file = certified(first, tmp_path / "first.json", pair)
-    second = question(pair, file)
+    file = certified(first, tmp_path / "first.json", digits)
+    second = question(digits, file)
     assert second.search.seeds > first.search.seeds and second.limit >= first.limit
     assert second.budget is None or second.budget.minutes == 1
-    assert question(pair, file, minutes=60).budget is None
-    whole = certified(question(pair, minutes=60), tmp_path / "whole.json", pair)
-    assert question(pair, whole) == question(pair, minutes=60).model_copy(
+    assert question(digits, file, minutes=60).budget is None
+    whole = certified(question(digits, minutes=60), tmp_path / "whole.json", digits)
+    assert question(digits, whole) == question(digits, minutes=60).model_copy(
         update={"asked": ["--minutes", "0.5"]}
     ), "all was asked, and is not asked again in part"
 
 
 @pytest.mark.parametrize("change", ["comparison", "inputs", "no certificate"])
-def test_another_question_begins_anew(pair, tmp_path, change):
-    file = certified(question(pair), tmp_path / "first.json", pair)
+def test_another_question_begins_anew(digits, tmp_path, change):
+    file = certified(question(digits), tmp_path / "first.json", digits)
     asked = {}
     if change == "comparison":
         asked["comparison"] = "regression"
     elif change == "inputs":
         asked["inputs"] = tmp_path / "inputs.npz"
-        given = np.load(pair / "inputs.npz")
+        given = np.load(digits / "inputs.npz")
         np.savez(asked["inputs"], inputs=given["inputs"][::-1], labels=given["labels"][::-1])
     else:
         file.write_text("{}")
-    assert question(pair, file, **asked).budget.minutes == 0.5
+    assert question(digits, file, **asked).budget.minutes == 0.5
 
 
-def test_the_certificate_says_the_counts_and_not_the_minutes(pair):
-    params = question(pair, overrides=["vet.search.queries=50"])
+def test_the_certificate_says_the_counts_and_not_the_minutes(digits):
+    params = question(digits, overrides=["vet.search.queries=50"])
     _, page = params.commands()
     assert "--minutes" not in page and page.count("vet.search.queries=50") == 1
     again = shlex.split(page)
     overrides = [word for flag, word in pairwise(again) if flag == "-S"]
     assert "vet.search.seeds=8" in overrides
-    assert question(pair, minutes=None, overrides=overrides).counts() == params.counts()
+    assert question(digits, minutes=None, overrides=overrides).counts() == params.counts()

@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 import yaml
-from digit_pairs import damage, make_lite_pair, make_pair
+from digit_pairs import make_lite_pair
 
 from asterism.asking.question import vet_overrides
 from asterism.asking.request import VetRequest
@@ -40,12 +40,9 @@ TINY = [
 ]
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pair")
-    make_pair(folder)
-    damage(folder / "int8.onnx", folder / "damaged.onnx", "w1", 8)
-    return folder
+@pytest.fixture
+def pair(digits):
+    return digits
 
 
 def request(pair, compressed="int8.onnx", **changes):

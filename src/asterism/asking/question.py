@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asterism.asking.budget import MINUTES, Cost, within
 from asterism.asking.chance import by_chance
 from asterism.asking.choosing import choose_all
+from asterism.asking.compared_outputs import compared, require_alike
+from asterism.asking.earlier import earlier_run
 from asterism.asking.original import LOOKED, Look, Looker, look, require_answers, scene_of
 from asterism.asking.outputs import ComparisonChoice, Output, Scene
 from asterism.asking.pair import kind_of_request, require_pair, told_of
@@ -27,14 +28,11 @@ from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.reading import Arrays, GivenInputs
-from asterism.dflare.comparisons import COMPARISONS, Comparison, build_comparison
+from asterism.dflare.comparisons import COMPARISONS
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.answers import channels_moved
-from asterism.vetting.certificate import read_certificate
 from asterism.vetting.changes import require_changes
-from asterism.vetting.opening import drawn, read_given, require_labels, shape_of
-from asterism.vetting.params import COUNTS, VetBudget, VetParams
+from asterism.vetting.opening import drawn, read_given, require_labels
+from asterism.vetting.params import VetBudget, VetParams
 
 #: Inputs that the compressed model is tried on before anything runs.
 _TRIED = 16
@@ -134,7 +132,8 @@ class _Question:
         params = self._params(found)
         self._require_right(params, given, seen, found)
         other = look(models[1], params.feeding, drawn(inputs, _TRIED, 0))
-        self._require_alike(params, seen, other)
+        sides = (self._signature, seen), (self._other, other)
+        require_alike(request, params, *sides)
         changing = require_changes(params, inputs.items)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
@@ -168,7 +167,7 @@ class _Question:
         answer = compared(params, seen.outputs)[1].shape[1]
         cost = Cost(seen.seconds + other.seconds, inputs.items[0].nbytes, answer, changing)
         found.large = cost.large
-        if (earlier := self._earlier(params)) is not None:
+        if (earlier := earlier_run(self._request, params)) is not None:
             if earlier.budget is None:
                 return
             minutes += earlier.budget.minutes
@@ -191,21 +190,6 @@ class _Question:
                 minutes=minutes, seconds=cost.seconds, changing=cost.changing, left_out=told
             )
             found.take(told, **smaller, budget=budget.model_dump())
-
-    def _earlier(self, params: VetParams) -> VetParams | None:
-        """What an earlier run was asked, where it is this question with counts of its own."""
-        if self._request.earlier is None or not self._request.earlier.is_file():
-            return None
-        try:
-            certificate, earlier, _ = read_certificate(self._request.earlier)
-        except UserError:  # of another version
-            return None
-        if question_of(earlier) != question_of(params):
-            return None
-        if earlier.budget is None and earlier.counts() != params.counts():
-            return None
-        labels = None if params.label_file is None else Path(params.label_file)
-        return earlier if self._given.hashes(labels) == certificate.sha256 else None
 
     def _params(self, found: Settled) -> VetParams:
         """The parameters so far."""
@@ -317,20 +301,6 @@ class _Question:
             )
         found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
 
-    def _require_alike(self, params: VetParams, seen: Look, other: Look) -> None:
-        """Reject models whose compared outputs have other sizes, where both files fix them.
-
-        Raises:
-            UserError: so they are.
-        """
-        sides = (self._signature, seen), (self._other, other)
-        one, two = (_fixed_sizes(params, *side) for side in sides)
-        if len(one) == len(two) and not all(map(_fit, one, two)):
-            raise UserError(
-                f"{self._request.original} gives {_shown(seen)}, but {self._request.compressed} "
-                f"{_shown(other)}: they are no pair"
-            )
-
     def _require_right(
         self, params: VetParams, inputs: GivenInputs, seen: Look, found: Settled
     ) -> None:
@@ -373,60 +343,6 @@ class _Question:
             f"model's classes ({by_folders}others: --labels), is the preprocessing right "
             "(--preprocessing), and are outputs compared as they are meant (--comparison)?"
         )
-
-
-def _fixed_sizes(
-    params: VetParams, signature: Signature, found: Look
-) -> list[tuple[int, ...] | None]:
-    """Sizes of the compared outputs in their order, but 1; None of one whose rows may vary."""
-    given, specs = {o.name: o for o in found.outputs}, {s.name: s for s in signature.answers}
-    return [
-        tuple(size for size in given[name].shape if size > 1)
-        if len(given[name].shape) == len(specs[name].shape) - 1
-        and sum(size is None for size in specs[name].shape) <= 1
-        else None
-        for name in compared_names(params, found.outputs)
-    ]
-
-
-def _fit(own: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
-    """Whether outputs of these sizes can be compared, perhaps with their channels moved."""
-    if own is None or other is None:
-        return True
-    return own == other or channels_moved(other, own) is not None
-
-
-def _shown(found: Look) -> str:
-    return ", ".join(f"{o.name} ({', '.join(map(str, o.shape))})" for o in found.outputs)
-
-
-def compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
-    """The outputs that are compared: those that were chosen, or all of real numbers."""
-    real = [output.name for output in outputs if not output.integer]
-    return params.feeding.outputs or real or [output.name for output in outputs]
-
-
-def compared(
-    params: VetParams, outputs: Sequence[Output]
-) -> tuple[Comparison, NDArray[np.float32]]:
-    """The comparison, and the rows of those of the original's outputs that it compares."""
-    named = {output.name: output for output in outputs}
-    names = compared_names(params, outputs)
-    shape = shape_of({name: named[name].shape for name in names})
-    rows = np.concatenate([named[name].rows for name in names], axis=1)
-    return build_comparison(params.comparison, shape), rows
-
-
-def question_of(params: VetParams) -> dict[str, Any]:
-    """What is asked about a pair, but for its files' places, counts, and how it was settled."""
-    asked = params.model_dump(
-        mode="json",
-        exclude={"original", "compressed", "inputs", "labels", "asked", "settled", "tried"},
-    )
-    for name in (*COUNTS, "budget"):
-        *above, last = name.split(".")
-        del (asked[above[0]] if above else asked)[last]
-    return asked
 
 
 def _comparison(choice: ComparisonChoice) -> list[str]:

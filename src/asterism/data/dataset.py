@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,16 @@ class Dataset:
         """``(H, W, C)``."""
         _, height, width, channels = self.train_images.shape
         return height, width, channels
+
+    def swapped(self) -> Self:
+        """The same, training and test images in each other's place: to search from the former."""
+        return replace(
+            self,
+            train_images=self.test_images,
+            train_labels=self.test_labels,
+            test_images=self.train_images,
+            test_labels=self.train_labels,
+        )
 
 
 #: Gives a data set.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +18,7 @@ from asterism.core.messages.errors import UserError, concerning, reading
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
+from asterism.core.running.footprint import processor_seconds
 from asterism.dflare import outcome
 from asterism.dflare.domains import Domain
 from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
@@ -145,7 +145,7 @@ def _search(
 ) -> Findings:
     """One search from one group of seeds; it is short, so no state of it is kept."""
     numbers = seeds.numbers.tolist()
-    started = time.perf_counter()
+    taken = processor_seconds()
     with concerning(f"trigger.searches.{name}"):
         kind, options = SEARCHES[chosen.search], search_options(chosen)
         search = kind(under_test, budget, seeds.items, numbers, seed, name, options)
@@ -157,7 +157,7 @@ def _search(
         search=name,
         seeds=len(seeds.items),
         triggering_inputs=len(findings.triggers),
-        seconds=round(time.perf_counter() - started, 1),
+        processor_seconds=round(processor_seconds() - taken, 2),
     )
     return findings
 

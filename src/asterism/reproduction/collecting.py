@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -105,24 +106,24 @@ def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
         status=record.status,
         metrics={},
         seconds=float(record.seconds),
-        seconds_of_searches=_seconds_of_searches(folder / "logs"),
         memory_mb=max(peaks, default=None),
         date=datetime.now(UTC).date().isoformat(),
         commit=record.revision[:10],
         processor_seconds=None if None in processor else round(sum(processor), 3),
+        processor_seconds_of_searches=_seconds_of_searches(folder / "logs"),
     )
 
 
 def _seconds_of_searches(logs: Path) -> dict[str, float]:
-    """What each search took, as the stages' logs say it."""
-    seconds = {}
+    """Processor time of each search, over all groups of its seeds, as the stages' logs say it."""
+    seconds: defaultdict[str, float] = defaultdict(float)
     for path in sorted(logs.glob("*.jsonl")):
         with reading(f"the log {path}"):
             events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
             for event in events:
                 if event.get("event") == "searched":
-                    seconds[f"{path.stem}:{event['search']}"] = float(event["seconds"])
-    return seconds
+                    seconds[f"{path.stem}:{event['search']}"] += float(event["processor_seconds"])
+    return dict(seconds)
 
 
 def machine_facts() -> dict[str, str]:

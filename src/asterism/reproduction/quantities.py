@@ -21,8 +21,8 @@ class Quantity(ParameterSection):
 
     Attributes:
         experiment: whose points.
-        value: a metric, ``file:path.of.keys``; ``seconds:file:search`` is a search's time and
-            ``parameter:name`` a parameter of the point.
+        value: a metric, ``file:path.of.keys``; ``processor_seconds:file:search`` is what
+            a search took, and ``parameter:name`` a parameter of the point.
         over: a metric that it is divided by; None for none.
         minus: a metric that is taken from it; None for none.
         times: a factor, such as 100 for percent.
@@ -61,8 +61,8 @@ def _number(point: RecordedPoint, name: str | None) -> float | None:
     if name is None:
         return None
     kind, _, rest = name.partition(":")
-    if kind == "seconds":
-        return point.seconds_of_searches.get(rest)
+    if kind == "processor_seconds":
+        return point.processor_seconds_of_searches.get(rest)
     if kind == "parameter":
         return float(point.values[rest]) if rest in point.values else None
     return point.metrics.get(name)

@@ -29,9 +29,9 @@ class RecordedPoint:
             it ended and is not compared.
         metrics: all its numbers, by ``file:path.of.keys``.
         seconds: what its stages took in all when they ran; stages from the cache take none.
-        seconds_of_searches: what single searches took, by ``file:search``.
         processor_seconds: what its stages took of all cores together when they ran; None where
             this was not recorded.
+        processor_seconds_of_searches: what single searches took of them, by ``file:search``.
         memory_mb: the largest peak of a stage with its children; None where no stage ran.
         date: the day when its stages ran, UTC.
         commit: the commit that it started from.
@@ -42,11 +42,11 @@ class RecordedPoint:
     status: str
     metrics: dict[str, float]
     seconds: float
-    seconds_of_searches: dict[str, float]
     memory_mb: float | None
     date: str
     commit: str
     processor_seconds: float | None = None
+    processor_seconds_of_searches: dict[str, float] = field(default_factory=dict)
     series: dict[str, RecordedSeries] = field(default_factory=dict)
 
     def has(self, where: Mapping[str, str]) -> bool:

@@ -45,6 +45,15 @@ def cifar10(params: DataParams) -> Dataset:
     return Dataset(train_images, train_labels, test_images, test_labels, classes=10)
 
 
+@SOURCES.register("cifar10_swapped")
+def cifar10_swapped(params: DataParams) -> Dataset:
+    """CIFAR-10, training and test images in each other's place.
+
+    ``data.test`` decides how many of the five training files are needed.
+    """
+    return cifar10(params.model_copy(update={"train": params.test})).swapped()
+
+
 def _read(files: dict[str, str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     batches = [read_batch(_locate(name, checksum)) for name, checksum in files.items()]
     images, labels = zip(*batches, strict=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,15 +47,8 @@ def mnist(_params: DataParams) -> Dataset:
 
 @SOURCES.register("mnist_swapped")
 def mnist_swapped(params: DataParams) -> Dataset:
-    """MNIST, training and test images in each other's place: to search from training images."""
-    data = mnist(params)
-    return replace(
-        data,
-        train_images=data.test_images,
-        train_labels=data.test_labels,
-        test_images=data.train_images,
-        test_labels=data.train_labels,
-    )
+    """MNIST, training and test images in each other's place."""
+    return mnist(params).swapped()
 
 
 @SOURCES.register("fashion_mnist")

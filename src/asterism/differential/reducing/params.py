@@ -39,6 +39,10 @@ class ReduceParams(ParameterSection):
         description="channels or units of the widest layer of a listed seed model: wider ones are "
         "narrowed to it, as width costs time and finds little; null: none are, as in the paper",
     )
+    reduced: bool = Field(
+        description="whether layers are taken out; false keeps each model whole, as MEMO's "
+        "section 4.4 does for comparison"
+    )
     timing_runs: int = Field(
         ge=0,
         le=100,

@@ -44,7 +44,7 @@ class Reduction:
 
 
 def reduce_models(params: ReduceParams, seed: int) -> Reduction:
-    """Make or load each seed model and reduce it; listed ones are narrowed, too.
+    """Make or load each seed model and reduce it, if asked for; listed ones are narrowed, too.
 
     Raises:
         UserError: a model cannot be read, has what the universe does not declare, or is called
@@ -62,7 +62,8 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
             model = make_seed_model(name, seed)
             original, arrays = graph_of(model, params.open_size, seed)
         width = None if name in own else params.max_width
-        reduced = renumbered(narrowed(reduce_model(original), width))
+        kept = reduce_model(original) if params.reduced else original
+        reduced = renumbered(narrowed(kept, width))
         named = {f"{name}/{key}": value for key, value in arrays.items()}
         reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
         used = {n.weights for n in reduced.nodes.values()}

@@ -16,7 +16,7 @@ class GenerateParams(ParameterSection):
     """Generation of models (Algorithm 2)."""
 
     strategy: Annotated[StrategyName, Source("MEMO, Algorithm 2")] = Field(
-        description="memo, memo_r, memo_o, cradle or muffin"
+        description="memo, memo_r, memo_o, lemon, cradle or muffin"
     )
     compared: Distinct[StrategyName] = Field(
         description="further strategies whose coverage is measured at the same budget"

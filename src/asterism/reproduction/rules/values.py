@@ -61,7 +61,9 @@ class Close(Rule):
             f"{partly}"
         )
         if options.no_effect is not None:
-            told += f"; not decided where the 95% interval holds {options.no_effect:g}, no effect"
+            none = f"{options.no_effect:g}, no effect"
+            told += f"; where the 95% interval holds {none}, not decided if it holds the paper's "
+            told += "value too, and not reproduced if it does not"
         if options.exact:
             return f"{told}. Nothing in the number is drawn, so that one run decides"
         return (
@@ -87,8 +89,9 @@ class Close(Rule):
         if apart > options.partly:
             return ClaimVerdict(NOT_REPRODUCED, told)
         if options.no_effect is not None and low <= options.no_effect <= high:
+            word = NOT_DECIDED if low <= paper <= high else NOT_REPRODUCED
             held = f"the interval holds {options.no_effect:g}, no effect"
-            return ClaimVerdict(NOT_DECIDED, f"{told}; {held}")
+            return ClaimVerdict(word, f"{told}; {held}")
         return ClaimVerdict(REPRODUCED if apart <= options.within else PARTLY, told)
 
 

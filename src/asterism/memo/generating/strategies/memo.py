@@ -1,4 +1,4 @@
-"""MEMO (Algorithm 2) and its two ablations: uniform selection, and the older operators."""
+"""MEMO (Algorithm 2), its ablations (uniform selection, the older operators), and LEMON."""
 
 from __future__ import annotations
 
@@ -35,13 +35,17 @@ class Memo(Strategy):
     """
 
     families: tuple[str, ...] = ("memo", "inputs")
+    #: Operators of these families that it does not have.
+    without: tuple[str, ...] = ()
     guided = True
 
     def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
         super().__init__(seeds, params)
         later = ("inputs",) if params.published else ()
         families = set(self.families).difference(later)
-        self._operators = [n for n in OPERATORS if OPERATORS[n].family in families]
+        self._operators = [
+            n for n in OPERATORS if OPERATORS[n].family in families and n not in self.without
+        ]
         self._names = list(seeds)
         self._pool = list(seeds.values())
         self._model_scores: defaultdict[int, float] = defaultdict(float)
@@ -159,6 +163,20 @@ class OlderOperators(Memo):
     guided = False
 
 
+class Lemon(OlderOperators):
+    """LEMON's twelve operators, every pair of model and operator being equally likely.
+
+    LEMON prefers pairs whose mutants the libraries disagree on more. This needs the libraries to
+    be run, which generation does not do. CC is Audee's.
+    """
+
+    without = ("CC",)
+
+    def _make_selector(self) -> Selector:
+        return Uniform()
+
+
 STRATEGIES.register("memo")(Memo)
 STRATEGIES.register("memo_r")(UniformMemo)
 STRATEGIES.register("memo_o")(OlderOperators)
+STRATEGIES.register("lemon")(Lemon)

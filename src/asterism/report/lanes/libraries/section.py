@@ -45,6 +45,7 @@ STRATEGIES = {
     "memo": "MEMO",
     "memo_r": "MEMO_r (uniform selection)",
     "memo_o": "MEMO_o (older operators)",
+    "lemon": "LEMON (its operators)",
     "cradle": "CRADLE (seeds alone)",
     "muffin": "Muffin (from scratch)",
 }

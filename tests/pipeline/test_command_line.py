@@ -218,6 +218,7 @@ def test_what_vetting_is_told_is_handed_on(vetted, note):
         original=here / "big.onnx", compressed=here / "small.onnx", inputs=here / "inputs.npz",
         kind="sound", comparison="top_label", labels=here / "l.json", preprocessing="unit",
         constants=["sr=16000"], overrides=["seed=1", "vet.x=2"],
+        earlier=here / "sweeps/mine/points/0000/vet/certificate.json",
     )  # fmt: skip
     assert (request.name, dry) == ("mine", True)
 

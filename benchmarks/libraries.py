@@ -29,9 +29,8 @@ from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.reducing.narrow import narrowed
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduce import reduce_model, renumbered
+from asterism.differential.reducing.reduce import narrowed, reduce_model, renumbered
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import campaign

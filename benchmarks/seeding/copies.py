@@ -26,7 +26,7 @@ class Faulty(ModelUnderTest):
     """A model whose layers of one type have a fault."""
 
     def __init__(self, sound: ModelUnderTest, fault: str) -> None:
-        super().__init__(sound.folder, sound._weights, sound.outputs, sound.opset, sound.batch)
+        super().__init__(sound.folder, sound.weights, sound.outputs, sound.opset, sound.batch)
         self._fault = LAYER_FAULTS[fault]
 
     def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:

@@ -3,16 +3,18 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto
 
 from asking.asked import CONF, asked, composed
 from asking.made_answers import logits, normal, spoken
 from asking.made_models import echo, of_brightness, pictures, rows_of
-from asterism.asking.question import vet_overrides
+from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS
+from asterism.vetting.opening import open_vetted
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -305,7 +307,44 @@ def test_answers_of_other_sizes_are_no_pair(tmp_path, shape, fit):
 def test_the_compressed_model_is_opened_before_anything_runs(tmp_path):
     pair = pair_of(tmp_path, SCORES, y=("Softmax", [4]))
     echo(pair["compressed"], other=("Softmax", [4]))
-    overrides, _ = vet_overrides(VetRequest(**pair), CONF)
-    assert overrides
-    with pytest.raises(UserError, match="y"):
-        asked(**pair, overrides=["vet.feeding.outputs=[y]"])
+    only = {"overrides": ["vet.feeding.outputs=[y]"]}
+    assert asked(**pair)[0] and asked(**pair, **only)[0]["vet.matching"] == {"y": "other"}
+    echo(pair["compressed"], other=("Softmax", [3]), more=("Softmax", [1]))
+    with pytest.raises(UserError, match="no output y"):
+        asked(**pair, **only)
+
+
+def turned(path, names):
+    """A model's outputs in the other order, by new names."""
+    model = onnx.load(path)
+    for node in model.graph.node:
+        node.output[:] = [names.get(name, name) for name in node.output]
+    outputs = [*model.graph.output][::-1]
+    del model.graph.output[:]
+    model.graph.output.extend(outputs)
+    for output in model.graph.output:
+        output.name = names.get(output.name, output.name)
+    onnx.save(model, path)
+
+
+HEADS = {"colour": ("Softmax", [4]), "form": ("Softmax", [4]), "size": ("Softmax", [3])}
+
+
+@pytest.mark.parametrize("names", [{}, {"colour": "a", "form": "b", "size": "c"}])
+def test_outputs_in_another_order_are_matched_by_names_or_else_by_sizes_and_values(tmp_path, names):
+    answers = rows_of(SCORES, logits(LABELS[::-1]), SCORES[:, :3])
+    pair = pair_of(tmp_path, answers, **HEADS)
+    turned(pair["compressed"], names)
+    found = settle(VetRequest(**pair, comparison="together"), CONF)
+    assert found.params.matching == (names or None)
+    with open_vetted(found.params, 0) as vetted:
+        assert not vetted.deviates.any() and list(vetted.shapes) == list(HEADS)
+        assert np.array_equal(vetted.answers.f, vetted.answers.g)
+
+
+def test_outputs_of_other_names_in_the_same_order_stay_in_it(tmp_path):
+    pair = pair_of(tmp_path, rows_of(SCORES, SCORES), **{k: HEADS[k] for k in ("colour", "form")})
+    echo(pair["compressed"], a=("Softmax", [4]), b=("Softmax", [4]))
+    assert settle(VetRequest(**pair), CONF).params.matching is None
+    some = VetRequest(**pair, overrides=["vet.feeding.outputs=[form]"])
+    assert settle(some, CONF).params.matching["form"] in "ab", "the answers of both are equal"

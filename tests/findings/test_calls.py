@@ -9,7 +9,9 @@ import pytest
 from small_findings import entry
 
 from asterism.core.messages.errors import UserError
+from asterism.core.resuming.checkpoints import saved_facts
 from asterism.core.workers.worker import Limits
+from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.oracle.finding import (
     CRASH,
     ERROR,
@@ -23,12 +25,11 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
 from asterism.findings.calls.call import Call, Family, Input
-from asterism.core.resuming.checkpoints import saved_facts
 from asterism.findings.calls.campaign import Shown, run_calls, totals
 from asterism.findings.calls.candidates import sighting_of, sightings_of
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, CallProgram, array_text
-from asterism.findings.calls.running import TextRun, Runners
+from asterism.findings.calls.running import NOT_RUN, CallWorkers, TextRun
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
@@ -49,11 +50,12 @@ FAMILY = Family(
 
 def ok(*arrays):
     given = tuple(np.asarray(a) for a in arrays)
-    return TextRun("ok", given, tuple(str(a.dtype) for a in given))
+    ended = ExecutionOutcome(0, "", "run", "ok")
+    return TextRun(ended, given, tuple(str(a.dtype) for a in given))
 
 
-def failed(message="wrong size", exception="ValueError"):
-    return TextRun("error", exception=exception, message=message, frame="torch/x.py:f")
+def failed(message="wrong size", exception="ValueError", status="error"):
+    return TextRun(ExecutionOutcome(0, "", "run", status, exception, message, "torch/x.py:f"))
 
 
 def test_the_usual_call_comes_first_then_each_change_alone():
@@ -91,16 +93,19 @@ def test_the_text_of_an_input_gives_it(fill, values, dtype, shape):
 
 
 def test_a_worker_gives_results_failures_and_its_end():
-    with Runners("numpy", Limits(20.0), PARAMS) as runners:
-        ran = runners.run("import numpy as np\nexpected = (np.arange(3), None, [1.5])", "expected")
+    with CallWorkers("numpy", Limits(2.0), PARAMS) as workers:
+        ran = workers.run("import numpy as np\nexpected = (np.arange(3), None, [1.5])", "expected")
         assert [a.tolist() for a in ran.arrays] == [[0, 1, 2], 1.5]
         assert ran.dtypes == ("int64", "float64")
-        ran = runners.run("import numpy as np\nexpected = np.zeros(2) @ np.zeros(3)", "expected")
-        assert (ran.status, ran.exception) == ("error", "ValueError")
-        assert runners.run("import os\nos.abort()", "expected").exception == "SIGABRT"
-        assert runners.run("expected = 2", "expected").is_ok
-        runners.limits = Limits(0.3)
-        assert runners.run("import time\ntime.sleep(60)", "expected").status == "hang"
+        ended = workers.run("import numpy as np\nexpected = np.zeros(2) @ np.zeros(3)", "expected")
+        assert (ended.outcome.status, ended.outcome.exception) == ("error", "ValueError")
+        ended = workers.run("raise TypeError('it is not supported')", "expected")
+        assert ended.outcome.status == "unsupported"
+        ended = workers.run("import os\nos.abort()", "expected")
+        assert ended.outcome.exception == "SIGABRT"
+        assert workers.run("expected = 2", "expected").outcome.ran
+        ended = workers.run("import time\ntime.sleep(60)", "expected")
+        assert ended.outcome.status == "hang"
 
 
 @pytest.mark.parametrize(
@@ -114,17 +119,17 @@ def test_a_worker_gives_results_failures_and_its_end():
         (ok([1.0]), ok([1.0], [1.0]), "wrong shape"),
         (ok([1.0]), ok(np.float32([1.0])), "wrong dtype"),
         (ok([1.0]), failed(), ERROR),
-        (ok([1.0]), failed("this is not supported"), UNSUPPORTED),
-        (ok([1.0]), TextRun("crash", exception="SIGSEGV"), CRASH),
+        (ok([1.0]), failed("this is", status="unsupported"), UNSUPPORTED),
+        (ok([1.0]), failed("No translator for it"), UNSUPPORTED),
+        (ok([1.0]), failed("", "SIGSEGV", "crash"), CRASH),
         (failed(), ok([1.0]), SILENT_ACCEPTANCE),
-        (failed("not implemented for 'Half'"), ok([1.0]), INVALID_INPUTS),
+        (failed("for 'Half'", status="unsupported"), ok([1.0]), INVALID_INPUTS),
         (failed(), failed(), INVALID_INPUTS),
-        (failed(), TextRun("crash", exception="SIGFPE"), CRASH),
+        (failed(), failed("", "SIGFPE", "crash"), CRASH),
     ],
 )
 def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
-    nothing = TextRun("error")
-    assert judge(PLAIN, plain, nothing, nothing, indirect, PARAMS).symptom == word
+    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, indirect, PARAMS).symptom == word
 
 
 def test_what_float64_excuses_is_no_finding():
@@ -137,11 +142,10 @@ def test_what_float64_excuses_is_no_finding():
 
 def test_a_narrow_dtype_in_between_rounds_more():
     plain, off = ok([1.0]), ok([1.001])
-    nothing = TextRun("error")
-    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS).symptom == "values differ"
+    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, PARAMS).symptom == "values differ"
     narrow = Call("pytorch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
     assert narrow == ("bfloat16", "float16")
-    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS, narrow).symptom == RIGHT
+    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, PARAMS, narrow).symptom == RIGHT
     assert Call("pytorch", "sum", "x.sum()", (Input((2,)),)).narrow == ()
 
 
@@ -243,19 +247,19 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
     ("word", "lines", "says"),
     every(
         3,
-    [
-        ("values differ", "actual = [inputs[0], inputs[1] + 4]", LIVES),
-        ("values differ", "actual = list(inputs)", GONE),
-        ("wrong dtype", "actual = [inputs[0], inputs[1].double()]", LIVES),
-        ("wrong shape", "actual = list(inputs)[:1]", LIVES),
-        (ERROR, "raise ValueError('no such size here')", LIVES),
-        (ERROR, "raise ValueError('quite another')", OTHER),
-        (ERROR, "actual = 1", GONE),
-        (SILENT_ACCEPTANCE, "actual = 1", LIVES),
-        (SILENT_ACCEPTANCE, "raise ValueError('no')", GONE),
-        (CRASH, "import os; os.abort()", LIVES),
-        (CRASH, "actual = 1", GONE),
-    ],
+        [
+            ("values differ", "actual = [inputs[0], inputs[1] + 4]", LIVES),
+            ("values differ", "actual = list(inputs)", GONE),
+            ("wrong dtype", "actual = [inputs[0], inputs[1].double()]", LIVES),
+            ("wrong shape", "actual = list(inputs)[:1]", LIVES),
+            (ERROR, "raise ValueError('no such size here')", LIVES),
+            (ERROR, "raise ValueError('quite another')", OTHER),
+            (ERROR, "actual = 1", GONE),
+            (SILENT_ACCEPTANCE, "actual = 1", LIVES),
+            (SILENT_ACCEPTANCE, "raise ValueError('no')", GONE),
+            (CRASH, "import os; os.abort()", LIVES),
+            (CRASH, "actual = 1", GONE),
+        ],
     ),
 )
 def test_a_script_decides(tmp_path, word, lines, says):
@@ -301,8 +305,8 @@ def test_a_script_holds_the_call_and_what_is_expected(framework):
 def test_some_calls_of_each_framework_run(framework, state_root):
     calls = dict(list(calls_of(framework).items())[:3])
     first, *_, last = (n for n in WAYS if WAYS[n].framework == framework)
-    with Runners(framework, Limits(300.0), PARAMS) as runners:
-        shown = [one for _, one in run_calls(calls, [first, last], runners, state_root, {})]
+    with CallWorkers(framework, Limits(300.0), PARAMS) as workers:
+        shown = [one for _, one in run_calls(calls, [first, last], workers, state_root, {})]
     assert len(shown) == 6
     assert json.dumps([asdict(one) for one in shown])
     assert any(one.word == RIGHT for one in shown)

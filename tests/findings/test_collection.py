@@ -1,16 +1,14 @@
 """Collecting findings: one folder for each cause, and pages that say what is there."""
 
 from dataclasses import replace
-
 import pytest
 from small_findings import GRAPH, SCRIPT, candidate, entry, finding
-
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.findings.audit import comparison, unlike
 from asterism.findings.campaign import TRIAGED, folder_of_pieces, read_unique
-from asterism.findings.causes import have_one_cause, same_place
+from asterism.findings.sightings import have_one_cause, same_place
 from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import Entry, place_of, read_entries
@@ -18,6 +16,11 @@ from asterism.findings.gathering import note_links
 from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
 from asterism.findings.sightings import Sighting, written_candidates
 from rights import entered_by_others
+import pytest
+from asterism.core.messages.errors import UserError
+from asterism.findings.collecting import add_by_hand
+from asterism.findings.entry import read_entries
+from asterism.findings.sightings import Sighting
 
 FACTS = {
     "pieces": [
@@ -293,3 +296,44 @@ def test_an_entry_is_by_values_or_a_failure():
     assert entry().by_values
     assert not entry(symptom="error").by_values
     assert isinstance(entry(), Entry)
+
+
+FAULTY = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exit({factor} != 1)\n"
+
+
+def add(script, collection, symptom="values differ", title=""):
+    given = script, "numpy:eager", "numpy", symptom, "np.ones", {}, "normal"
+    return add_by_hand(script, Sighting(*given), ["numpy"], title, collection)
+
+
+def test_a_script_that_shows_it_gets_a_folder(tmp_path):
+    script = tmp_path / "seen.py"
+    script.write_text(FAULTY.format(factor=2))
+    collection = tmp_path / "findings"
+    entry = add(script, collection, title="ones gives twos")
+    assert [e.name for e in read_entries(collection)] == [entry.name]
+    assert entry.source == "hand"
+    assert (collection / entry.name / "repro.py").read_text() == FAULTY.format(factor=2)
+    assert entry.ran.output.split() == ["expected", "1", "actual", "2"]
+    assert entry.diagnosis.title == "ones gives twos"
+
+
+def test_a_script_that_shows_nothing_gets_none(tmp_path):
+    script = tmp_path / "seen.py"
+    script.write_text(FAULTY.format(factor=1))
+    with pytest.raises(UserError, match="is not confirmed"):
+        add(script, tmp_path / "findings")
+    assert read_entries(tmp_path / "findings") == []
+
+
+def test_a_script_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(UserError, match=r"there is no script .*none\.py"):
+        add(tmp_path / "none.py", tmp_path / "findings")
+    assert not (tmp_path / "findings").exists()
+
+
+def test_a_symptom_is_one_that_is_known(tmp_path):
+    script = tmp_path / "seen.py"
+    script.write_text(FAULTY.format(factor=2))
+    with pytest.raises(UserError, match="'odd' is none of"):
+        add(script, tmp_path / "findings", symptom="odd")

@@ -81,23 +81,15 @@ def test_simple_inputs_are_what_their_source_says(inputs, operator):
 
 
 def test_a_comparison_names_whom_to_blame_and_leaves_out_what_is_unsupported(tmp_path):
-    def change(kind, said="", off=("values differ", 2.0)):
-        named = "new" if kind == "now wrong" else "old"
-        facts = {"old": None, "new": None} | {named: list(off)}
-        return {
-            "model": "Relu",
-            "inputs": "nan",
-            "kind": kind,
-            "said": said,
-            "option": "file",
-        } | facts
-
-    changes = [
-        change("now wrong"),
-        change("now right"),
-        change("both wrong"),
-        change("no longer runs", said="unsupported: RuntimeError"),
+    rows = [
+        {"model": "Relu", "kind": kind, "symptom": symptom, "seen": [["file", "nan"]]}
+        for kind, symptom in (
+            ("now wrong", "values differ"),
+            ("now right", "values differ"),
+            ("both wrong", "values differ"),
+            ("now runs", "unsupported"),
+        )
     ]
-    (tmp_path / "changes.json").write_text(json.dumps({"changes": changes}))
+    (tmp_path / "changes.json").write_text(json.dumps({"findings": rows}))
     found = sightings_of(tmp_path, "onnxruntime", "openvino")
     assert [s.library for s in found] == ["openvino", "onnxruntime"]

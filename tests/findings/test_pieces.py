@@ -2,9 +2,7 @@
 
 from contextlib import nullcontext
 from types import SimpleNamespace
-
 import numpy as np
-
 from asterism.config import changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
@@ -29,6 +27,9 @@ from asterism.findings.campaign import (
 from asterism.findings.pages import campaign_page
 from memo.small_graphs import branching
 from places import ROOT
+from asterism.findings.single_layers import single_layer_models
+from asterism.memo.graphs.coverage import coverage_of
+from asterism.memo.universe.spec import universe
 
 SETTINGS = {"outside_share": 0.5, "special_share": 0.25}
 
@@ -48,7 +49,7 @@ def record():
         made.outcomes[backend] = ExecutionOutcome(0, backend, stage, status, "ValueError", "no")
     made.outputs["jax:jit"] = {OUTSIDE: [np.ones((2, 3), np.float32)]}
     kept = Record()
-    kept.add(branching(), [made])
+    kept.add([made])
     return kept
 
 
@@ -57,7 +58,7 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
     pool = SimpleNamespace(start=dict)
     monkeypatch.setattr(campaign, "open_worker_pool", lambda *_: nullcontext(pool))
     monkeypatch.setattr(campaign, "execute", lambda *given: (asked.append(given), record())[1])
-    monkeypatch.setattr(campaign, "write_triaged", lambda *_: {"unique": 0})
+    monkeypatch.setattr(campaign, "triage_and_write", lambda *_: {"unique": 0})
     run_piece({"a": branching()}, settings_with("jax:jit"), tmp_path / "piece", [])
     assert asked[0][-2:] == (0.25, 0.5)
     (value,) = read_json(tmp_path / "piece" / APART)
@@ -165,3 +166,35 @@ def test_the_page_has_a_line_for_each_set_of_backends():
     text = campaign_page([], facts)
     assert "| `jax:jit` | 5 | 2.00 | 1.00 |" in text
     assert "| `jax:jit`, `pytorch:eager` | 4 | 1.00 | 0.50 |" in text
+
+
+def test_every_declared_layer_has_a_model_of_its_own():
+    models = single_layer_models(0)
+    assert {name.split()[0] for name in models} == set(universe())
+    assert all(len(graph.layers) == 1 for graph in models.values())
+    assert coverage_of(models.values()).rates()["types"] == 1
+
+
+def test_the_first_models_are_one_of_each_layer_at_its_defaults():
+    first = list(single_layer_models(0).values())[: len(universe())]
+    for graph in first:
+        node = graph.nodes[graph.layers[0]]
+        defaults = universe()[node.type].defaults()
+        assert all(node.config[name] == value for name, value in defaults.items())
+
+
+def test_an_option_is_the_only_one_that_is_off_its_default():
+    for name, graph in single_layer_models(0).items():
+        layer, _, rest = name.partition(" ")
+        parameter, equals, _ = rest.partition("=")
+        if not equals:
+            continue
+        node = graph.nodes[graph.layers[0]]
+        defaults = universe()[layer].defaults()
+        off = {n for n, v in node.config.items() if n in defaults and v != defaults[n]}
+        assert off <= {parameter}, name
+
+
+def test_the_same_seed_gives_the_same_models():
+    assert single_layer_models(3) == single_layer_models(3)
+    assert single_layer_models(3) != single_layer_models(4)

@@ -12,8 +12,9 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import LONGEST, Report, report_text
 from asterism.differential.report.script_writer import ScriptWriter
+from asterism.differential.report.writing import LONGEST, report_text
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
@@ -21,7 +22,6 @@ from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
-REPORT = Report("folder", "signature", (1, 1, 1), "")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def written(tmp_path):
         found = UniqueFinding(
             "a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"}, unfinished
         )
-        return report_text(found, REPORT, tmp_path)
+        return report_text(found, tmp_path)
 
     return write
 
@@ -55,6 +55,10 @@ def test_a_report_fits_into_an_issue(written):
 
 def test_versions_are_those_of_converters_too(written):
     assert "- tf2onnx " in written() and "- onnxruntime " in written()
+
+
+def writer_of(found, pool):
+    return ScriptWriter(found, Reproduction(pool, JudgeParams(ulps=64, conditioning=8), 2, 10), {})
 
 
 @LIBRARIES.register("reads_a_file")
@@ -85,7 +89,7 @@ def test_a_script_of_a_failure_leaves_the_converted_file_alone(tmp_path):
     backends = ("reads_a_file:bytes",)
     finding = Finding(0, "error", "run", "x", backends, exception="ValueError", message="3")
     found = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
-    writer = ScriptWriter(found, Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
+    writer = writer_of(found, Ran())
     assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
     done = subprocess.run(
         [sys.executable, "repro.py"], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -120,7 +124,7 @@ def test_a_script_holds_the_reference_and_what_may_differ_from_it(tmp_path):
         5, "values differ", "run", "x", ("reads_a_file:bytes",), distributions=("wide",)
     )
     found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
-    writer = ScriptWriter(found, Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
+    writer = writer_of(found, Ran())
     assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
     text = (tmp_path / "repro.py").read_text()
     assert {p.name for p in tmp_path.glob("*.py")} == {"repro.py"}
@@ -151,7 +155,7 @@ def test_a_file_of_weights_is_there_for_one_run_and_has_a_name_of_its_own(tmp_pa
     finding = Finding(5, "values differ", "run", "x", backends, distributions=("wide",))
     found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
     for _ in range(2):  # a worker reads a file once: under the same name it would not see another
-        writer = ScriptWriter(found, Keeping(), JudgeParams(ulps=64, conditioning=8), 2, {})
+        writer = writer_of(found, Keeping())
         assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
     assert len(read) == len(set(files)) == 2
     assert not any(file.exists() for file in files)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from asterism.differential.report.confirming import Death, exit_statuses, run_script
+from asterism.differential.report.confirming import exit_statuses, run_script
 
 ACTUAL = "print('actual   2', flush=True)\n"
 
@@ -65,7 +65,7 @@ def test_a_death_shows_a_finding_where_it_is_what_was_recorded(written, kind):
         "3": ("os._exit(3)", 3),
     }
     for end, (text, otherwise) in ends.items():
-        (status,) = exit_statuses(written(text), 1, death=Death(kind, 3))
+        (status,) = exit_statuses(written(text), 1, death=kind, seconds=3)
         assert status == (1 if end == kind else otherwise)
 
 

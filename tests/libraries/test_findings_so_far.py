@@ -58,7 +58,7 @@ def test_it_judges_finished_parts_and_what_is_saved_of_others(project):
     def job(models, stops, checkpoint):
         record = Record()
         for model in models:
-            record.add(GRAPH, [result(model, "jax:jit")])
+            record.add([result(model, "jax:jit")])
             checkpoint.save(record.save, FOLDERS)
             if stops:
                 raise KeyboardInterrupt

@@ -221,7 +221,7 @@ def test_all_dtypes_keep_and_drop_the_same(worker_pool, kind, dtype):
         graph = graph_of(kind, dtype, **{name: rate})
         result = asked(worker_pool, graph, *TRAINED, question="training_adam")
         assert {o.status for o in result.outcomes.values()} == {"ok"}
-        assert judge(graph, result, JUDGE, 0).findings == ()
+        assert judge(graph, result, JUDGE, 0).findings == []
 
 
 @pytest.mark.slow

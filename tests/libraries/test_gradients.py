@@ -52,7 +52,7 @@ def weighted(outputs):
 def test_every_library_gives_the_derivative_of_the_weighted_outputs(worker_pool):
     (inputs,) = sample_inputs(GRAPH, 0, 0, "gradient")
     result = worker_pool.run(Task(0, GRAPH, {"gradient": [inputs]}))
-    assert judge(GRAPH, result, JudgeParams(ulps=64, conditioning=8), 0).findings == ()
+    assert judge(GRAPH, result, JudgeParams(ulps=64, conditioning=8), 0).findings == []
     step = 1e-2  # float32's own rounding of the inputs must not matter
     expected = np.empty(inputs.shape)
     for at in np.ndindex(inputs.shape):
@@ -78,7 +78,7 @@ def test_a_model_of_integers_is_not_differentiated(worker_pool):
     assert done == [(0, ["normal"]), (1, ["normal"]), (1, ["gradient"])]
     inputs = {"gradient": sample_inputs(INTEGERS, 0, 0, "gradient")}
     result = worker_pool.run(Task(0, INTEGERS, inputs))
-    assert judge(INTEGERS, result, JudgeParams(ulps=64, conditioning=8), 0).findings == ()
+    assert judge(INTEGERS, result, JudgeParams(ulps=64, conditioning=8), 0).findings == []
     assert {r: result.outputs[r]["gradient"] for r in BACKENDS} == {r: [] for r in BACKENDS}
 
 

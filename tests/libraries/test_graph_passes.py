@@ -15,8 +15,7 @@ from asterism.differential.backends.onnxruntime import LEVELS, RULES, OnnxRuntim
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.ablation import ablate
-from asterism.differential.triage.reproduction import Reproduction
+from asterism.differential.triage.reproduction import Reproduction, ablate
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries.faulty_copies import PASS

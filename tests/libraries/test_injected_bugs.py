@@ -11,9 +11,10 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import Reporter
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
+from asterism.differential.report.writing import Reporter
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -102,7 +103,8 @@ def examine(worker_pool, kind, folder):
         assert {f.model for f in found} == {0, 2}
         assert {f.symptom for f in found} == {SYMPTOM[kind]}
         params = triage_params(max_unique=5, max_steps=12)
-        unique, left = Triage(worker_pool, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
+        show = Reproduction(worker_pool, JUDGE, 0, 10)
+        unique, left = Triage(show, params).run(found, GRAPHS, ["normal"])
         assert left.groups == []
         assert len(unique) == 1, [u.signature for u in unique]
         (one,) = unique
@@ -114,7 +116,7 @@ def examine(worker_pool, kind, folder):
         if one.finding.by_values:
             assert one.signature == f"{SYMPTOM[kind]} | injected | {TARGET}()"
         known = {"injected": KnownIssue("a link")}
-        with Reporter(worker_pool, JUDGE, 0, {}, folder, known) as reporter:
+        with Reporter(show, {}, folder, known) as reporter:
             reporter.start(one)
             report = reporter.finish(one)
         assert report.known == "a link"
@@ -132,3 +134,22 @@ def examine(worker_pool, kind, folder):
 def test_the_fake_library_is_what_it_claims():
     assert set(KINDS) == set(SYMPTOM)
     assert injected_library.Injected.name == "injected"
+
+
+#: PyTorch interpolates with other weights, in float64 too.
+GRAPH = sequential(Tensor((2, 3, 1)), [layer("UpSampling2D", interpolation="bicubic")])
+
+
+@pytest.mark.slow
+def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
+    params = triage_params(max_unique=5, max_steps=2)
+    with WorkerPool((*FLOAT64, "pytorch:eager", "jax:jit"), Limits(120.0, 3000)) as pool:
+        assert pool.start() == {}
+        inputs = {"normal": sample_inputs(GRAPH, 0, 0, "normal")}
+        found = judge(GRAPH, pool.run(Task(0, GRAPH, inputs)), JUDGE, 0).findings
+        wrong = [f for f in found if f.backends == ("pytorch:eager",)]
+        show = Reproduction(pool, JUDGE, 0, 10)
+        (unique,), _ = Triage(show, params).run(wrong, [GRAPH], ["normal"])
+        with Reporter(show, {}, tmp_path, {}) as reporter:
+            reporter.start(unique)
+            assert reporter.finish(unique).confirmed == (1, 1, 1)

@@ -13,11 +13,10 @@ from asterism.differential.engine.messages import is_unsupported, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import d_mad, spreads_of
 from asterism.differential.oracle.finding import Finding, signature, skeleton
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import Standard, d_mad, spreads_of
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
 from memo.small_graphs import branching
@@ -60,7 +59,7 @@ def findings(**changes):
 
 def test_agreement_is_no_finding():
     verdict = judge(GRAPH, result(), JUDGE, 0)
-    assert verdict.findings == () and verdict.agreed == len(BACKENDS) and verdict.unresolved == 0
+    assert verdict.findings == [] and verdict.agreed == len(BACKENDS) and verdict.unresolved == 0
 
 
 def test_the_odd_one_out_is_named():
@@ -124,13 +123,13 @@ def test_of_two_pairs_the_one_with_more_independent_references_is_right():
 def test_without_a_majority_every_reference_excuses():
     wrong = {r: RIGHT + 3 * at for at, r in enumerate(REFERENCES)}
     wrong["jax:jit"] = (RIGHT + 6).astype(np.float32)
-    assert findings(wrong=wrong) == ()
+    assert findings(wrong=wrong) == []
     wrong["jax:jit"] = (RIGHT + 7).astype(np.float32)
     assert [f.backends for f in findings(wrong=wrong)] == [("jax:jit",)]
 
 
 def test_what_a_reference_rounds_to_float32_in_between_is_no_disagreement():
-    assert findings(wrong={"jax:float64": RIGHT.astype(np.float32).astype(np.float64)}) == ()
+    assert findings(wrong={"jax:float64": RIGHT.astype(np.float32).astype(np.float64)}) == []
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=4))
@@ -150,7 +149,7 @@ def test_a_vote_against_a_slow_twin(answers):
 def test_without_an_agreeing_backend_nothing_is_resolved():
     off = dict.fromkeys(BACKENDS, (RIGHT + 1).astype(np.float32))
     verdict = judge(GRAPH, result(wrong=off), JUDGE, 0)
-    assert verdict.findings == () and verdict.unresolved == len(BACKENDS)
+    assert verdict.findings == [] and verdict.unresolved == len(BACKENDS)
 
 
 def test_a_converter_is_blamed_when_all_its_readers_are_wrong():
@@ -251,7 +250,7 @@ def test_failures_and_what_is_unsupported():
     (found,) = findings(failed={"jax:jit": crash})
     assert (found.symptom, found.exception) == ("crash", "SIGSEGV")
     unsupported = ExecutionOutcome(0, "jax:jit", "run", "unsupported", "NotImplementedError")
-    assert findings(failed={"jax:jit": unsupported}) == ()
+    assert findings(failed={"jax:jit": unsupported}) == []
     rejected = {
         r: ExecutionOutcome(0, r, "build", "error", "ValueError", "no")
         for r in (*BACKENDS, *FLOAT64)
@@ -264,7 +263,7 @@ def test_failures_and_what_is_unsupported():
 @pytest.mark.parametrize("status", ["crash", "hang", "memory"])
 def test_a_death_needs_no_agreeing_backend(status):
     others = {r: replace(UNSUPPORTED, backend=r) for r in (*BACKENDS, *FLOAT64)}
-    assert findings(failed=others) == ()
+    assert findings(failed=others) == []
     death = ExecutionOutcome(0, "jax:jit", "run", status, "SIGSEGV" if status == "crash" else "")
     (found,) = findings(failed={**others, "jax:jit": death})
     assert found.symptom == status
@@ -277,7 +276,7 @@ def test_a_reference_that_runs_is_an_agreeing_backend_of_failures():
     (found,) = findings(failed={**others, "jax:jit": error})
     assert (found.symptom, found.agreeing) == ("error", REFERENCES)
     nobody = {r: replace(UNSUPPORTED, backend=r) for r in FLOAT64}
-    assert findings(failed={**others, **nobody, "jax:jit": error}) == ()
+    assert findings(failed={**others, **nobody, "jax:jit": error}) == []
 
 
 def test_a_model_that_every_backend_calls_unsupported_is_invalid():
@@ -289,7 +288,7 @@ def test_a_model_that_every_backend_calls_unsupported_is_invalid():
     (found,) = findings(failed={**blocked, **rejected})
     assert (found.symptom, found.library, found.backends) == ("invalid model", "keras", keras)
     later = {"jax:jit": replace(UNSUPPORTED, backend="jax:jit")}
-    assert findings(failed={**blocked, **rejected, **later}) == ()
+    assert findings(failed={**blocked, **rejected, **later}) == []
 
 
 def test_special_weights_have_the_severity_of_special_inputs():

@@ -73,7 +73,7 @@ def said(values=None, failed=None):
         if error is None:
             made.outputs[backend] = {OUTSIDE: [(values or {}).get(backend, np.ones((2, 3)))]}
     verdict = judge(branching(), made, JUDGE, 0)
-    assert verdict.findings == () and verdict.unresolved == 0
+    assert verdict.findings == [] and verdict.unresolved == 0
     assert all(Finding.from_json(f.to_json()) == f for f in verdict.apart)
     return [(f.symptom, f.library) for f in verdict.apart]
 

@@ -21,10 +21,10 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import Reporter
 from asterism.differential.report.script_writer import ScriptWriter
-from asterism.differential.report.writing import write_outside
-from asterism.differential.triage.outside import unique_outside
+from asterism.differential.report.writing import Reporter, write_reports
+from asterism.differential.triage.groups import unique_outside
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -86,7 +86,7 @@ class Pool:
 )
 def test_a_short_script_builds_the_invalid_layer_and_says_what_is_wanted(symptom, wanted, tmp_path):
     (found,) = unique_outside([finding(0, symptom)], GRAPHS, 0, 1)
-    writer = ScriptWriter(found, Pool(), JUDGE, 0, {})
+    writer = ScriptWriter(found, Reproduction(Pool(), JUDGE, 0, 10), {})
     assert next(writer.write(tmp_path, ("short", "whole"))) == "short"
     text = (tmp_path / "repro.py").read_text()
     (name,) = found.changed
@@ -109,8 +109,11 @@ def test_what_three_libraries_do_just_outside_is_written_up_and_confirmed(tmp_pa
         judged = judge_all(graphs, execute(graphs, pool, [OUTSIDE], 0), JUDGE, 0)
         assert judged.apart, "at least one library is odd"
         unique, place = unique_outside(judged.apart, graphs, 0, 2), tmp_path / "outside"
-        with Reporter(pool, JUDGE, 0, {}, place, {}) as reporter:
-            reports = write_outside(pool, unique, reporter, place)
+        place.mkdir()
+        with Reporter(Reproduction(pool, JUDGE, 0, 10), {}, place, {}) as reporter:
+            for found in unique:
+                reporter.start(found)
+            reports = write_reports(reporter, unique, place)
     assert reports and all(report.reproduced for report in reports)
     for value in read_json(tmp_path / "outside/unique.json"):
         assert value["confirmed"] == [1, 1, 1] and value["changed"]

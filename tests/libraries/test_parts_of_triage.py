@@ -8,13 +8,18 @@ import pytest
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
-from asterism.differential.oracle.compare import d_mad
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.ablation import ablate, with_dtype
-from asterism.differential.triage.localise import first_diverging
-from asterism.differential.triage.reproduction import Reproduced, Reproduction
+from asterism.differential.oracle.standard import d_mad
+from asterism.differential.report.writing import counts_of
+from asterism.differential.triage.reproduction import (
+    Reproduced,
+    Reproduction,
+    ablate,
+    first_diverging,
+    with_dtype,
+)
 from asterism.differential.triage.shrink import isolated
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
@@ -69,7 +74,7 @@ class Putting:
 def test_the_first_layer_that_is_wrong_on_right_inputs_is_found(wrong, first):
     pool = Putting(wrong)
     inputs = {"normal": [RIGHT], "wide": [RIGHT]}
-    found = first_diverging(pool, Task(7, GRAPH, inputs), "jax:jit", JUDGE)
+    found = first_diverging(Reproduction(pool, JUDGE, 0, 9), Task(7, GRAPH, inputs), "jax:jit")
     assert found == first
     (task,) = pool.tasks
     assert (task.index, task.outputs) == (7, (1, 2, 3))
@@ -89,7 +94,8 @@ def test_a_layer_behind_a_wrong_one_is_not_at_fault():
         }
     )
     pool = Putting({"normal": {2, 3}})
-    assert first_diverging(pool, Task(0, graph, {"normal": [RIGHT]}), "jax:jit", JUDGE) == 2
+    show, task = Reproduction(pool, JUDGE, 0, 9), Task(0, graph, {"normal": [RIGHT]})
+    assert first_diverging(show, task, "jax:jit") == 2
 
 
 class Shows:
@@ -264,3 +270,32 @@ def test_cradles_metric_compares_mean_distances_from_the_target(first, second, e
     one, other = np.float32(first), np.float32(second)
     assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
     assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))
+
+
+def found(library, symptom):
+    return Finding(0, symptom, "run", library, (f"{library}:x",))
+
+
+def test_tested_libraries_and_converters_without_a_finding_count_zero():
+    findings = [
+        found("tf2onnx", "crash"), found("tf2onnx", "values differ"), found("jax", "crash"),
+    ]  # fmt: skip
+    backends = ["tensorflow:eager", "onnxruntime:tf2onnx_optimised", "onnxruntime:keras_onnx"]
+    assert counts_of(findings, backends) == {
+        "by_library": {
+            "jax": 1,
+            "keras": 0,
+            "keras_onnx": 0,
+            "onnxruntime": 0,
+            "tensorflow": 0,
+            "tf2onnx": 2,
+        },
+        "by_symptom": {"crash": 2, "values differ": 1},
+    }
+
+
+def test_no_finding_counts_nothing():
+    assert counts_of([], ["tensorflow:eager"]) == {
+        "by_library": {"keras": 0, "tensorflow": 0},
+        "by_symptom": {},
+    }

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.questions import FIRST
 from asterism.differential.engine import branch_reward as rewarding
 from asterism.differential.engine import execution
-from asterism.differential.engine.array_files import INPUTS, outputs_file
+from asterism.differential.engine.inputs import BATCH, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import (
-    Task,
-)
+from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
@@ -38,17 +37,18 @@ class NotedPool(WorkerPool):
 
     def __init__(self, folder):
         self.backends, self.left_out, self.noted = ("onnxruntime:tf2onnx",), {}, []
-        self._scratch, self._submitted = folder, 0
+        self.scratch, self._submitted = folder, 0
         self._threads = {name: ThreadPoolExecutor(1) for name in ("onnxruntime", "tf2onnx")}
 
     def _convert(self, task, folder, converter):
         self.noted.append((task.index, converter, folder.name))
         return ExecutionOutcome(task.index, converter, "convert", "ok")
 
-    def _step(self, task, folder, arrays, backend, after):
+    def _step(self, submitted, backend, after):
         after.result()
-        self.noted.append((task.index, *task.inputs, folder.name))
-        shutil.copy(arrays / INPUTS, arrays / outputs_file(backend))
+        task = submitted.task
+        self.noted.append((task.index, *task.inputs, submitted.folder.name))
+        shutil.copy(submitted.inputs, submitted.outputs(backend))
         return ExecutionOutcome(task.index, backend, "run", "ok")
 
 
@@ -84,11 +84,17 @@ def test_tasks_of_other_settings_share_nothing(more):
     assert not task.has_model_of(Task(0, sequential(Tensor((2,)), [layer("ReLU")]), {}))
 
 
-def test_inputs_of_the_same_compiled_model_follow_each_other():
+def test_inputs_of_the_same_compiled_model_follow_each_other_in_what_takes_them():
     named = ["resized", "wide", "split", "overwritten", "normal", "empty", "gradient"]
     assert list(execution._groups(named)) == [
         *(["wide", "normal"], ["overwritten"], ["gradient"], ["resized"], ["split"], ["empty"]),
     ]
+    backends = ("litert:tflite", "numpy:float64", "tensorflow:graph")
+    assert execution._asked(backends, ["resized"]) == backends[1:]
+    assert execution._asked(backends, ["gradient"]) == backends[2:]
+    assert execution._asked(backends, ["normal"]) == backends
+    (inputs,) = sample_inputs(GRAPH, 0, 0, "resized")
+    assert len(inputs) not in (FIRST, BATCH)
 
 
 class Twice(LIBRARIES["onnxruntime"]):
@@ -116,7 +122,8 @@ def request_of(tmp_path):
     np.savez(tmp_path / "inputs.npz", **values)
     model = {"folder": str(tmp_path), "opset": 15, "batch": 2}
     facts = {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
-    facts |= {"dtype": None, "arrays": str(tmp_path), "target": "out.npz"}
+    files = {"inputs": str(tmp_path / "inputs.npz"), "target": str(tmp_path / "out.npz")}
+    facts |= {"dtype": None, **files}
     return lambda more_of_model={}, **more: {**facts, "model": {**model, **more_of_model}, **more}
 
 
@@ -137,7 +144,7 @@ def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tm
     assert first is again
     assert len({id(model) for model in (first, other, last)}) == 3
     assert (first.folder, first.opset, first.batch, first.outputs) == (tmp_path, 15, 2, None)
-    assert (first._weights, last._weights) == (None, tmp_path / "w.npz")
+    assert (first.weights, last.weights) == (None, tmp_path / "w.npz")
     assert other.outputs == [1]
 
 

@@ -48,7 +48,7 @@ def test_a_jump_that_rounding_crosses_is_no_bug_and_a_wrong_value_beside_it_is(w
     for backend in HINTED:
         assert 0 in result.outputs[backend]["normal"][0][:5], "some cross the jump"
     verdict = judge(graph, result, JUDGE, 0)
-    assert verdict.findings == () and verdict.agreed == 3
+    assert verdict.findings == [] and verdict.agreed == 3
     fine = {b: o for b, o in result.outputs.items() if b not in coarsely_perturbed()}
     assert judge(graph, replace(result, outputs=fine), JUDGE, 0).findings, "it shows nowhere else"
     result.outputs[HINTED[0]]["normal"][0][-1] = 4.0

@@ -26,6 +26,7 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -79,7 +80,7 @@ def asked(worker_pool, graph, question, *backends):
 @pytest.mark.slow
 def test_second_derivatives_are_differences_of_first_ones(worker_pool):
     result = asked(worker_pool, GRAPH, HESSIAN)
-    assert judge(GRAPH, result, JUDGE, 0).findings == ()
+    assert judge(GRAPH, result, JUDGE, 0).findings == []
     (inputs,) = sample_inputs(GRAPH, 0, 0, HESSIAN)
     step, along = 1e-3, cotangent(inputs.shape)
     first = []
@@ -98,7 +99,7 @@ def test_a_step_of_training_is_the_gradients_and_everything_has_its_weights_back
     graph = sequential(Tensor((3,)), [layer("Dense", units=2)])
     before = asked(worker_pool, graph, "gradient")
     trained = asked(worker_pool, graph, "training")
-    assert judge(graph, trained, JUDGE, 0).findings == ()
+    assert judge(graph, trained, JUDGE, 0).findings == []
     run = worker_pool.run(Task(0, graph, {"normal": given(graph, "training")["training"]}))
     (x,) = sample_inputs(graph, 0, 0, "training")
     y = run.outputs["pytorch:float64"]["normal"][0]
@@ -124,7 +125,7 @@ def test_what_activities_add_to_the_loss_is_part_of_a_traced_step():
         assert pool.start() == {}
         result = pool.run(Task(0, graph, given(graph, "training")))
     assert {outcome.status for outcome in result.outcomes.values()} == {"ok"}
-    assert judge(graph, result, JUDGE, 0).findings == ()
+    assert judge(graph, result, JUDGE, 0).findings == []
     (x,) = sample_inputs(graph, 0, 0, "training")
     added = keras.layers.ActivityRegularization(l1=0.5)
     model = keras.Sequential([keras.Input((3,)), added, keras.layers.ReLU()])
@@ -142,7 +143,7 @@ def test_a_fault_that_outputs_do_not_show_is_found(worker_pool, name):
     fault, copy = FAULTS[name], f"seeded_pytorch:{name}"
     graph = fault.graph()
     plain = asked(worker_pool, graph, "normal", copy)
-    assert judge(graph, plain, JUDGE, 0).findings == ()
+    assert judge(graph, plain, JUDGE, 0).findings == []
     result = asked(worker_pool, graph, fault.distribution, copy)
     (finding,) = judge(graph, result, JUDGE, 0).findings
     assert (finding.backends, finding.distributions) == ((copy,), (fault.distribution,))
@@ -168,7 +169,9 @@ def test_a_wrong_gradient_by_weights_goes_the_whole_way_from_a_run_to_a_shrunk_f
     assert all(f.question for f in findings)
     params = triage_params(max_unique=3, max_steps=6, hang_seconds=60)
     one = [f for f in findings if f.distributions == (WEIGHT_GRADIENT,) and f.model == 0]
-    (unique,), _ = Triage(worker_pool, JUDGE, params, 0).run(one, [graph], ["normal"])
+    (unique,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), params).run(
+        one, [graph], ["normal"]
+    )
     assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Dense"]
     assert "weight gradient of Dense" in unique.signature
     assert unique.ablation["input normal"] == "gone"

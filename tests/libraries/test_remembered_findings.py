@@ -5,19 +5,23 @@ from itertools import count
 
 import pytest
 
+from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
 from asterism.core.resuming.state import Run
+from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
-from asterism.differential.triage.remembering import Memory
+from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
+from asterism.differential.triage.params import TriageSettings
+from asterism.differential.triage.remembering import Memory, remembered, triage_run
 from asterism.differential.triage.reproduction import Reproduced
 from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.triage import Triage
+from asterism.differential.triage.unique import UniqueFinding
+from asterism.memo.graphs.store import write_weights
 from libraries.test_shrinking import straight, types
 from libraries.test_triage import PARAMS, Everything
+from places import ROOT
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 GRAPH = straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])
 FINDING, SECOND, THIRD = (
     Finding(model, "error", "run", "jax", ("jax:jit",), ("normal",), exception=name)
@@ -34,6 +38,7 @@ class Workers(Everything):
 
     def __init__(self, killed_at=None, dies=False):
         self.asked, self.deaths, self.killed_at, self.dies = 0, 0, killed_at, dies
+        self.worker_pool = self
 
     def look(self, graph, finding, *, everywhere=False, **_):
         if self.asked == self.killed_at:
@@ -57,8 +62,7 @@ def triaged(monkeypatch):
     def run(path, workers, findings=(FINDING, SECOND, THIRD), ceiling=NO_CEILING, **budgets):
         memory = Memory(None if path is None else SavedFacts(Checkpoint(path)))
         params = PARAMS.model_copy(update=budgets)
-        triage = Triage(workers, JUDGE, params, 0, memory, ceiling)
-        monkeypatch.setattr(triage, "_show", workers)
+        triage = Triage(workers, params, memory, ceiling)
         return triage.run(findings, [GRAPH] * 3, ["normal"])
 
     return run
@@ -148,10 +152,79 @@ def test_what_was_left_is_counted_without_being_asked():
         asked.append(smaller)
         return False
 
-    Shrinker(shows, 1000).shrink(graph)
+    Shrinker(shows, Budget(1000)).shrink(graph)
     whole = len(asked)
     for steps in (0, 3, whole - 1):
         asked.clear()
-        shrinker = Shrinker(shows, steps)
-        shrinker.shrink(graph)
-        assert (len(asked), shrinker.untried) == (steps, whole - steps)
+        budget = Budget(steps)
+        Shrinker(shows, budget).shrink(graph)
+        assert (len(asked), len(budget.untried)) == (steps, whole - steps)
+
+
+FOUND = UniqueFinding(
+    "error | jax",
+    Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",)),
+    straight(["Dense"]),
+    None,
+    {0},
+    1,
+)
+
+
+@pytest.fixture
+def given(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    weights = tmp_path / "weights.npz"
+    write_weights(weights, {})
+    document = read_yaml(ROOT / "params.yaml")
+    fields = TriageSettings.model_fields
+    return weights, validate(TriageSettings, {key: document[key] for key in fields})
+
+
+def changed(settings, section, **values):
+    """Settings with other values in a section."""
+    other = getattr(settings, section).model_copy(update=values)
+    return settings.model_copy(update={section: other})
+
+
+def test_a_larger_budget_finds_what_a_smaller_one_left(given):
+    weights, settings = given
+    run = triage_run(*given)
+    for budget in ({"max_steps": 1}, {"minutes": 1.5}, {"max_unique": 1}, {"replays": 0}):
+        assert triage_run(weights, changed(settings, "triage", **budget)) == run
+    other = changed(settings, "execute", distributions=["normal"])
+    assert triage_run(weights, other) == run, "findings name theirs"
+
+
+def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkeypatch):
+    weights, settings = given
+    other_weights = tmp_path / "other.npz"
+    other_weights.write_bytes(weights.read_bytes() + b"\0")
+    fewer = changed(settings, "execute", backends=settings.execute.backends[1:])
+    runs = [
+        triage_run(*given),
+        triage_run(other_weights, *given[1:]),
+        triage_run(weights, fewer),
+        triage_run(weights, changed(settings, "execute", memory_mb=9)),
+        triage_run(weights, changed(settings, "judge", ulps=9)),
+        triage_run(weights, changed(settings, "triage", hang_seconds=9)),
+        triage_run(weights, settings.model_copy(update={"seed": settings.seed + 1})),
+    ]
+    named = "asterism.differential.triage.remembering.installed_versions"
+    monkeypatch.setattr(named, lambda: {"jax": "0"})
+    runs.append(triage_run(*given))
+    monkeypatch.undo()
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    runs.append(triage_run(*given))
+    assert len({run.key for run in runs}) == len(runs)
+
+
+def test_nobody_removes_what_is_in_use_and_it_is_there_afterwards(given):
+    run = triage_run(*given)
+    with remembered(run) as memory:
+        assert memory.shrunk(["finding"], 3, lambda: (FOUND, True)) is FOUND
+        assert run.is_in_use() and not run.remove()
+    with remembered(run) as memory:
+        assert memory.shrunk(["finding"], 5, None) == FOUND
+    assert run.units() == [] and run.damaged() == [] and run.remove()

@@ -13,11 +13,10 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import Finding, read_findings
-from asterism.differential.oracle.history import REMEMBERED, Earlier, Histories
-from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.finding import Earlier, Finding, read_findings
+from asterism.differential.oracle.judged import REMEMBERED, Histories, judge_all
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.writing import ToTriage, write_triaged
+from asterism.differential.report.writing import ToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.replay import Replayer, _counts
 from asterism.differential.triage.reproduction import Reproduced
@@ -80,9 +79,9 @@ def test_a_finding_that_needs_another_model_before_it_gets_a_script_with_both(
         backends=["remembering:eager"], distributions=["normal"]
     )
     folder = tmp_path / "triaged"
-    folder.mkdir()
     settings = TriageSettings.model_construct(execute=execution, judge=JUDGE, triage=TRIAGE, seed=0)
-    counts = write_triaged(worker_pool, ToTriage([found], GRAPHS, weights), settings, folder)
+    given = ToTriage([found], GRAPHS, weights)
+    counts = triage_and_write(given, settings, folder, worker_pool=worker_pool)
     assert (counts["after_other_models"], counts["not_reproduced"]) == (1, 0)
     (unique,) = read_json(folder / "unique.json")
     assert unique["confirmed"] == [1, 1, 1] and "after a model" in unique["minimality"]
@@ -116,12 +115,12 @@ def test_what_never_shows_again_stands_apart_with_its_history(worker_pool, switc
         before=(Earlier(0, ("normal",)), Earlier(1, ("normal",))),
     )
     folder = tmp_path / "triaged"
-    folder.mkdir()
     execution = ExecuteParams.model_construct(
         backends=["remembering:eager"], distributions=["normal"]
     )
     settings = TriageSettings.model_construct(execute=execution, judge=JUDGE, triage=TRIAGE, seed=0)
-    counts = write_triaged(worker_pool, ToTriage([found], GRAPHS, weights), settings, folder)
+    given = ToTriage([found], GRAPHS, weights)
+    counts = triage_and_write(given, settings, folder, worker_pool=worker_pool)
     assert counts["not_reproduced"] == 1
     (unique,) = read_json(folder / "unique.json")
     assert unique["folder"].startswith("not-reproduced/")
@@ -214,29 +213,29 @@ def types(graph):
 
 def test_only_what_is_needed_before_is_left_and_it_is_shrunk():
     replay = replayed(Spoilt())
-    assert types(replay.graph) == [FAILS] and replay.unfinished == ""
-    (task,) = replay.before
+    assert types(replay.found.graph) == [FAILS] and replay.found.unfinished == ""
+    (task,) = replay.found.before
     assert types(task.graph) == [SPOILS] and len(task.backends) == len(task.inputs) == 1
 
 
 def test_two_that_are_needed_are_both_left():
     replay = replayed(Spoilt({SPOILS, "Softmax"}))
-    assert [types(task.graph) for task in replay.before] == [[SPOILS], ["Softmax"]]
+    assert [types(task.graph) for task in replay.found.before] == [[SPOILS], ["Softmax"]]
 
 
 def test_a_model_that_shows_it_alone_in_a_fresh_worker_needs_nothing_before():
     replay = replayed(Spoilt(set()))
-    assert replay.tried == {"alone": "shows"} and replay.before == ()
-    assert types(replay.graph) == [FAILS]
+    assert replay.tried == {"alone": "shows"} and replay.found.before == ()
+    assert types(replay.found.graph) == [FAILS]
 
 
 def test_replays_are_a_budget():
     show = Spoilt({"Conv2D"})
     replay = replayed(show)
-    assert replay.graph is None and set(replay.tried.values()) == {"gone"}
+    assert replay.found is None and set(replay.tried.values()) == {"gone"}
     assert show.runs == len(_counts(3)) and _counts(0) == [0] and _counts(5) == [0, 1, 2, 4, 5]
     short = Spoilt()
-    stopped = replayed(short, 4).unfinished
+    stopped = replayed(short, 4).found.unfinished
     assert stopped.startswith("stopped by triage.replays=4; ") and short.runs == 4
     assert stopped.endswith(" smaller models are left to try")
     assert replayed(Spoilt(), 1).tried == {"alone": "gone"}

@@ -17,7 +17,6 @@ from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import GIVEN, LIBRARIES, Library
 from asterism.differential.adapters.questions import (
-    BY_LAYER,
     GRADIENT,
     HESSIAN,
     OVERWRITTEN,
@@ -37,18 +36,18 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.oracle.standard import Standard
 from asterism.differential.report import confirming
-from asterism.differential.report.computed_references import eager_reference, onnx_reference
 from asterism.differential.report.confirming import death_of, exit_statuses
-from asterism.differential.report.decisions import Right, comparing, failing
+from asterism.differential.report.decisions import Decision, Right, comparing
 from asterism.differential.report.numbers import ONES, RAMP, Numbers, literal_numbers, simple_array
-from asterism.differential.report.onnx_text import onnx_text, recounted
+from asterism.differential.report.onnx_text import onnx_reference, onnx_text, recounted
 from asterism.differential.report.program_text import (
     Runner,
     ScriptProgram,
     keras_program,
     onnx_program,
 )
-from asterism.differential.triage.ablation import with_dtype
+from asterism.differential.report.script_writer import eager_reference
+from asterism.differential.triage.reproduction import with_dtype
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor
@@ -84,7 +83,7 @@ NOT_ASKED = [
     *((b, q) for b in ("tensorflow:saved_model", "jax:export", "pytorch:aot_inductor")
       for q in QUESTIONS),
     *((f"pytorch:{o}", q) for o in ("compile_graph", "compile_dynamic_graph", "export")
-      for q in BY_LAYER),
+      for q in (WEIGHT_GRADIENT, *TRAINING)),
 ]  # fmt: skip
 
 
@@ -234,7 +233,7 @@ def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
 def ran(step, finding, folder):
     """A script of a failure that does this."""
     program = ScriptProgram(("import os, time",), (step,))
-    (folder / "repro.py").write_text(program.script("t", "v", failing(finding, "it runs")))
+    (folder / "repro.py").write_text(program.script("t", "v", Decision("it runs", finding=finding)))
     return folder / "repro.py"
 
 
@@ -329,12 +328,11 @@ def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp
 
 @pytest.mark.parametrize(("symptom", "status"), [("hang", 1), ("memory", 124)])
 def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
-    monkeypatch.setattr(confirming, "PATIENCE", 2.0)
-    monkeypatch.setattr(confirming.Death.__dataclass_fields__["seconds"], "default", 2.0)
+    for limit in ("PATIENCE", "SECONDS"):
+        monkeypatch.setattr(confirming, limit, 2.0)
     finding = failure(symptom)
     script_ = ran("time.sleep(9)", finding, tmp_path)
-    death = replace(death_of(finding), seconds=2.0)
-    assert exit_statuses(script_, 1, death=death) == (status,)
+    assert exit_statuses(script_, 1, death=death_of(finding)) == (status,)
 
 
 def test_what_must_run_before_runs_first_and_may_fail(tmp_path):
@@ -368,7 +366,7 @@ def test_a_script_of_a_crash_is_confirmed_in_three_processes(tmp_path):
     for option, status in (("abort", 1), ("none", 0)):
         finding = failure("error", "SIGABRT", backend=f"made_up:{option}")
         program = keras_program(Runner.of(finding.backends), graph, "normal", {}, numbers)
-        text = program.script("t", "v", failing(finding, "it runs"))
+        text = program.script("t", "v", Decision("it runs", finding=finding))
         (tmp_path / "repro.py").write_text(text)
         assert exit_statuses(tmp_path / "repro.py", 3, death=death_of(finding)) == (status,) * 3
 

@@ -153,4 +153,4 @@ def test_a_difference_that_the_library_warns_of_stands_apart():
 def test_references_that_differ_in_what_nothing_decides_agree():
     made = result_of(RIGHT, with_first(RIGHT, 1e4), with_first(RIGHT, -3e3), RIGHT)
     made.outputs[REFERENCES[1]] = {"nan": [with_first(RIGHT, 5.0)]}
-    assert judge(branching(), made, JudgeParams(ulps=64, conditioning=8), 0).findings == ()
+    assert judge(branching(), made, JudgeParams(ulps=64, conditioning=8), 0).findings == []

@@ -16,12 +16,12 @@ from asterism.core.messages.escaping import printable
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import FAILURES, Finding, read_findings, signature
-from asterism.differential.report.bug_reports import Report, report_text
-from asterism.differential.report.decisions import Right, comparing, failing
+from asterism.differential.report.decisions import Decision, Right, comparing
 from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
 from asterism.differential.report.program_text import Runner, keras_program
 from asterism.differential.report.python_text import call, in_docstring, literal
+from asterism.differential.report.writing import report_text
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
@@ -67,7 +67,7 @@ def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     program = keras_program(Runner.of(("jax:jit",)), graph, "normal", known, numbers)
     zeros = [np.zeros((2, 2))]
     right = Right(zeros, [np.ones((2, 2), np.float32)], zeros)
-    decision = comparing(right) if values else failing(finding, "it runs")
+    decision = comparing(right) if values else Decision("it runs", finding=finding)
     return program.script(name, versions, decision)
 
 
@@ -214,7 +214,8 @@ def test_a_report_shows_what_others_wrote_as_text(tmp_path):
     finding = replace(FINDING, message=attack, exception="a.<script>``")
     (tmp_path / "repro.py").write_text('"""```\n<img src=x onerror=alert(1)>"""\n')
     found = UniqueFinding(f"s {attack}", finding, GRAPH, None, {0}, 1, {f"|{attack}": attack})
-    text = report_text(found, Report("f", "s", (2, 2, 2), attack), tmp_path)
+    found.confirmed, found.known = (2, 2, 2), attack
+    text = report_text(found, tmp_path)
     fence, outside = "", []
     for line in text.splitlines():
         start = re.fullmatch("(`{3,})[^`]*", line)

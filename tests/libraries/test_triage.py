@@ -8,8 +8,7 @@ from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.ablation import ablate
-from asterism.differential.triage.reproduction import Reproduced, Reproduction
+from asterism.differential.triage.reproduction import Reproduced, Reproduction, ablate
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -43,7 +42,7 @@ class TwoDefects:
 
 
 def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
-    triage = Triage(Everything(), JUDGE, PARAMS, 0)
+    triage = Triage(Reproduction(Everything(), JUDGE, 0, 10), PARAMS)
     defects = TwoDefects()
     monkeypatch.setattr(triage, "_show", defects)
     monkeypatch.setattr(triage, "_suspect", defects.layer)
@@ -78,7 +77,8 @@ class Anywhere:
 def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
     monkeypatch, layers, in_all_backends, steps, said
 ):
-    triage = Triage(Everything(), JUDGE, PARAMS.model_copy(update={"max_steps": steps}), 0)
+    params = PARAMS.model_copy(update={"max_steps": steps})
+    triage = Triage(Reproduction(Everything(), JUDGE, 0, 10), params)
     monkeypatch.setattr(triage, "_show", Anywhere(layers, in_all_backends))
     finding = Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",))
     found = triage._shrunk(finding, GRAPH, None)
@@ -172,7 +172,7 @@ def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
     (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
     assert (whole.library, whole.backends) == ("onnxruntime", ("onnxruntime:keras_onnx",))
     told = []
-    (found,), _ = Triage(worker_pool, JUDGE, PARAMS, 0).run(
+    (found,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), PARAMS).run(
         [whole], [GRAPH], ["normal"], told.append
     )
     assert len(found.graph.layers) == 1 and told == [found]
@@ -187,6 +187,8 @@ def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
 def test_what_could_not_run_is_not_gone():
     worker_pool = TakesTheOtherFile()
     (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
-    (found,), _ = Triage(worker_pool, JUDGE, PARAMS, 0).run([whole], [GRAPH], ["normal"])
+    (found,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), PARAMS).run(
+        [whole], [GRAPH], ["normal"]
+    )
     answers = [found.ablation[f"dtype {d}"] for d in ("float32", "float64", "float16")]
     assert answers == ["shows", "shows", "no file to read"]

@@ -1,6 +1,5 @@
 """How worker processes start, end and start again; and what Keras finds in them."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -60,8 +59,8 @@ def request(folder, option):
         "option": option,
         "distributions": ["normal"],
         "dtype": None,
-        "arrays": str(folder),
-        "target": "out.npz",
+        "inputs": str(folder / "inputs.npz"),
+        "target": str(folder / "out.npz"),
     }
 
 
@@ -91,33 +90,6 @@ def test_the_last_lines_of_the_log_are_kept(server, folder):
     finally:
         handle.stop()
     assert "line 7: word" in said and "line 1: word" not in said
-
-
-def test_a_fork_server_that_died_is_replaced(server, folder):
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    try:
-        assert handle.start()
-        first, worker = server.pid, psutil.Process(handle.pid)
-        server._process.kill()
-        server._process.wait()
-        assert left_of([worker]) == [], "workers end with it"
-        assert server.wait(worker.pid) == -signal.SIGKILL, "nobody knows"
-        assert handle.ask(request(folder, "none"))["status"] == "ok"
-        assert server.pid != first
-    finally:
-        handle.stop()
-
-
-@pytest.mark.slow
-def test_a_worker_can_also_be_started_anew(folder):
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT)
-    try:
-        assert handle.start()
-        assert psutil.Process(handle.pid).ppid() == os.getpid()
-        assert handle.ask(request(folder, "abort"))["status"] == "crash"
-        assert handle.ask(request(folder, "none"))["status"] == "ok"
-    finally:
-        handle.stop()
 
 
 @pytest.mark.parametrize("zeros", [False, True])
@@ -244,23 +216,18 @@ def lives(process):
         return False
 
 
-@pytest.mark.parametrize("number", every(2, [signal.SIGKILL, signal.SIGINT]))
-def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number):
-    process, workers = started(tmp_path, ("small:hang", "lone:hang"), marks=2)
+@pytest.mark.parametrize(
+    ("number", "doing"),
+    every(3, [(signal.SIGKILL, "hang"), (signal.SIGINT, "hang"), (signal.SIGKILL, "hold")]),
+)
+def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number, doing):
+    process, workers = started(tmp_path, (f"small:{doing}", f"lone:{doing}"), marks=2)
     assert len(workers) == 3, "a fork server, its fork, and one started anew"
     process.send_signal(number)
     assert left_of([psutil.Process(process.pid), *workers]) == []
     assert process.wait() == -number
     left = list(tmp_path.glob("asterism-*"))
     assert number == signal.SIGKILL or not left, "what they wrote is removed"
-
-
-def test_workers_that_hold_the_lock_end_with_their_parent(tmp_path):
-    process, workers = started(tmp_path, ("small:hold", "lone:hold"), marks=2)
-    assert len(workers) == 3
-    process.send_signal(signal.SIGKILL)
-    assert left_of([psutil.Process(process.pid), *workers]) == []
-    process.wait()
 
 
 @pytest.mark.slow
@@ -283,26 +250,6 @@ def test_no_worker_is_started_while_closing(server, folder):
     finally:
         for handle in handles:
             handle.stop()
-
-
-@pytest.mark.parametrize("moment", [0.0, 0.05, 0.3])
-def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, moment):
-    """Before the process is started, while it is, and while it imports."""
-    fake = tmp_path / "modules/keras.py"
-    fake.parent.mkdir()
-    fake.write_text("import time\ntime.sleep(1000)\n")
-    path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(handle.start)
-        time.sleep(moment)
-        handle.give_up()
-        with contextlib.suppress(CancelledError):
-            assert not asked.result(60)
-    assert server.pid is None
-    handle.stop()
-    server.stop()
 
 
 @pytest.mark.parametrize("library", ["small", pytest.param("lone", marks=pytest.mark.slow)])

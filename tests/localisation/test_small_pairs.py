@@ -50,6 +50,20 @@ def test_further_outputs_are_added_once():
     assert len(two_products().graph.output) == 1
 
 
+def test_outputs_in_another_order_are_those_of_the_same_names():
+    original = with_outputs(two_products(), ["h"])
+    other = with_outputs(two_products(rounded(W), rounded(V)), ["h"])
+    outputs = [*other.graph.output][::-1]
+    del other.graph.output[:]
+    other.graph.output.extend(outputs)
+    pair = pair_of(original, other)
+    assert pair.original.outputs == pair.compressed.outputs == ["h", "y"]
+    runner = TrialRunner(match(pair), batches({"x": X}, len(X)), signed)
+    (wanted,) = runner.wanted
+    assert np.allclose(wanted["y"], products_of(W, V)) and wanted["h"].shape != wanted["y"].shape
+    assert [o.name for o in original.graph.output] == ["y", "h"], "what was given is unchanged"
+
+
 def test_a_pair_keeps_its_files_and_knows_its_types(pair):
     opened = pair.opened
     assert opened.original_file == two_products().SerializeToString(deterministic=True)

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.differential.reducing.narrow import WIDTHS, narrowed
-from asterism.differential.reducing.reduce import keeps, reduce_model
+from asterism.differential.reducing.reduce import WIDTHS, keeps, narrowed, reduce_model
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential

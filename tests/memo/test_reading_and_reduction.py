@@ -23,12 +23,11 @@ from asterism.differential.reducing.reduce import (
 )
 from asterism.differential.reducing.reduction import _opened, reduce_models
 from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
-from asterism.differential.reducing.user_models import UserModel
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
-from asterism.memo.graphs.weights import fit, matched
+from asterism.memo.graphs.weights import fit
 from asterism.memo.universe.tensors import InvalidLayerError
 from asterism.models.keras_models.reading import load_keras
 from memo.coverage_twins import slow_pairs, slow_parameters, slow_types
@@ -454,14 +453,6 @@ def test_stored_weights_go_to_the_variables_of_their_name():
             np.testing.assert_array_equal(kept[weight.name], np.asarray(weight))
 
 
-def test_several_variables_of_one_name_are_told_apart_only_where_as_many_are_stored():
-    first, second = np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32)
-    stored = [("kernel", first), ("bias", second), ("kernel", second)]
-    kernel = ("kernel", (2, 2))
-    assert matched([kernel, kernel, ("gamma", (2,))], stored) == [first, second, None]
-    assert matched([kernel], stored) == [None]
-
-
 def test_taking_the_last_layer_of_a_head_away_leaves_the_other_heads():
     graph = Graph(
         {
@@ -499,7 +490,7 @@ def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
     else:
         model.save(path)
     with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as rejected:
-        _opened(UserModel(path, {}), 4, 0)
+        _opened(path, {}, 4, 0)
     assert "\n" not in str(rejected.value)
 
 

@@ -153,6 +153,14 @@ def test_a_mask_is_an_input_of_its_own(tmp_path):
     assert names == ["input_ids", "attention_mask", "factor"]
 
 
+def test_a_mask_before_the_tokens_is_no_main_input():
+    tokens, mask = (TensorSpec(n, "int64", (None, None)) for n in ("ids", "attention_mask"))
+    picture = TensorSpec("masked_picture", "float32", (None, 3, 8, 8))
+    for order, main in (((mask, tokens), tokens), ((picture, mask), picture)):
+        assert Signature("onnx", order, ()).given[0] == main
+    assert Signature("onnx", (mask, picture), ()).given[0] == mask, "it is not known what else"
+
+
 def test_a_softmax_is_found_behind_what_only_changes_its_form(tmp_path):
     path = linear(tmp_path / "m.onnx", WEIGHTS)
     model = onnx.load(path)

@@ -79,7 +79,7 @@ def test_masks_are_derived_and_constants_given(tmp_path):
     assert rows.tolist() == [[180], [10]]
     other = opened(path, tokens, constants=[{"input": "factor", "value": 1}], pad=7).predict(tokens)
     assert other.tolist() == [[11], [1]], "another token stands behind the end"
-    with pytest.raises(UserError, match=r"factor.*among the constants"):
+    with pytest.raises(UserError, match=r"factor.*--constant"):
         opened(path, tokens)
 
 

@@ -13,8 +13,7 @@ from asterism.cli import commands, opening
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
-from asterism.differential.comparing import libraries as libraries_app
-from asterism.differential.comparing import versions as versions_app
+from asterism.differential.comparing import commands as comparing_app
 from asterism.doctor import examination
 from asterism.doctor.check import Check
 from asterism.findings import campaign as campaigns
@@ -65,8 +64,6 @@ def says(*_, **__):
 FOUND = Made(name=HOSTILE, elsewhere={"jax@1": HOSTILE})
 FIGURES, STEPS = (KeyFigure(HOSTILE, HOSTILE, HOSTILE),), (Step(HOSTILE, HOSTILE),)
 ANSWER = FrontPageAnswer(HOSTILE, Level.LOOK, HOSTILE, FIGURES, "", (), STEPS)
-CHANGE = Made(subject=HOSTILE, pair=Made(option=HOSTILE), distribution=HOSTILE, kind=HOSTILE)
-FAULT = Made(backends=[HOSTILE], distributions=[HOSTILE], symptom=HOSTILE)
 STATE = Made(
     run=Made(stage=HOSTILE, key=HOSTILE), units=1, size=1, days=1.0, damaged=1, status=HOSTILE
 )
@@ -99,11 +96,10 @@ def fails(error):
             (light_keras, "import_keras", puts(None)),
             (campaigns, "run_pieces", puts([Path(NAME)]))]),
         ("environments x", [(environments, "environment", fails(UserError(HOSTILE)))]),
-        ("compare-versions onnxruntime 1 2", [(versions_app, "compare_versions", puts(Made(
-            changes=[CHANGE], subjects=[1], old=HOSTILE, new=HOSTILE)))]),
-        ("compare-libraries", [(libraries_app, "compare_libraries", puts(Made(
-            faults=[(HOSTILE, FAULT)], subjects=[1], unresolved=[], no_reference={HOSTILE: HOSTILE},
-            beyond={}, invalid={}, rejected=[(HOSTILE, HOSTILE)])))]),
+        ("compare-versions onnxruntime 1 2", [(comparing_app, "compare_versions", puts(Made(
+            told=puts([HOSTILE]), is_bad=True)))]),
+        ("compare-libraries", [(comparing_app, "compare_libraries", puts(Made(
+            told=puts([HOSTILE]), is_bad=True)))]),
         ("reproduce", [(reproduction_app, "reproduce", says)]),
         ("compare", [(reproduction_app, "compare", says)]),
         ("sweep", [(sweep_app, "sweep_command", says)]),

@@ -31,9 +31,7 @@ from asterism.differential.report import known_issues
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island
 from asterism.memo.graphs.coverage import elements_of
-from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.graphs.store import read_models, read_weights, write_models, write_weights
-from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, recurrent
 from readers.examples import Places
 
@@ -103,8 +101,7 @@ def record_files(place: Places) -> None:
         other: ExecutionOutcome(0, other, "run", "crash"),
     }
     outputs = {one: {"normal": [np.ones((2, 3), np.float32)]}}
-    graph = sequential(Tensor((3,)), [lambda _: Node("ReLU", {})])
-    record.add(graph, [Result(0, ("normal",), outcomes, outputs)])
+    record.add([Result(0, ("normal",), outcomes, outputs)])
     record.save(place(0))
 
 

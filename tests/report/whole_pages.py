@@ -12,8 +12,8 @@ from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.differential.comparing.explaining import BlamedChange
-from asterism.differential.comparing.versions import Upgrade
+from asterism.differential.comparing.commands import OF_VERSIONS
+from asterism.differential.comparing.comparison import Comparison
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.report.whole.page import write_page
@@ -138,13 +138,15 @@ def write_versions(folder):
     part = SimpleNamespace(layers=["Exp e"], nodes=9, finished=True)
     packages = {"numpy": "1.26.4", "onnxruntime": "0.1"}, {"numpy": "2.4.6", "onnxruntime": "1.31"}
     changes = (wrong, *others)
-    found = Upgrade(
-        old="onnxruntime 0.1",
-        new="onnxruntime 1.31",
+    found = Comparison(
+        page=OF_VERSIONS,
+        compared=("onnxruntime 0.1", "onnxruntime 1.31"),
         versions=packages,
         subjects=[(subject_of(c.subject, chain("Relu", "Exp"), 4, {}), [c]) for c in changes],
-        explained=[BlamedChange(wrong, part, "01-now-wrong-a-model", (("0.1", 0), ("1.31", 1)))],
         rejected=[("a fourth", "holds an operator of another domain")],
     )
+    row = next(row for row in found.rows if row.change is wrong)
+    row.part, row.folder = part, "01-now-wrong-a-model"
+    row.statuses = {"onnxruntime 0.1": 0, "onnxruntime 1.31": 1}
     found.write_page(folder / "versions.html", JudgeParams(ulps=64, conditioning=8))
     return folder / "versions.html"

@@ -70,8 +70,8 @@ def install(folder: Path) -> None:
     module = made.folder / "lib/onnxruntime.py"
     module.parent.mkdir(parents=True)
     module.write_text(textwrap.dedent(MODULE), encoding="utf-8")
-    made.python.parent.mkdir()
-    made.python.write_text(
+    made.executable.parent.mkdir()
+    made.executable.write_text(
         f'#!/bin/sh\nPYTHONPATH="{module.parent}:$PYTHONPATH" exec {sys.executable} "$@"\n'
     )
-    made.python.chmod(0o755)
+    made.executable.chmod(0o755)

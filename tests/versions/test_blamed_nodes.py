@@ -4,14 +4,14 @@ import numpy as np
 import onnx
 import pytest
 from made_up_changes import made_change
-from made_up_pool import PAIR, pool
+from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.blaming import Blame, _is_alike
+from asterism.differential.comparing.blaming import Blame, Part, _is_alike
 from asterism.differential.comparing.judging import run_subject
-from asterism.differential.comparing.upgrade import change_of
+from asterism.differential.comparing.upgrade import UNCHANGED, change_of
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.node_order import reads_of
 from asterism.differential.subjects.onnx_file import subject_of
@@ -29,7 +29,7 @@ def blamed(model, workers, steps=100, inputs=(X,)):
     """The part that is found; the tasks of the search alone remain."""
     subject = subject_of("m", model, 4, {})
     change = change_in(workers, subject, list(inputs))
-    assert change.is_change
+    assert change.kind not in UNCHANGED
     workers.done.clear()
     return Blame(workers, PARAMS, change, subject, list(inputs)).smallest(steps)
 
@@ -252,3 +252,60 @@ def test_graphs_inside_of_nodes_read_too():
 def test_changes_alike(found, wanted, alike):
     one, other = (made_change(kind, **facts) for kind, facts in (found, wanted))
     assert _is_alike(one, other) == alike
+
+
+ROWS = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
+
+
+def part_of(kind, workers=None, **facts):
+    subject = subject_of("m", chain("Exp"), 4, {})
+    workers = workers or pool()
+    result = run_subject(workers, subject, {"normal": [ROWS]}, [PAIR.old, PAIR.new])
+    change = made_change(kind, **facts)
+    return Part(subject, [ROWS], change, result, 1, 1, finished=True)
+
+
+def written(part, folder):
+    """The text of the script of a part, and the arrays beside it."""
+    path = part.write_script(folder, "A title", PARAMS)
+    return path, dict(np.load(path.parent / "arrays.npz"))
+
+
+def test_values_are_expected_as_the_reference_has_them(tmp_path):
+    part = part_of("now wrong")
+    moved = part.result.outputs[PERTURBED]["normal"]
+    right = part.right(PARAMS)
+    np.testing.assert_allclose(right.expected[0], np.exp(ROWS.astype(np.float64)))
+    assert right.dtypes == ["float32"]
+    assert (right.allowed[0] > 0).all() and (right.allowed[0] < 0.01).all()
+    moved[0] = moved[0] + 1.0  # what rounding moves is tolerated
+    assert (part.right(PARAMS).allowed[0] > 7.9).all()
+    path, arrays = written(part, tmp_path)
+    assert (path.parent / "model.onnx").read_bytes() == part.subject.content
+    np.testing.assert_array_equal(arrays["input0"], ROWS)
+    np.testing.assert_array_equal(arrays["expected0"], right.expected[0])
+
+
+def test_the_other_version_is_the_referee_without_a_reference():
+    part = part_of("differs", pool(without=(OF_ONNX.right,)))
+    part.result.outputs[PERTURBED]["normal"][0] += 1.0
+    right = part.right(PARAMS)
+    np.testing.assert_array_equal(right.expected[0], part.result.outputs[PAIR.new]["normal"][0])
+    assert (right.allowed[0] < 0.01).all()
+
+
+def test_nothing_is_expected_of_a_failure(tmp_path, monkeypatch):
+    place = "asterism.differential.report.program_text.versions_of"
+    monkeypatch.setattr(place, lambda library: {"onnxruntime": "0.1"})
+    part = part_of("now runs", pool(fails=lambda kinds: "no"), exception="Broken", message="no")
+    assert part.right(PARAMS) is None
+    path, arrays = written(part, tmp_path)
+    assert list(arrays) == ["input0"] and "expected: it runs" in path.read_text()
+
+
+def test_a_script_can_be_read(tmp_path):
+    path, _ = written(part_of("now wrong"), tmp_path)
+    text = path.read_text()
+    compile(text, "repro.py", "exec")
+    assert "A title" in text and "asterism" not in text
+    assert len(text.splitlines()) <= 25

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing import comparison, libraries
+from asterism.differential.comparing import blaming, commands, comparison
 from asterism.differential.engine.outcomes import ExecutionOutcome
 
 REDUCED = {"axes": [1], "keepdims": 1}
@@ -45,16 +45,16 @@ def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
     assert "1 of 2 models show a fault" in done.output
     folder = project / "compare-libraries"
     found = json.loads((folder / "findings.json").read_text())
-    (fault,) = found["faults"]
+    (fault,) = found["findings"]
     assert (fault["model"], fault["library"], fault["kind"]) == (
         "faulty",
         "openvino",
         "wrong shape",
     )
-    assert fault["backends"] == ["openvino:file", "openvino:file_f16", "openvino:file_bf16"]
-    (part,) = fault["parts"]
-    assert part["layers"] == ["ReduceLogSumExp node1"] and part["of"] == 3 and part["status"] == 1
-    script = folder / part["script"]
+    assert {way for way, _ in fault["seen"]} == {f"openvino:file{e}" for e in ("", "_f16", "_bf16")}
+    assert fault["nodes"] == ["ReduceLogSumExp node1"] and fault["of"] == 3
+    assert list(fault["statuses"].values()) == [1]
+    script = folder / fault["script"]
     done = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
     assert done.returncode == 1
     faulty, sound = (model["statuses"] for model in found["models"])
@@ -62,7 +62,7 @@ def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
     for backend in ("onnxruntime:file", "onnxruntime:file_optimised", "onnx2torch:file"):
         assert faulty[backend] == "right"
     page = (folder / "index.html").read_text()
-    assert "ReduceLogSumExp node1" in page and part["script"] in page
+    assert "ReduceLogSumExp node1" in page and fault["script"] in page
 
 
 @pytest.mark.slow
@@ -80,24 +80,24 @@ def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
     }
     wrong = {backend for backend, kind in model["statuses"].items() if kind != "right"}
     assert wrong == {"openvino_program:file"}  # the other two round so that it does not show
-    (fault,) = found["faults"]
-    (part,) = fault["parts"]
+    (fault,) = found["findings"]
     assert fault["library"] == "openvino_program" and fault["kind"] == "values differ"
-    assert part["layers"] == ["aten.avg_pool2d avg_pool2d"]
-    assert (part["of"], part["status"]) == (6, 1)
-    assert (folder / part["script"]).with_name("model.pt2").exists()
+    assert fault["nodes"] == ["aten.avg_pool2d avg_pool2d"] and fault["of"] == 6
+    assert list(fault["statuses"].values()) == [1]
+    assert (folder / fault["script"]).with_name("model.pt2").exists()
 
 
 @pytest.fixture
 def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
-    monkeypatch.setattr(libraries, "_libraries", lambda *given: ["onnxruntime"])
-    monkeypatch.setattr(libraries, "title_of", lambda library: f"{library} 1")
+    monkeypatch.setattr(commands, "_libraries", lambda *given: ["onnxruntime"])
+    for module in (commands, comparison, blaming):
+        monkeypatch.setattr(module, "title_of", lambda library: f"{library} 1")
     monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
     monkeypatch.setattr(comparison, "exit_statuses", lambda script, n, python: [1])
     made = pool(lambda kinds: ("Softplus",))
     made.start = lambda: {"openvino:file": "no such library"}
-    monkeypatch.setattr(libraries, "WorkerPool", lambda backends, limits: nullcontext(made))
+    monkeypatch.setattr(commands, "WorkerPool", lambda backends, limits: nullcontext(made))
     run = made.run
 
     def asked(task):
@@ -120,15 +120,15 @@ def test_what_is_found_is_on_the_page_and_in_the_facts(workers, project):
     assert f"off, {PAIR.old}, normal: values differ" in done.output
     found = json.loads((project / "page/findings.json").read_text())
     assert found["left_out"] == {"openvino:file": "no such library"}
-    (fault,) = found["faults"]
-    (part,) = fault["parts"]
-    assert part["layers"] == ["Softplus node1"] and (part["of"], part["status"]) == (3, 1)
+    (fault,) = found["findings"]
+    assert fault["nodes"] == ["Softplus node1"] and fault["of"] == 3
+    assert set(fault["statuses"].values()) == {1}
     page = (project / "page/index.html").read_text()
     assert "no such library" in page and "1 of 3 nodes show it by themselves" in page
     done = compare("--model", "off.onnx", "--distribution", "normal", "--explain", "0")
     assert done.exit_code == 1
     folder = project / "compare-libraries"
-    assert json.loads((folder / "findings.json").read_text())["faults"][0]["parts"] == []
+    assert json.loads((folder / "findings.json").read_text())["findings"][0].get("nodes") is None
 
 
 def test_no_fault_is_said_and_ends_with_0(workers, project):
@@ -153,7 +153,7 @@ def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
     assert done.exit_code == 1 and "page: left out (" in done.output
     found = json.loads((project / "compare-libraries/findings.json").read_text())
     assert [model["name"] for model in found["models"]] == ["off", "good"]
-    assert [fault["model"] for fault in found["faults"]] == ["off"]
+    assert [fault["model"] for fault in found["findings"]] == ["off"]
     (file, _), (blame, why) = found["rejected"]
     assert file == "page" and blame.startswith("the nodes of off") and "a strange node" in why
     page = (project / "compare-libraries/index.html").read_text()
@@ -179,8 +179,8 @@ def test_a_node_of_which_a_library_drops_an_output_is_blamed(workers, project):
     workers.run = shorter
     done = compare("--model", "pool.onnx", "--distribution", "normal")
     assert done.exit_code == 1, done.output
-    (fault,) = json.loads((project / "compare-libraries/findings.json").read_text())["faults"]
-    assert (fault["kind"], fault["parts"][0]["layers"]) == ("wrong shape", ["MaxPool node1"])
+    (fault,) = json.loads((project / "compare-libraries/findings.json").read_text())["findings"]
+    assert (fault["kind"], fault["nodes"]) == ("wrong shape", ["MaxPool node1"])
 
 
 def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
@@ -205,9 +205,9 @@ def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
     assert "off: no reference computes it (unsupported: No no such operator)" in done.output
     found = json.loads((project / "compare-libraries/findings.json").read_text())
     (one,) = found["unresolved"]
-    (first, gave), (second, other) = one["groups"]
+    (first, gave), (second, other) = one["answers"]
     assert {*first, *second} == {PAIR.old, PAIR.new} and gave != other
-    assert gave.startswith("output 0 at [") and found["faults"] == []
+    assert gave.startswith("output 0 at [") and found["findings"] == []
     assert set(found["models"][1]["statuses"].values()) == {"unchecked"}
     assert gave in (project / "compare-libraries/index.html").read_text()
 

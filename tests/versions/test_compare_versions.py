@@ -37,22 +37,22 @@ def test_an_upgrade_is_explained(old_runtime, models):
     assert done.exit_code == 0, done.output  # nothing is worse than before
     assert "2 of 3 models change" in done.output
     found = json.loads((old_runtime / "page/changes.json").read_text())
-    facts = {(c["model"], c["option"]): c for c in found["changes"]}
-    assert {m for m, _ in facts} == {"faulty", "rejected"}
-    for option in ("file", "file_optimised"):
-        faulty, rejected = facts["faulty", option], facts["rejected", option]
-        assert faulty["kind"] == "now right" and faulty["nodes"] == ["Softplus node2"]
-        assert faulty["old"][0] == "values differ" and faulty["new"] is None
-        assert rejected["kind"] == "now runs" and rejected["nodes"] == ["Elu node1"]
-        assert faulty["statuses"] == rejected["statuses"] == [1, 0]
-        script = (old_runtime / "page" / faulty["script"]).read_text()
-        assert "Softplus" in script and "asterism" not in script  # the part as text
+    faulty, rejected = found["findings"]
+    assert (faulty["model"], rejected["model"]) == ("faulty", "rejected")
+    assert faulty["kind"] == "now right" and faulty["nodes"] == ["Softplus node2"]
+    assert faulty["old"][0] == "values differ" and faulty["new"] is None
+    assert rejected["kind"] == "now runs" and rejected["nodes"] == ["Elu node1"]
+    for row in (faulty, rejected):
+        assert {way for way, _ in row["seen"]} == {"file", "file_optimised"}
+        assert list(row["statuses"].values()) == [1, 0]
+    script = (old_runtime / "page" / faulty["script"]).read_text()
+    assert "Softplus" in script and "asterism" not in script  # the part as text
     page = (old_runtime / "page/index.html").read_text()
     assert "Softplus node2" in page and "Elu breaks this runtime" in page
     worse = compare("1", "0.1", *models, "--target", "back", "--explain", "0")
     assert worse.exit_code == 1
     found = json.loads((old_runtime / "back/changes.json").read_text())
-    assert {c["kind"] for c in found["changes"]} == {"now wrong", "no longer runs"}
+    assert {c["kind"] for c in found["findings"]} == {"now wrong", "no longer runs"}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_faulty_node_is_named_and_not_the_one_that_makes_it_large(old_runtim
     done = compare("0.1", "1", "--model", "m.onnx", "--distribution", "normal", "--target", "p")
     found = json.loads((old_runtime / "p/changes.json").read_text())
     assert done.exit_code == 0
-    assert {tuple(c["nodes"]) for c in found["changes"]} == {("Softplus node0",)}
+    assert {tuple(c["nodes"]) for c in found["findings"]} == {("Softplus node0",)}
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_a_program_is_compared_as_an_onnx_file_is(project):
     assert done.exit_code == 1, done.output
     folder = project / f"compare-versions/pytorch-{own}-openvino"
     found = json.loads((folder / "changes.json").read_text())
-    facts = {(c["option"], c["kind"]): c for c in found["changes"]}
-    wrong = facts["file", "now wrong"]
-    assert wrong["nodes"] == ["aten.avg_pool2d avg_pool2d"] and wrong["statuses"][-1] == 1
+    (wrong,) = (row for row in found["findings"] if row["kind"] == "now wrong")
+    assert wrong["nodes"] == ["aten.avg_pool2d avg_pool2d"]
+    assert list(wrong["statuses"].values()) == [1] and ["file", "normal"] in wrong["seen"]
     assert (folder / wrong["script"]).with_name("model.pt2").exists()

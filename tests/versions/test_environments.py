@@ -55,7 +55,7 @@ def test_each_environment_of_the_project_can_be_read(name):
     installed = own.versions[plugin.packages[0]]
     assert f"{installed}.".startswith(f"{version}.")
     assert "MB to download" in own.cost
-    assert own.definition.python == "3.11"
+    assert own.python == "3.11"
 
 
 def test_an_environment_that_is_not_made_says_how_it_is_made(project):
@@ -123,7 +123,7 @@ def test_one_over_the_installed_packages_finds_them_behind_its_own(project):
     make_or_skip(over.name)
     said = "import packaging, onnx, sys; print(packaging.__version__, onnx.__version__, sys.prefix)"
     given = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run([over.python, "-c", said], env=given, capture_output=True, text=True)
+    done = subprocess.run([over.executable, "-c", said], env=given, capture_output=True, text=True)
     assert done.stdout.split() == ["23.0", metadata.version("onnx"), str(over.folder)], done.stderr
 
 
@@ -183,7 +183,7 @@ def test_an_environment_that_others_can_write_to_is_neither_run_nor_made(
         monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(folder))
         install(project)
         made = environment("onnxruntime@0.1")
-        assert interpreter_of("onnxruntime@0.1").executable == str(made.python)
+        assert interpreter_of("onnxruntime@0.1").executable == str(made.executable)
         (folder / place.format(name=made.folder.name)).chmod(0o777)
         with pytest.raises(UserError, match=r"chmod go-w .*programs\.root"):
             interpreter_of("onnxruntime@0.1")

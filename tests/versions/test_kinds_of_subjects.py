@@ -38,5 +38,6 @@ def test_a_module_adds_a_kind_of_model_file(project):
     (model,) = found["models"]
     statuses = {"steps_numpy:file": "right", "steps_faulty:file": "values differ"}
     assert model["statuses"] == statuses
-    ((part,),) = (fault["parts"] for fault in found["faults"])
-    assert part["layers"] == ["sqrt"] and part["of"] == 3 and part["status"] == 1
+    (fault,) = found["findings"]
+    assert fault["nodes"] == ["sqrt"] and fault["of"] == 3
+    assert list(fault["statuses"].values()) == [1]

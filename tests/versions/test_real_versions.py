@@ -19,7 +19,8 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import Reporter
+from asterism.differential.report.writing import Reporter
+from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from libraries.small_triage import triage_params
@@ -70,10 +71,10 @@ def test_what_an_upgrade_repairs_is_on_the_page(state, tmp_path):
     done = CliRunner().invoke(app, [*arguments, "--target", str(tmp_path / "page")])
     assert done.exit_code == 0, done.output
     found = json.loads((tmp_path / "page/changes.json").read_text())
-    assert {c["kind"] for c in found["changes"]} == {"now right"}
-    scripts = [c for c in found["changes"] if c["script"]]
+    assert {c["kind"] for c in found["findings"]} == {"now right"}
+    scripts = [c for c in found["findings"] if "script" in c]
     assert {tuple(c["nodes"]) for c in scripts} == {("AveragePool node1",)}
-    assert {tuple(c["statuses"]) for c in scripts} == {(1, 0)}
+    assert {tuple(c["statuses"].values()) for c in scripts} == {(1, 0)}
 
 
 def test_the_pages_command_names_what_a_new_openvino_breaks(state, tmp_path):
@@ -87,7 +88,7 @@ def test_the_pages_command_names_what_a_new_openvino_breaks(state, tmp_path):
     done = subprocess.run(asked, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr  # some models change for the worse
     found = json.loads((tmp_path / "page/changes.json").read_text())
-    worse = {c["model"].split()[0] for c in found["changes"] if c["kind"] == "now wrong"}
+    worse = {c["model"].split()[0] for c in found["findings"] if c["kind"] == "now wrong"}
     assert "ReduceLogSumExp" in worse
 
 
@@ -110,8 +111,9 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
         assert (finding.library, finding.symptom) == (OLD, "NaN/Inf mask differs")
         assert "onnxruntime:tf2onnx" in finding.agreeing
         params = triage_params(max_unique=1, max_steps=20, hang_seconds=60)
-        triage = Triage(pool, PARAMS, params, 0)
-        with Reporter(pool, PARAMS, 0, {}, tmp_path, {}) as reporter:
+        show = Reproduction(pool, PARAMS, 0, 60)
+        triage = Triage(show, params)
+        with Reporter(show, {}, tmp_path, {}) as reporter:
             (unique,), _ = triage.run([finding], [graph], ["nan"], reporter.start)
             report = reporter.finish(unique)
     assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Maximum"]

@@ -8,6 +8,7 @@ from small_files import chain, onnx_model, table
 from asterism.core.messages.errors import UserError
 from asterism.differential.subjects.model_files import DISTRIBUTIONS
 from asterism.differential.subjects.onnx_file import read_subject, subject_of
+from asterism.differential.subjects.operators import operator_subjects, read_operators
 from asterism.differential.subjects.reading import parse_shapes, read_inputs
 
 
@@ -180,3 +181,26 @@ def test_nodes_are_put_in_an_order_in_which_they_can_run():
     circle = [("Add", ["x", "b"], ["a"], {}), ("Neg", ["a"], ["b"], {})]
     subject = subject_of("m", onnx_model(circle, [("x", (2, 3))], ["b"]), 9, {})
     assert [node.label.split()[0] for node in subject.nodes] == ["Add", "Neg"]
+
+
+SUBJECTS = list(operator_subjects())
+
+
+def test_names_differ():
+    names = [subject.name for subject in SUBJECTS]
+    assert len(set(names)) == len(names) > 350
+
+
+def test_they_are_the_same_every_time():
+    again = {subject.name: subject.content for subject in operator_subjects()}
+    assert all(again[subject.name] == subject.content for subject in SUBJECTS)
+
+
+@pytest.mark.parametrize("name", sorted({operator.name for operator in read_operators()}))
+def test_they_are_valid_and_say_what_they_put_out(name):
+    chosen = [s for s in SUBJECTS if s.name.split()[0] == name]
+    assert chosen
+    for subject in chosen:
+        onnx.checker.check_model(subject.model, full_check=True)
+        assert [node.op_type for node in subject.model.graph.node] == [name]
+        assert all(o.type.tensor_type.elem_type for o in subject.model.graph.output)

@@ -16,17 +16,17 @@ from small_files import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
-from asterism.differential.comparing import comparison, making, versions
-from asterism.differential.comparing.explaining import BlamedChange
-from asterism.differential.comparing.naming import made, named_version, readers_of_version
-from asterism.differential.comparing.upgrade import Pair
-from asterism.differential.comparing.versions import (
-    Upgrade,
+from asterism.differential.comparing import blaming, commands, comparison, making
+from asterism.differential.comparing.blaming import Part
+from asterism.differential.comparing.commands import (
+    OF_VERSIONS,
     UpgradeRequest,
     compare_versions,
     generated_models,
-    headline,
 )
+from asterism.differential.comparing.comparison import Comparison
+from asterism.differential.comparing.naming import made, named_version, readers_of_version
+from asterism.differential.comparing.upgrade import Pair
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -60,12 +60,12 @@ def faulty(old_runtime, monkeypatch):
         workers.asked += backends
         return nullcontext(workers)
 
-    monkeypatch.setattr(versions, "WorkerPool", made)
+    monkeypatch.setattr(commands, "WorkerPool", made)
     monkeypatch.setattr(
         comparison, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
     )
     monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
-    monkeypatch.setattr(versions, "pairs_of", lambda old, new: [PAIR])
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR])
     return workers
 
 
@@ -78,21 +78,22 @@ def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
         ("off one", ["now right"]),
         ("good", ["same"]),
     ]
-    assert found.old.endswith(" 0.1.0") and found.new.endswith(f" {version('onnxruntime')}")
+    old, new = found.compared
+    assert old.endswith(" 0.1.0") and new.endswith(f" {version('onnxruntime')}")
     assert found.versions[0] == {"onnxruntime": "0.1.0", "numpy": "1.23.5"}
-    (one,) = found.explained
+    (one,) = found.rows
     assert one.part.layers == ["Softplus node1"] and one.confirmed
-    assert one.statuses == ((found.old, 1), (found.new, 0))
+    assert one.statuses == {old: 1, new: 0}
     assert one.folder == "01-now-right-off-one"
     folder = old_runtime / "page"
     assert onnx.load(folder / one.folder / "model.onnx").graph.node[0].op_type == "Softplus"
     assert "is right)" in (folder / one.folder / "repro.py").read_text().splitlines()[0]
     assert (folder / "index.html").exists()
     facts = json.loads((folder / "changes.json").read_text())
-    assert facts["models"] == 2 and facts["changes"][0]["nodes"] == ["Softplus node1"]
+    assert len(facts["models"]) == 2 and facts["findings"][0]["nodes"] == ["Softplus node1"]
     assert PAIR.old in faulty.asked and not any("tf2onnx" in b for b in faulty.asked)
     few = compare_versions(request(old_runtime, models=models, explained=0), print)
-    assert few.explained == [] and len(few.changes) == 1
+    assert [row.part for row in few.rows] == [None]
 
 
 def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
@@ -107,11 +108,11 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
     faulty, old_runtime, monkeypatch
 ):
     lacking = Pair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
-    monkeypatch.setattr(versions, "pairs_of", lambda old, new: [PAIR, lacking])
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking])
     faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
     onnx.save(chain("Softplus"), old_runtime / "m.onnx")
     found = compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
-    assert [c.pair for c in found.changes] == [PAIR]
+    assert [c.pair for row in found.rows for c in row.changes] == [PAIR]
     assert found.rejected == [(f"all models in {lacking.old}", "no level <LAYOUT>")]
     page = (old_runtime / "page/index.html").read_text()
     assert f"all models in {lacking.old}: no level &lt;LAYOUT&gt;" in page
@@ -162,23 +163,21 @@ def test_facts():
     one = made_change("now wrong", excess=float("inf"))
     other = made_change("now runs", "f", inputs="wide", exception="A")
     subject = subject_of("m", chain("Neg"), 4, {})
-    part = SimpleNamespace(layers=["Neg n"])
-    rest = {
-        "explained": [BlamedChange(one, part, "place", (("a", 0), ("b", 1)))],
-        "rejected": [("bad", "why")],
-    }
-    rest |= {"subjects": [(subject, [one, other])], "versions": ({}, {})}
-    facts = Upgrade(old="a", new="b", **rest).to_json()
-    first, second = facts.pop("changes")
-    assert facts.pop("compared") == [{"name": "m", "nodes": 1, "kinds": {"file": "now wrong"}}]
-    assert facts.pop("versions") == [{}, {}]
-    assert facts.pop("no_reference") == {}
-    assert facts == {"old": "a", "new": "b", "models": 1, "rejected": [["bad", "why"]]}
+    rest = {"rejected": [("bad", "why")], "subjects": [(subject, [one, other])]}
+    found = Comparison(page=OF_VERSIONS, compared=("a", "b"), versions=({}, {}), **rest)
+    row = found.rows[0]
+    row.part = SimpleNamespace(layers=["Neg n"], nodes=1, finished=True)
+    row.folder, row.statuses = "place", {"a": 0, "b": 1}
+    facts = found.to_json()
+    first, second = facts["findings"]
+    assert facts["models"] == [{"name": "m", "nodes": 1, "statuses": {"file": "now wrong"}}]
+    assert facts["versions"] == [{}, {}] and facts["libraries"] == ["a", "b"]
+    assert facts["no_reference"] == {} and facts["rejected"] == [["bad", "why"]]
     assert first["old"] is None and first["new"] == ["values differ", 1e30]
     assert (first["nodes"], first["script"]) == (["Neg n"], "place/repro.py")
-    assert first["statuses"] == [0, 1] and second["said"] == "error: A"
-    assert (second["model"], second["option"], second["inputs"]) == ("f", "file", "wide")
-    assert second["nodes"] is second["script"] is second["statuses"] is second["new"] is None
+    assert first["statuses"] == {"a": 0, "b": 1} and second["said"] == "error: A"
+    assert (second["model"], second["seen"]) == ("f", [["file", "wide"]])
+    assert second["new"] is None and "nodes" not in second and "script" not in second
 
 
 @pytest.mark.parametrize(
@@ -192,9 +191,9 @@ def test_facts():
     ],
 )
 def test_headlines(monkeypatch, kind, facts, said):
-    monkeypatch.setattr(versions, "title_of", lambda library: "old" if "@" in library else "new")
-    part = SimpleNamespace(change=made_change(kind, **facts), layers=list("ABCD"))
-    assert headline(part) == said
+    monkeypatch.setattr(blaming, "title_of", lambda library: "old" if "@" in library else "new")
+    subject = SimpleNamespace(nodes=[SimpleNamespace(label=name) for name in "ABCD"])
+    assert Part(subject, [], made_change(kind, **facts), None, 4, 1, finished=True).title == said
 
 
 def test_generated_models_are_converted(monkeypatch, project):
@@ -205,9 +204,9 @@ def test_generated_models_are_converted(monkeypatch, project):
     params = SimpleNamespace(seed=1, reduce=SimpleNamespace(), generate=SimpleNamespace())
     params.reduce.model_copy = params.generate.model_copy = lambda update: update
     params.generate.strategy = "main"
-    monkeypatch.setattr(versions, "import_keras", lambda name: None)
-    monkeypatch.setattr(versions, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
-    monkeypatch.setattr(versions, "generate", lambda *given, reward: {"main": main})
+    monkeypatch.setattr(commands, "import_keras", lambda name: None)
+    monkeypatch.setattr(commands, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
+    monkeypatch.setattr(commands, "generate", lambda *given, reward: {"main": main})
     files = {2: chain("Neg").SerializeToString()}
     failed = ExecutionOutcome(5, "tf2onnx", "convert", "error", "a.B", "why")
     workers = SimpleNamespace(converted=lambda task, converter: files.get(task.index, failed))

@@ -8,9 +8,10 @@ from made_up_changes import made_change
 from made_up_pool import PAIR
 from small_files import chain
 
-from asterism.differential.comparing.explaining import BlamedChange
+from asterism.differential.comparing import comparison as comparing
+from asterism.differential.comparing.commands import OF_VERSIONS
+from asterism.differential.comparing.comparison import Comparison
 from asterism.differential.comparing.upgrade import CHANGES, Pair
-from asterism.differential.comparing.versions import Upgrade
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -22,19 +23,22 @@ def change(subject="m", kind="now wrong", pair=PAIR, inputs="normal", **more):
     return made_change(kind, subject, pair, inputs, **more)
 
 
-def explained(of, layers=("Exp a",), statuses=(0, 1), *, finished=True):
-    part = SimpleNamespace(layers=list(layers), nodes=9, finished=finished)
-    return BlamedChange(
-        of, part, "01-folder", tuple(zip(("lib 1", "lib 2"), statuses, strict=True))
-    )
-
-
-def comparison(*changes, explained=()):
+def comparison(*changes, shown=None, layers=("Exp a",), statuses=(0, 1)):
+    """A comparison whose row of one of the changes has a script."""
     subjects = {c.subject: subject_of(c.subject, chain("Relu", "Neg"), 4, {}) for c in changes}
-    found = [(s, [c for c in changes if c.subject == n]) for n, s in subjects.items()]
+    given = [(s, [c for c in changes if c.subject == n]) for n, s in subjects.items()]
     versions = ({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
-    rest = {"explained": list(explained), "rejected": [("bad", "no <file>")]}
-    return Upgrade(old="lib 1", new="lib 2", versions=versions, subjects=found, **rest)
+    rest = {"versions": versions, "subjects": given, "rejected": [("bad", "no <file>")]}
+    found = Comparison(page=OF_VERSIONS, compared=("lib 1", "lib 2"), **rest)
+    for row in (row for row in found.rows if shown in row.changes):
+        row.part = SimpleNamespace(layers=list(layers), nodes=9, finished=True)
+        row.folder, row.statuses = "01-folder", dict(zip(("lib 1", "lib 2"), statuses, strict=True))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def titles(monkeypatch):
+    monkeypatch.setattr(comparing, "title_of", lambda name: "lib 1" if "@" in name else "lib 2")
 
 
 @pytest.fixture
@@ -81,11 +85,13 @@ def test_both_answers_are_told(written):
 )
 def test_a_row_with_a_script(written, size, layers):
     one = change()
-    shown = explained(one, [f"Op {i}" for i in range(size)])
-    other = explained(change("other"), ["Other"])
-    (row,) = cells_of(written(comparison(one, explained=[other, shown])))
+    row, _ = cells_of(
+        written(
+            comparison(one, change("other"), shown=one, layers=[f"Op {i}" for i in range(size)])
+        )
+    )
     script = "01-folder/repro.py"
-    assert row[-2:] == [layers, f'<a href="{script}">{script}</a>'] and shown.confirmed
+    assert row[-2:] == [layers, f'<a href="{script}">{script}</a>']
 
 
 @pytest.mark.parametrize(
@@ -99,20 +105,23 @@ def test_a_row_with_a_script(written, size, layers):
     ],
 )
 def test_the_version_to_blame_must_fail_the_script(kind, statuses, confirmed):
-    assert explained(change(kind=kind), statuses=statuses).confirmed == confirmed
+    one = change(kind=kind)
+    (row,) = comparison(one, shown=one, statuses=statuses).rows
+    assert row.confirmed == confirmed
 
 
-def test_changes_are_ordered_by_kind_then_by_model_and_way():
+def test_changes_are_ordered_by_kind_then_by_model():
     given = [
         change("b", "now right"),
-        change("b", "now wrong", FASTER),
-        change("b", "now wrong"),
+        change("b", "now wrong", FASTER, excess=2.0),
+        change("b", "now wrong", excess=3.0),
         change("a", "now wrong"),
         change("c", "same"),
         change("c", "no longer runs", exception="A"),
     ]
-    found = comparison(*given).changes
-    assert [given.index(c) for c in found] == [5, 3, 2, 1, 0]
+    found = [c for row in comparison(*given).rows for c in row.changes]
+    assert [given.index(c) for c in found] == [5, 3, 1, 2, 0]
+    assert comparison(*given).rows[2].change is given[2], "the worst one"
 
 
 def test_the_worst_of_a_model_in_one_way():
@@ -126,14 +135,14 @@ def test_the_worst_of_a_model_in_one_way():
         "a": {"file": "now wrong", "file_optimised": "no longer runs"},
         "b": {"file": "now runs"},
     }
-    counts = {kind: count for kind, (count, _) in found.headline.items() if kind in CHANGES}
+    counts = {kind: count for kind, count, _ in found.figures() if kind in CHANGES}
     assert counts == {"no longer runs": 1, "now runs": 1}
 
 
 def test_changes_of_one_kind_share_a_row(written):
     first, second = change(), change(pair=FASTER, inputs="wide")
     other, again = change("other"), change(inputs="wide")
-    found = comparison(first, second, other, again, explained=[explained(second, ["Exp e"])])
+    found = comparison(first, second, other, again, shown=second, layers=["Exp e"])
     rows = cells_of(written(found))
     assert [(*row[:3], row[-2]) for row in rows] == [
         ("m", "file, file_optimised", "normal, wide", "Exp e"),
@@ -144,9 +153,7 @@ def test_changes_of_one_kind_share_a_row(written):
 def test_the_page(written):
     one = change(**OFF, apart=0.5)
     failed = change("f", "no longer runs", exception="A", message="<b>")
-    page = written(
-        comparison(one, failed, change("s", "same"), explained=[explained(one, ["Exp e"], (0, 2))])
-    )
+    page = written(comparison(one, failed, change("s", "same"), shown=one, statuses=(0, 2)))
     assert "lib 1 beside lib 2" in page and "2 of 3" in page
     assert "64 roundings" in page and "8 times" in page
     assert '<a href="01-folder/repro.py">' in page and "does not confirm" in page
@@ -160,3 +167,4 @@ def test_the_page(written):
 def test_a_page_without_changes(written):
     page = written(comparison(change(kind="same")))
     assert "Nothing: no model computes something else" in page and "0 of 1" in page
+    assert re.findall("<dt>(.*?)</dt>", page) == list(CHANGES)

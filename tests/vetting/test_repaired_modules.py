@@ -12,6 +12,9 @@ from torch import nn
 from torch.nn import functional as f
 
 from asterism.api.vetting import vet
+from asterism.core.files.hashes import digest_of
+from asterism.models.runtimes.formats.torch_export import opened_program, save_program
+from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
 from asterism.vetting.quantised_graphs import exchange_of
@@ -22,6 +25,10 @@ FEW = [
     "vet.search.queries=20",
     "vet.repair.float_share=0.4",
 ]
+
+
+#: Of the inputs of a layer, as large as most of them.
+STEP = 3.0
 
 
 class Net(nn.Module):
@@ -129,9 +136,11 @@ def test_a_pair_without_parts_that_differ_says_so(digits):
 class QuantisedLinear(nn.Module):
     """A layer as PT2E writes it: weights of integers, and a quantiser before it."""
 
-    def __init__(self, layer, bits):
+    def __init__(self, layer, bits, whole=False, given=0.06):
         super().__init__()
+        self.given = given
         step = layer.weight.detach().abs().amax(1) / 2 ** (bits - 1)
+        step = step.max().expand_as(step).clone() if whole else step
         whole = (layer.weight.detach() / step[:, None]).round().clamp(-127, 127)
         self.register_buffer("integers", whole.to(torch.int8))
         self.register_buffer("scales", step)
@@ -140,8 +149,8 @@ class QuantisedLinear(nn.Module):
 
     def forward(self, given):
         ops = torch.ops.quantized_decomposed
-        q = ops.quantize_per_tensor.default(given, 0.06, 0, 0, 255, torch.uint8)
-        given = ops.dequantize_per_tensor.default(q, 0.06, 0, 0, 255, torch.uint8)
+        q = ops.quantize_per_tensor.default(given, self.given, 0, 0, 255, torch.uint8)
+        given = ops.dequantize_per_tensor.default(q, self.given, 0, 0, 255, torch.uint8)
         kernel = ops.dequantize_per_channel.default(
             self.integers, self.scales, self.zeros, 0, -127, 127, torch.int8
         )
@@ -150,10 +159,10 @@ class QuantisedLinear(nn.Module):
 
 @pytest.fixture(scope="module")
 def graph(digits):
-    """The network as a quantised graph, in which one layer has few bits."""
+    """The network as a quantised graph, in which one layer reads inputs of large steps."""
     small = copy.deepcopy(digits[0])
     small.body[0] = QuantisedLinear(small.body[0], 8)
-    small.body[2] = QuantisedLinear(small.body[2], 2)
+    small.body[2] = QuantisedLinear(small.body[2], 8, given=STEP)
     small.head = QuantisedLinear(small.head, 8)
     free = ({0: torch.export.Dim("n")},)
     return torch.export.export(small, (digits[1][:4],), dynamic_shapes=free).module()
@@ -184,12 +193,80 @@ def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(di
         errors = pair.errors(lambda module: module(rows), lambda module: module(rows))
         assert torch.equal(graph(rows), before)
         wanted = net.body[:3](rows)
-        layer = QuantisedLinear(net.body[2], 2)
+        layer = QuantisedLinear(net.body[2], 8, given=STEP)
         alone = layer(net.body[:2](rows))
     (error,) = (e for e in errors if (e.node, e.operator) == ("body.2", "linear"))
     by_hand = float((alone - wanted).double().norm() / wanted.double().norm())
     assert error.own.relative_l2 == pytest.approx(by_hand, rel=1e-4)
     assert error.cumulative.relative_l2 > 0.9 * by_hand
+
+
+FREE = ({0: torch.export.Dim("n")},)
+
+
+def saved(module, rows, path):
+    torch.export.save(torch.export.export(module, (rows[:4],), dynamic_shapes=FREE), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def uneven(digits):
+    """The same network with one channel that is a thousand times as large as the others."""
+    net = copy.deepcopy(digits[0])
+    with torch.no_grad():
+        net.body[0].weight[3] *= 1000
+        net.body[0].bias[3] *= 1000
+        net.body[2].weight[:, 3] /= 1000
+    return net
+
+
+def test_weights_with_few_scales_get_one_for_each_channel_before_any_is_left_in_float(
+    digits, uneven, tmp_path
+):
+    _, rows, labels = digits
+    small = copy.deepcopy(uneven)
+    small.body[0] = QuantisedLinear(small.body[0], 8, whole=True)
+    files = saved(uneven, rows, tmp_path / "net.pt2"), saved(small, rows, tmp_path / "small.pt2")
+    found = vet(*files, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.agree < 0.9
+    assert (found.repair["kept_in_float"], found.repair["with_finer_scales"]) == ([], ["body.0"])
+    page = found.page(tmp_path / "page")
+    assert "PerChannelMinMaxObserver" in page.read_text()
+    repaired = page.with_name("repaired.pt2")
+    assert digest_of(repaired) == found.repair["sha256"]
+    assert repaired.stat().st_size < files[1].stat().st_size * 1.1
+    module = torch.export.load(repaired).module()
+    with torch.no_grad():
+        alike = (module(rows).argmax(1) == uneven(rows).argmax(1)).double().mean()
+    assert alike > 0.98
+
+
+def test_a_file_is_repaired_as_the_module_is(digits, graph, tmp_path):
+    net, rows, labels = digits
+    files = saved(net, rows, tmp_path / "net.pt2"), saved(graph, rows, tmp_path / "small.pt2")
+    found = vet(*files, rows, labels, comparison="top_label", overrides=FEW)
+    assert found.repair["blamed"][0]["node"] == "body.2"
+    assert found.repair["kept_in_float"] == ["body.2"]
+    assert found.repaired is None
+    repaired = open_runtime(found.page(tmp_path / "page").with_name("repaired.pt2"))
+    (given,) = repaired.signature.inputs
+    assert (given.name, given.shape) == ("pixels", (None, 64))
+    (answers,) = repaired.run({"pixels": rows.numpy()}).values()
+    with torch.no_grad():
+        wanted = exchange_of(net, graph).in_float(["body.2"])(rows)
+    np.testing.assert_allclose(answers, wanted, atol=1e-5)
+
+
+def test_a_repaired_program_is_written_in_the_same_bytes(digits, graph, tmp_path):
+    net, rows, _ = digits
+    file = opened_program(saved(graph, rows, tmp_path / "small.pt2"))
+    written = []
+    for _ in range(2):
+        pair = exchange_of(net, file.plain, (str, file.named))
+        runtime = file.running(pair.in_float(["head"]))
+        save_program(runtime.program({"pixels": rows[:2].numpy()}), tmp_path / "repaired.pt2")
+        written.append((tmp_path / "repaired.pt2").read_bytes())
+    assert written[0] == written[1]
 
 
 @pytest.mark.slow

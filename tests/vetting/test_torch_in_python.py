@@ -154,3 +154,55 @@ def test_the_assertion_passes_and_fails_with_verdict_and_page(trained, tmp_path)
     assert str(tmp_path / "page/index.html") in str(error.value)
     with pytest.raises(AssertionError, match="more inputs are needed"):
         assert_agrees(trained, trained, ROWS[:60], LABELS[:60], overrides=FEW)
+
+
+class Beside(nn.Module):
+    """Scores of a picture beside some numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.told = nn.Linear(12, 3), nn.Linear(4, 3)
+
+    def forward(self, picture, facts):
+        return self.seen(picture.flatten(1)) + self.told(facts)
+
+
+def test_modules_of_several_inputs_are_vetted_and_repaired(tmp_path):
+    torch.manual_seed(0)
+    net = Beside().eval()
+    small = copy.deepcopy(net)
+    with torch.no_grad():
+        small.told.weight.copy_(small.told.weight.round())
+    rng = np.random.default_rng(0)
+    inputs = {
+        "picture": rng.normal(size=(80, 3, 4)).astype(np.float32),
+        "facts": torch.tensor(rng.normal(size=(80, 4)), dtype=torch.float32),
+    }
+    given = torch.tensor(inputs["picture"]), inputs["facts"]
+    low = [*FEW, "vet.repair.float_share=0.5"]
+    found = vet(net, small, inputs, comparison="top_label", overrides=low)
+    with torch.no_grad():
+        by_hand = (net(*given).argmax(1) != small(*given).argmax(1)).numpy()
+    assert 0 < by_hand.sum() < 60
+    np.testing.assert_array_equal(found.differs, by_hand)
+    assert found.triggers.shape[1:] == (16,)
+    assert found.repair["blamed"][0]["node"] == "told"
+    free = {"n": torch.export.Dim("n")}
+    shapes = {"picture": {0: free["n"]}, "facts": {0: free["n"]}}
+    program = torch.export.export(small, given, dynamic_shapes=shapes)
+    again = vet(net, program, inputs, comparison="top_label", overrides=low)
+    np.testing.assert_array_equal(again.differs, by_hand)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"a": np.zeros((5, 2)), "b": np.zeros((4, 2))}, "as many each"),
+        ({"a": np.zeros((5, 2)), "b": np.zeros((5, 2), int)}, "arrays of real numbers"),
+        ({}, "arrays of real numbers"),
+        ({"a": np.zeros((5, 2)), "b": np.zeros(5)}, "no module or program of PyTorch"),
+    ],
+)
+def test_several_inputs_that_do_not_fit_are_one_line(inputs, said):
+    with pytest.raises(UserError, match=said):
+        vet(lambda x: x, lambda x: x, inputs)

@@ -1,7 +1,6 @@
 """Models that TorchAO compressed, as modules, as graphs and as files: opened, vetted, repaired."""
 
 import copy
-import importlib
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from torch import nn
 from torch.nn import functional as f
 
 from asterism.api.vetting import vet
+from asterism.compression.methods.torch_modules import quantised_graph
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import import_quietly, only_computes
 from asterism.models.runtimes.runtime import open_runtime
@@ -75,19 +75,6 @@ def quantised(net, name, only=None):
     return small
 
 
-def graph_of(net, rows, dynamic=False):
-    """A graph that PT2E quantised, whose ranges were measured on some rows."""
-    pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
-    x86 = importlib.import_module("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
-    quantizer = x86.X86InductorQuantizer()
-    chosen = x86.get_default_x86_inductor_quantization_config(is_dynamic=dynamic)
-    quantizer.set_global(chosen)
-    exported = torch.export.export(net, (rows[:4],), dynamic_shapes=FREE).module()
-    prepared = pt2e.prepare_pt2e(exported, quantizer)
-    prepared(rows)
-    return pt2e.convert_pt2e(prepared)
-
-
 @pytest.mark.parametrize("name", every(4, ["dynamic", "weights", "four_bits", "both"]))
 def test_a_file_of_a_quantised_module_gives_the_same(name, digits, tmp_path):
     net, rows, _ = digits
@@ -115,7 +102,7 @@ def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):
 @pytest.mark.parametrize("dynamic", every(2, [False, True]))
 def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
     net, rows, _ = digits
-    graph = graph_of(net, rows, dynamic)
+    graph = quantised_graph(net, rows, dynamic)
     with torch.no_grad():
         wanted = graph(rows[:9]).numpy()
     torch.export.save(
@@ -177,7 +164,7 @@ def test_the_bad_module_is_blamed_and_the_told_lines_repair_it(name, digits, tmp
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_all_of_a_graph_in_float_is_the_original(dynamic, digits):
     net, rows, _ = digits
-    graph = graph_of(net, rows, dynamic)
+    graph = quantised_graph(net, rows, dynamic)
     pair = exchange_of(net, graph)
     names = [part.name for part in pair.parts]
     assert names == ["conv", "body.0", "body.2", "head"]
@@ -196,10 +183,10 @@ def test_exported_programs_are_repaired_too(digits):
         step = rough.body[2].weight.abs().max() / 2
         rough.body[2].weight.copy_((rough.body[2].weight / step).round() * step)
     exported = torch.export.export(net, (rows[:4],), dynamic_shapes=FREE)
-    small = torch.export.export(graph_of(rough, rows), (rows[:4],), dynamic_shapes=FREE)
+    small = torch.export.export(quantised_graph(rough, rows), (rows[:4],), dynamic_shapes=FREE)
     found = vet(exported, small, rows, labels, comparison="top_label", overrides=FEW)
     assert found.repair["blamed"][0]["node"] == "body.2"
-    assert "body.2" in found.repair["kept_in_float"]
+    assert "body.2" in found.repair["with_finer_scales"]
     with torch.no_grad():
         (answers,) = [found.repaired(rows)]
         wrong = (answers.argmax(1) != net(rows).argmax(1)).double().mean()

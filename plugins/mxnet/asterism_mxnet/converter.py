@@ -18,7 +18,7 @@ class Keras2(Converter):
     suffix = ".keras2"
     host = "jax"
 
-    def code(self) -> BackendCode:
+    def code(self, opset: int | None = None) -> BackendCode:
         """See :class:`Converter`."""
         return BackendCode(
             (), f"{source_of(keras2_layer, write_keras2)}\nwrite_keras2(model, path)"

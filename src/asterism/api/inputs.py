@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
     Args:
         inputs: an array or a tensor ``(N, ...)``; a sequence of such without the first axis; a
             data set of PyTorch, whose items are an input or begin with one and a label; a loader
-            of batches of such; a file or a folder.
+            of batches of such; a file or a folder; or arrays of real numbers by name, for a module
+            of PyTorch that takes several in this order.
         labels: integers or names ``(N,)``; None for those of the data set, or none. With files,
             they are files too, and named where these are read.
 
@@ -37,6 +39,11 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
         return inputs
     if isinstance(inputs, str | os.PathLike):
         return Path(inputs)
+    if isinstance(inputs, Mapping):
+        parts = {name: as_array(part) for name, part in inputs.items()}
+        joined = as_given(_side_by_side(parts), labels)
+        assert isinstance(joined, Arrays)
+        return replace(joined, parts=tuple(part.shape[1:] for part in parts.values()))
     items, own = _collected(inputs)
     if items.ndim < 2 or not len(items) or items.dtype.kind not in "fiub":
         raise UserError(
@@ -71,6 +78,16 @@ def read_as_they_are(path: Path, kind: str | None, labels: Path | None) -> Array
     kind = kind or kind_of(files_of(path)) or "tensors"
     read = read_inputs(path, kind, Shaping(), labels)
     return Arrays(read.items, read.labels, read.classes, read.names, read.notes)
+
+
+def _side_by_side(parts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Rows that hold the numbers of all arrays."""
+    if not parts or any(part.ndim < 1 or part.dtype.kind != "f" for part in parts.values()):
+        raise UserError("several inputs are arrays of real numbers, whose first axes count them")
+    counts = {name: len(part) for name, part in parts.items()}
+    if len(set(counts.values())) > 1:
+        raise UserError(f"several inputs are as many each; these are {counts}")
+    return np.concatenate([part.reshape(len(part), -1) for part in parts.values()], axis=1)
 
 
 def _collected(inputs: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -119,4 +136,4 @@ def file_or_none(labels: Any) -> Path | None:
 
 def in_python(text: str) -> str:
     """A sentence that names ``--kind`` of the command line, with ``kind=`` of a function."""
-    return re.sub(r"--([a-z]+)", r"\1=", text)
+    return re.sub(r"--([a-z]+)", r"\1=", text.replace("--constant", "--constants"))

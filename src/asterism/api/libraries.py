@@ -15,8 +15,8 @@ from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
-from asterism.differential.comparing.libraries import LibrariesRequest
-from asterism.differential.comparing.libraries import compare_libraries as compare_files
+from asterism.differential.comparing.commands import LibrariesRequest
+from asterism.differential.comparing.commands import compare_libraries as compare_files
 from asterism.models.signatures.reading import read_signature
 from asterism.project import packaged_conf
 
@@ -70,7 +70,7 @@ class LibraryComparison:
 
     def __repr__(self) -> str:
         lines = [f"verdict: {self.verdict}", *(f"  ran: {name}" for name in self.libraries)]
-        lines += [f"  {f['library']}: {f['kind']}, {f['said']}" for f in self.facts["faults"]]
+        lines += [f"  {f['library']}: {f['kind']}, {f['said']}" for f in self.facts["findings"]]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -134,7 +134,7 @@ def compare_libraries(
     facts = compare_files(request, lambda line: log.info(line)).to_json()
     undecided = facts["unresolved"] or facts["no_reference"] or facts["invalid"]
     verdict: Literal["agree", "differ", "undecided"] = (
-        "differ" if facts["faults"] else "undecided" if undecided else "agree"
+        "differ" if facts["findings"] else "undecided" if undecided else "agree"
     )
     names: Any = facts["libraries"]
     return LibraryComparison(verdict, tuple(names), facts, folder)

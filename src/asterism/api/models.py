@@ -69,6 +69,11 @@ def as_subject(model: Any, role: str, inputs: Path | Arrays, after: ExitStack) -
     Raises:
         UserError: it is something else, or fails on the first input.
     """
+    if isinstance(inputs, Arrays) and inputs.parts and not _takes_several(model):
+        raise UserError(
+            f"the {role} is no module or program of PyTorch, which alone take several inputs by "
+            "name: give a function of one array"
+        )
     if is_file(model):
         return FileSubject(after.enter_context(whole_file(Path(model))))
     if not isinstance(inputs, Arrays):
@@ -87,6 +92,10 @@ def as_subject(model: Any, role: str, inputs: Path | Arrays, after: ExitStack) -
 
 #: An open model, and the arrays of its weights.
 _Opened = tuple[Runtime, list[Any]] | None
+
+
+def _takes_several(model: Any) -> bool:
+    return is_program(model) or is_torch_module(model)
 
 
 def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
@@ -113,9 +122,12 @@ def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _
     if not is_program(model):
         return None
     from asterism.models.runtimes.formats.torch_export import TorchRuntime
+    from asterism.models.runtimes.torch_modules import ModuleRuntime
     from asterism.models.signatures.torch import signature_of_graph, weights_of
 
     module = model.module()
+    if inputs.parts:
+        return ModuleRuntime(module, name, inputs.items, inputs.parts), weights_of(model.state_dict)
     weights = weights_of(model.state_dict)
     device = str(weights[0].device) if weights else "cpu"
     return TorchRuntime(module, signature_of_graph(module.graph), device), weights
@@ -129,7 +141,8 @@ def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _O
 
     if after.enter_context(evaluating(model)):
         log.info("set from training to evaluation as long as it is asked", model=name)
-    return ModuleRuntime(model, name, inputs.items), weights_of(state_of(model))
+    runtime = ModuleRuntime(model, name, inputs.items, inputs.parts)
+    return runtime, weights_of(state_of(model))
 
 
 def _function(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:

@@ -87,14 +87,14 @@ class Vetting:
     def repaired(self) -> Any:
         """The compressed module with those in float that the repair names; None without a repair.
 
-        Only of two modules of PyTorch. It shares weights with both.
+        Only of modules of PyTorch, with weights of both; of files, :meth:`page` writes the file.
         """
-        if "kept_in_float" not in self.repair:
+        if "kept_in_float" not in self.repair or "sha256" in self.repair:
             return None
         from asterism.vetting.quantised_graphs import exchange_of
 
         pair = exchange_of(*(runtime.plain for runtime in self._runtimes))
-        return pair.in_float(self.repair["kept_in_float"])
+        return pair.in_float(self.repair["kept_in_float"], self.repair["with_finer_scales"])
 
     @property
     def agree(self) -> float:

@@ -1,13 +1,14 @@
-"""The outputs of both models that are compared, and whether they fit together."""
+"""The outputs of both models that are compared: which belong together, and whether they fit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
-from asterism.asking.original import Look
 from asterism.asking.outputs import Output
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
@@ -17,11 +18,15 @@ from asterism.models.tensor_models.answers import channels_moved
 from asterism.vetting.opening import shape_of
 from asterism.vetting.params import VetParams
 
+#: How far outputs of unlike sizes are apart; others are at most 1 apart.
+_UNLIKE = 2.0
+#: Another order than the files' is taken where outputs are then less than so much as far apart.
+_CLEARLY = 0.5
+
 
 def compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
-    """The outputs that are compared: those that were chosen, or all of real numbers."""
-    real = [output.name for output in outputs if not output.integer]
-    return params.feeding.outputs or real or [output.name for output in outputs]
+    """The original's outputs that are compared: those that were chosen, or all of real numbers."""
+    return params.feeding.outputs or _real(outputs)
 
 
 def compared(
@@ -35,7 +40,62 @@ def compared(
     return build_comparison(params.comparison, shape), rows
 
 
-def require_alike(request: VetRequest, params: VetParams, *sides: tuple[Signature, Look]) -> None:
+def told_by_names(names: Sequence[str], chosen: bool, other: Sequence[Output]) -> bool:
+    """Whether names, or that there is one output only, tell which outputs belong together.
+
+    Args:
+        names: of the original's outputs that are compared.
+        chosen: whether it has others too.
+        other: the compressed model's outputs.
+    """
+    by_name = set(names) <= {output.name for output in other}
+    return by_name or (not chosen and len(names) == len(_real(other)) == 1)
+
+
+def matching_outputs(
+    file: str,
+    names: Sequence[str],
+    chosen: bool,
+    own: Sequence[Output],
+    other: Sequence[Output],
+) -> dict[str, str]:
+    """Which of the compressed model's outputs stand for the original's, by sizes and values.
+
+    Args:
+        file: the compressed model's, for messages.
+        names: of the original's outputs that are compared.
+        chosen: whether it has others too. If not, the order of both files counts, unless outputs
+            are clearly nearer to each other in another one.
+        own: the original's outputs for some inputs.
+        other: the compressed model's outputs for them.
+
+    Returns:
+        The compressed model's names by the original's; empty where the order tells.
+
+    Raises:
+        UserError: there are too few outputs, or the files have some names in common and not all.
+    """
+    mine, theirs = ({output.name: output for output in side} for side in (own, other))
+    real = _real(other)
+    missing = UserError(
+        f"{file} has no output {', '.join(sorted(set(names) - set(theirs)))} such as the original "
+        "has: say which outputs are compared, and how, by --comparison"
+    )
+    if len(real) < len(names) or set(names) & set(theirs):
+        raise missing
+    apart = np.array([[_apart(mine[name], theirs[one]) for one in real] for name in names])
+    rows, columns = linear_sum_assignment(apart)
+    total = apart[rows, columns].sum()
+    if not chosen and len(names) == len(real) and total >= _CLEARLY * np.trace(apart):
+        return {}
+    if (apart[rows, columns] == _UNLIKE).any():
+        raise missing
+    return {names[row]: real[column] for row, column in zip(rows, columns, strict=True)}
+
+
+def require_alike(
+    request: VetRequest, params: VetParams, *sides: tuple[Signature, Sequence[Output]]
+) -> None:
     """Reject models whose compared outputs have other sizes, where both files fix them.
 
     Args:
@@ -46,25 +106,50 @@ def require_alike(request: VetRequest, params: VetParams, *sides: tuple[Signatur
     Raises:
         UserError: so they are.
     """
-    one, two = (_fixed_sizes(params, *side) for side in sides)
+    (own, outputs), (other, theirs) = sides
+    names = compared_names(params, outputs)
+    counterparts = [(params.matching or {}).get(name, name) for name in names]
+    if not {output.name for output in theirs}.issuperset(counterparts):
+        counterparts = _real(theirs)
+    one = _fixed_sizes(names, own, outputs)
+    two = _fixed_sizes(counterparts, other, theirs)
     if len(one) == len(two) and not all(map(_fit, one, two)):
-        gives, other = (_shown(seen) for _, seen in sides)
         raise UserError(
-            f"{request.original} gives {gives}, but {request.compressed} {other}: they are no pair"
+            f"{request.original} gives {_shown(outputs)}, but {request.compressed} "
+            f"{_shown(theirs)}: they are no pair"
         )
 
 
+def _real(outputs: Sequence[Output]) -> list[str]:
+    """Names of the outputs of real numbers, of all where there are none."""
+    real = [output.name for output in outputs if not output.integer]
+    return real or [output.name for output in outputs]
+
+
+def _apart(one: Output, other: Output) -> float:
+    """How far two outputs are apart, by their lengths; the median over the inputs."""
+    if one.shape != other.shape:
+        if (move := channels_moved(other.shape, one.shape)) is None:
+            return _UNLIKE
+        other = replace(other, values=np.moveaxis(other.values, *move))
+    if len(one.values) != len(other.values):  # one of them has not answered all inputs
+        return 1.0
+    f, g = one.rows.astype(float), other.rows.astype(float)
+    lengths = np.linalg.norm(f, axis=1) + np.linalg.norm(g, axis=1)
+    return float(np.median(np.linalg.norm(f - g, axis=1) / np.maximum(lengths, 1e-30)))
+
+
 def _fixed_sizes(
-    params: VetParams, signature: Signature, found: Look
+    names: Sequence[str], signature: Signature, outputs: Sequence[Output]
 ) -> list[tuple[int, ...] | None]:
-    """Sizes of the compared outputs in their order, but 1; None of one whose rows may vary."""
-    given, specs = {o.name: o for o in found.outputs}, {s.name: s for s in signature.answers}
+    """Sizes of the outputs of these names, but 1; None of one whose rows may vary."""
+    given, specs = {o.name: o for o in outputs}, {s.name: s for s in signature.answers}
     return [
         tuple(size for size in given[name].shape if size > 1)
         if len(given[name].shape) == len(specs[name].shape) - 1
         and sum(size is None for size in specs[name].shape) <= 1
         else None
-        for name in compared_names(params, found.outputs)
+        for name in names
     ]
 
 
@@ -75,5 +160,5 @@ def _fit(own: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
     return own == other or channels_moved(other, own) is not None
 
 
-def _shown(found: Look) -> str:
-    return ", ".join(f"{o.name} ({', '.join(map(str, o.shape))})" for o in found.outputs)
+def _shown(outputs: Sequence[Output]) -> str:
+    return ", ".join(f"{o.name} ({', '.join(map(str, o.shape))})" for o in outputs)

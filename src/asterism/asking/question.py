@@ -12,7 +12,13 @@ import numpy as np
 from asterism.asking.budget import MINUTES, Cost, within
 from asterism.asking.chance import by_chance
 from asterism.asking.choosing import choose_all
-from asterism.asking.compared_outputs import compared, require_alike
+from asterism.asking.compared_outputs import (
+    compared,
+    compared_names,
+    matching_outputs,
+    require_alike,
+    told_by_names,
+)
 from asterism.asking.earlier import earlier_run
 from asterism.asking.original import LOOKED, Look, Looker, look, require_answers, scene_of
 from asterism.asking.outputs import ComparisonChoice, Output, Scene
@@ -131,8 +137,11 @@ class _Question:
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
         self._require_right(params, given, seen, found)
-        other = look(models[1], params.feeding, drawn(inputs, _TRIED, 0))
-        sides = (self._signature, seen), (self._other, other)
+        tried = drawn(inputs, _TRIED, 0)
+        other = look(models[1], params.feeding.model_copy(update={"outputs": None}), tried)
+        self._settle_matching(found, params, seen, other, tried)
+        params = self._params(found)
+        sides = (self._signature, seen.outputs), (self._other, other.outputs)
         require_alike(request, params, *sides)
         changing = require_changes(params, inputs.items)
         found.overrides.append(f"vet.asked={written(request.words())}")
@@ -289,17 +298,27 @@ class _Question:
         found.said.append(f"outputs are compared by {choice.kind}: {told}")
         usual = [o.name for o in seen.outputs if not o.integer] or [o.name for o in seen.outputs]
         if params.feeding.outputs is None and names != usual:
-            self._take_outputs(found, names)
+            found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
 
-    def _take_outputs(self, found: Settled, names: Sequence[str]) -> None:
-        missing = set(names) - {spec.name for spec in self._other.answers}
-        if missing:
-            raise UserError(
-                f"{self._request.compressed} has no output {', '.join(sorted(missing))} such as "
-                f"{self._request.original} has: say which outputs are compared, and how, by "
-                "--comparison"
+    def _settle_matching(
+        self, found: Settled, params: VetParams, seen: Look, other: Look, tried: GivenInputs
+    ) -> None:
+        """Find which of the compressed model's outputs belong to the original's."""
+        names = compared_names(params, seen.outputs)
+        chosen = params.feeding.outputs is not None
+        if self._request.settles("vet.matching") or told_by_names(names, chosen, other.outputs):
+            return
+        again = look(self._given.original, params.feeding, tried)
+        matching = matching_outputs(
+            str(self._request.compressed), names, chosen, again.outputs, other.outputs
+        )
+        if matching:
+            pairs = ", ".join(f"{theirs} for {own}" for own, theirs in matching.items())
+            found.take(
+                f"the compressed model's outputs by sizes and values: {pairs} (others: "
+                "-S vet.matching)",
+                matching=matching,
             )
-        found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
 
     def _require_right(
         self, params: VetParams, inputs: GivenInputs, seen: Look, found: Settled

@@ -122,7 +122,7 @@ def add_finding(
 
     Then `asterism collect-findings` puts it on the pages.
     """
-    from asterism.findings.by_hand import add_by_hand
+    from asterism.findings.collecting import add_by_hand
     from asterism.findings.sightings import Sighting
 
     pairs = [pair.partition("=") for pair in parameter or []]
@@ -271,7 +271,7 @@ def call_functions(
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.calls.campaign import CALLS, run_calls
     from asterism.findings.calls.candidates import FINDINGS
-    from asterism.findings.calls.running import Runners
+    from asterism.findings.calls.running import CallWorkers
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
     from asterism.findings.gathering import facts_of
@@ -280,9 +280,9 @@ def call_functions(
     settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
     names = way or [name for name in WAYS if WAYS[name].framework == framework]
     elsewhere = facts_of(collection).get("calls", {})
-    with Runners(framework, limits_of(settings.execute), settings.judge) as runners:
+    with CallWorkers(framework, limits_of(settings.execute), settings.judge) as workers:
         calls = calls_of(framework, table or [])
-        shown = run_calls(calls, names, runners, saved_folders.place(CALLS), elsewhere)
+        shown = run_calls(calls, names, workers, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):
             if one.word in FINDINGS:
                 say(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}")

@@ -107,7 +107,7 @@ def compare_versions(
     The answer is a page, with a script for each change. Exit status 1: a change for the worse,
     a model that one version computes wrongly without a word, or one that could not be compared.
     """
-    from asterism.differential.comparing.versions import UpgradeRequest, compare_versions
+    from asterism.differential.comparing.commands import UpgradeRequest, compare_versions
     from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
@@ -128,18 +128,10 @@ def compare_versions(
             target=page or Path("compare-versions") / f"{library}-{old}-{new}",
         )
         found = compare_versions(request, say)
-    changed = {change.subject for change in found.changes}
-    say(f"{len(changed)} of {len(found.subjects)} models change from {found.old} to {found.new}")
-    for change in found.changes:
-        answers = f" ({' and '.join(change.answers)})" if change.answers else ""
-        what = f"{change.pair.option}, {change.distribution}: {change.kind}"
-        say(f"  {change.subject}, {what}{answers}")
-    for name, why in found.no_reference.items():
-        say(f"  {name}: no reference computes it ({why})")
-    for name, why in found.rejected:
-        say(f"  {name}: left out ({why})")
+    for line in found.told():
+        say(line)
     show_page(request.target / "index.html", show)
-    if found.is_worse:
+    if found.is_bad:
         sys.exit(1)
 
 
@@ -176,7 +168,7 @@ def compare_libraries(
     reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault,
     or something that nothing decides, or that could not be compared.
     """
-    from asterism.differential.comparing.libraries import LibrariesRequest, compare_libraries
+    from asterism.differential.comparing.commands import LibrariesRequest, compare_libraries
     from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
@@ -194,25 +186,10 @@ def compare_libraries(
             target=page or Path("compare-libraries"),
         )
         found = compare_libraries(request, say)
-    wrong = {name for name, _ in found.faults}
-    say(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
-    for name, fault in found.faults:
-        say(f"  {name}, {fault.backends[0]}, {fault.distributions[0]}: {fault.symptom}")
-    for one in found.unresolved:
-        known = [(["the reference"], one.reference)] if one.reference else []
-        groups = [*one.groups, *known]
-        answers = "; ".join(f"{', '.join(backends)}: {gave}" for backends, gave in groups)
-        say(f"  {one.subject}, {one.distribution}: unresolved ({answers})")
-    for name, why in found.no_reference.items():
-        say(f"  {name}: no reference computes it ({why})")
-    for name, where in found.beyond.items():
-        say(f"  {name}: its type cannot hold its own values ({where})")
-    for name, sizes in found.invalid.items():
-        say(f"  {name}: not to be run on inputs of the shapes {sizes}: give --input-shape")
-    for name, why in found.rejected:
-        say(f"  {name}: left out ({why})")
+    for line in found.told():
+        say(line)
     show_page(request.target / "index.html", show)
-    if wrong or found.unresolved or found.invalid or found.beyond or found.rejected:
+    if found.is_bad:
         sys.exit(1)
 
 

@@ -24,10 +24,10 @@ from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
 from asterism.core.settings import machine
 from asterism.differential.engine.execution import execute, open_worker_pool
-from asterism.differential.oracle.finding import Finding, signature
-from asterism.differential.oracle.judged import judge_all
-from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
-from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, write_triaged
+from asterism.differential.oracle.finding import signature
+from asterism.differential.oracle.judged import judge_all, metrics_of
+from asterism.differential.report.known_issues import issue_of, read_known_issues
+from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.unique import UniqueFinding
@@ -77,8 +77,15 @@ def run_pieces(
     """
     names, wanted = list(models), settings.execute.backends
     for first in range(0, len(names), size):
-        left = _left(names[first : first + size], wanted, folder, elsewhere)
-        target = folder / _name_of(left, wanted)
+        done = {
+            name
+            for facts in pieces_of(folder, elsewhere)
+            if set(wanted) <= set(facts.get("backends", ()))
+            for name in facts.get("names", ())
+        }
+        left = [name for name in names[first : first + size] if name not in done]
+        digest = hashlib.sha256(json.dumps([left, wanted]).encode()).hexdigest()[:12]
+        target = folder / f"piece-{digest}"
         with ExitStack() as taken:
             if not left or not _took(target, taken):
                 continue
@@ -87,27 +94,6 @@ def run_pieces(
             part = {name: models[name] for name in left}
             run_piece(part, settings, target, known, outside_signatures(folder))
         yield target
-
-
-def _left(
-    names: Sequence[str],
-    wanted: Collection[str],
-    folder: Path,
-    elsewhere: Sequence[Mapping[str, Any]],
-) -> list[str]:
-    """The models that no finished piece has run in all of the backends that are wanted."""
-    done = {
-        name
-        for facts in pieces_of(folder, elsewhere)
-        if set(wanted) <= set(facts.get("backends", ()))
-        for name in facts.get("names", ())
-    }
-    return [name for name in names if name not in done]
-
-
-def _name_of(names: Sequence[str], backends: Sequence[str]) -> str:
-    """The folder of a piece, by its models and backends."""
-    return f"piece-{hashlib.sha256(json.dumps([names, backends]).encode()).hexdigest()[:12]}"
 
 
 def _took(target: Path, taken: ExitStack) -> bool:
@@ -162,7 +148,7 @@ def run_piece(
     graphs = list(models.values())
     given, limits = settings.execute, read_known_issues(settings.triage.known_issues)
     with replacing(target) as folder:
-        (folder / TRIAGED).mkdir(parents=True)
+        folder.mkdir(parents=True)
         weights = folder / "weights.npz"
         write_weights(weights, {})
         write_models(folder, dict(models))
@@ -171,10 +157,14 @@ def run_piece(
             record = execute(graphs, pool, given.distributions, settings.seed, ALONE, *shares)
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
-            worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
+            worth = []  # shrinking what a library documents, whatever the layer, tells nothing
+            for one in judged.findings:
+                issue = issue_of(limits, signature(one), one.distributions)
+                if issue is None or not issue.limit:
+                    worth.append(one)
             all_given = ToTriage(worth, graphs, weights, judged.apart, known, outside_known)
             with remembered(triage_run(weights, settings), target.name) as memory:
-                counts = write_triaged(pool, all_given, settings, folder / TRIAGED, memory)
+                counts = triage_and_write(all_given, settings, folder / TRIAGED, memory, pool)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
@@ -185,7 +175,7 @@ def run_piece(
                 "names": list(models),
                 "backends": list(given.backends),
                 "outcomes": dict(outcomes),
-                "judged": judged.metrics,
+                "judged": metrics_of(judged, len(graphs)),
                 "of_known_limits": len(judged.findings) - len(worth),
                 "triaged": counts,
                 "left_out": left_out,
@@ -195,12 +185,6 @@ def run_piece(
             },
         )
     log.info("a piece is through", piece=target.name, unique=counts["unique"])
-
-
-def _is_limit(known: Mapping[str, KnownIssue], finding: Finding) -> bool:
-    """Whether a library documents it, whatever the layer: shrinking it would tell nothing."""
-    issue = issue_of(known, signature(finding), finding.distributions)
-    return issue is not None and bool(issue.limit)
 
 
 def outside_signatures(folder: Path) -> set[str]:

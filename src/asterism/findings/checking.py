@@ -5,10 +5,12 @@ from __future__ import annotations
 import platform
 import signal
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from asterism.core.randomness.random_streams import stream
+from asterism.core.settings import machine
 from asterism.differential.adapters.backends import product_of
 from asterism.differential.adapters.environments import environment, names
 from asterism.differential.adapters.versions import installed_versions, package_of
@@ -22,12 +24,14 @@ from asterism.differential.report.confirming import (
 )
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.entry import Entry, LastRun, read_entry
-from asterism.findings.machine import processor, system
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
 
 #: What a script says of a finding in another version.
 ELSEWHERE: Mapping[str, str] = {LIVES: "has it", GONE: "has it not"}
+
+#: What of a processor decides in which kernels, and in which precision, libraries compute.
+_UNITS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 
 #: What every other end and a script that takes too long say.
 CANNOT_TELL = "cannot tell"
@@ -147,3 +151,18 @@ def counts_of(words: Sequence[str]) -> str:
 def exit_status(words: Sequence[str]) -> int:
     """0 where every script says whether its bug lives, 1 where one cannot tell."""
     return int(any(word in (OTHER, LATE) for word in words))
+
+
+def system() -> str:
+    """Name of the operating system, as reports ask for it."""
+    with suppress(OSError):
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {platform.machine()}"
+    return platform.platform()
+
+
+def processor() -> str:
+    """Name of the processor, with those of its units that decide how libraries compute."""
+    path = Path("/proc/cpuinfo")
+    words = set(path.read_text(encoding="utf-8").split()) if path.exists() else set()
+    named, units = machine.processor(), [unit for unit in _UNITS if unit in words]
+    return f"{named} ({', '.join(units)})" if units else named

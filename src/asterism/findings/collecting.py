@@ -1,7 +1,8 @@
-"""From the results of runs to the collection: one folder for each distinct finding."""
+"""From the results of runs, and scripts by hand, to the collection: one folder for each finding."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,17 +13,19 @@ from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.oracle.finding import Finding
-from asterism.differential.report.bug_reports import HISTORY
+from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE, Finding
+from asterism.differential.oracle.standard import DIFFERENCES
+from asterism.differential.report.writing import CONFIRMATIONS, HISTORY
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.triage.groups import layer_at_fault
-from asterism.differential.triage.unique import UniqueFinding
-from asterism.findings.causes import Candidate, have_one_cause
+from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
+from asterism.findings.sightings import Candidate, have_one_cause
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry, name_of, names_place
+from asterism.findings.sightings import Sighting
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_arguments import layer_name
@@ -35,6 +38,9 @@ UNIQUE = "unique.json"
 #: Files of a finding that are kept, and the most that one may take, in bytes.
 _KEPT = (REPRO, HISTORY, "arrays.npz", "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
+
+#: What a finding by hand may show, and where its facts say that it comes from.
+SYMPTOMS, SOURCE = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE), "hand"
 
 #: Parameters that no finding depends on unless they are all that is left.
 _OF_WEIGHTS = ("initializer", "regularizer", "constraint")
@@ -218,3 +224,41 @@ def _copy(candidate: Candidate, collection: Path) -> None:
             if source.is_file() and source.stat().st_size <= _LARGEST:
                 (folder / name).write_bytes(read_within(source, "limits.text_mb"))
         candidate.entry.write(folder)
+
+
+def add_by_hand(
+    script: Path, sighting: Sighting[Path], packages: Sequence[str], title: str, collection: Path
+) -> Entry:
+    """Give a script a folder of its own, if three fresh processes show what was seen.
+
+    Someone wrote it by hand: it prints what is expected, then ``actual`` and what comes, and exits
+    with 1 while the bug lives. One that shows a crash ends by the signal.
+
+    Args:
+        script: exits with 1 while the bug lives.
+        sighting: what it shows.
+        packages: whose versions are noted.
+        title: names the fault; empty for the place and the symptom.
+        collection: its folder.
+
+    Raises:
+        UserError: there is no such script or symptom, or a process shows something else.
+    """
+    if not script.is_file():
+        raise UserError(f"there is no script {script}")
+    if sighting.symptom not in SYMPTOMS:
+        raise UserError(f"{sighting.symptom!r} is none of {', '.join(SYMPTOMS)}")
+    installed = installed_versions()
+    versions = {package: installed[package] for package in packages}
+    entry = sighting.entry(SOURCE, [sighting.backend], [], versions)
+    if title:
+        entry = replace(entry, told=replace(entry.diagnosis, title=title))
+    runs = [run_script(script) for _ in range(CONFIRMATIONS)]
+    words = [word_of(entry, run) for run in runs]
+    if words != [LIVES] * len(runs):
+        raise UserError(f"{script} is not confirmed: its runs say {', '.join(words)}, not {LIVES}")
+    with replacing(collection / entry.name) as folder:
+        folder.mkdir(parents=True)
+        shutil.copyfile(script, folder / REPRO)
+        entry.write(folder)
+    return note_run(collection, entry, runs[-1])

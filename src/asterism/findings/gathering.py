@@ -13,21 +13,21 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.versions import pairs_of
+from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.triage.params import TriageSettings
 from asterism.findings.calls.campaign import CALLS, totals
 from asterism.findings.calls.candidates import CallScripts, all_sightings
-from asterism.findings.calls.running import Runners
+from asterism.findings.calls.running import CallWorkers
 from asterism.findings.campaign import (
     TRIAGED,
     finished,
     folder_of_pieces,
     pieces_of,
 )
-from asterism.findings.causes import Candidate
+from asterism.findings.sightings import Candidate
 from asterism.findings.checking import (
     made_environments,
     note_elsewhere,
@@ -142,10 +142,10 @@ def _of_calls(
     only: Sequence[str],
 ) -> Iterator[Candidate | None]:
     """New findings of a framework's calls, as each is confirmed or is not."""
-    with Runners(framework, limits_of(settings.execute), settings.judge) as runners:
+    with CallWorkers(framework, limits_of(settings.execute), settings.judge) as workers:
         sightings = all_sightings(saved_folders.place(CALLS), framework)
         wanted = _wanted(noted, settings, only)
-        yield from written_candidates(sightings, CallScripts(runners), scratch, wanted)
+        yield from written_candidates(sightings, CallScripts(workers), scratch, wanted)
 
 
 def _of_operators(
@@ -163,7 +163,7 @@ def _of_operators(
         write = OperatorScripts(pool, {p.option: p for p in pairs}, settings.judge, settings.seed)
         sightings = sightings_of(comparison, old, new)
         found = written_candidates(sightings, write, scratch, _wanted(noted, settings))
-        return list(found), int(read_json(comparison / "changes.json")["models"])
+        return list(found), len(read_json(comparison / "changes.json")["models"])
 
 
 def _wanted(

@@ -15,25 +15,13 @@ from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backends import OF_ONNX, product_of
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.comparing.blaming import Part
-from asterism.differential.comparing.explaining import right_of
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import Pair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.computed_references import onnx_reference
-from asterism.differential.report.decisions import (
-    FailureDecision,
-    OutputDecision,
-    comparing,
-    failing,
-)
-from asterism.differential.report.file_scripts import write_file_script
-from asterism.differential.report.numbers import Array, simple_inputs
-from asterism.differential.report.onnx_text import onnx_text
-from asterism.differential.report.program_text import Runner, onnx_program
-from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.findings.entry import Entry, place_of
@@ -52,26 +40,24 @@ def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[Subject]
         new: the other.
     """
     subjects = {subject.name: subject for subject in operator_subjects()}
-    changes = [
-        change
-        for change in read_json(comparison / "changes.json")["changes"]
-        if change["kind"] in (*_OF_NEW, *_OF_OLD) and not change["said"].startswith(UNSUPPORTED)
+    seen = [
+        (row, option, inputs)
+        for row in read_json(comparison / "changes.json")["findings"]
+        if row["kind"] in (*_OF_NEW, *_OF_OLD) and row["symptom"] != UNSUPPORTED
+        for option, inputs in row["seen"]
     ]
     failing: dict[tuple[bool, bool], set[str]] = {}
-    for change in changes:
-        group = change["kind"] in _OF_NEW, change["inputs"] in ORDINARY
-        failing.setdefault(group, set()).add(change["model"])
+    for row, _, inputs in seen:
+        group = row["kind"] in _OF_NEW, inputs in ORDINARY
+        failing.setdefault(group, set()).add(row["model"])
     found = []
-    for change in changes:
-        is_new = change["kind"] in _OF_NEW
-        wrong = failing[is_new, change["inputs"] in ORDINARY]
-        off = change["new"] or change["old"]
-        symptom = off[0] if off is not None else change["said"].partition(":")[0]
-        subject = subjects[change["model"]]
-        run = change["option"], change["kind"], change["inputs"]
+    for row, option, inputs in seen:
+        is_new = row["kind"] in _OF_NEW
+        wrong = failing[is_new, inputs in ORDINARY]
         fine = (other for name, other in subjects.items() if name not in wrong)
+        run = option, row["kind"], inputs
         culprit = new if is_new else old
-        found.append(sighting_of(subject, run, culprit, symptom, fine))
+        found.append(sighting_of(subjects[row["model"]], run, culprit, row["symptom"], fine))
     return found
 
 
@@ -147,32 +133,12 @@ class OperatorScripts:
             seen = change.kind, change.at_fault.symptom
             if seen == (sighting.details, sighting.symptom):
                 part = Part(subject, given, change, result, 1, 1, finished=True)
-                self._write(folder, part, arrays, sighting.signature)
+                part.write_script(folder, sighting.signature, self.params, arrays)
                 other = pair.old if change.culprit == pair.new else pair.new
                 versions = installed_versions(product_of(sighting.library))
                 right = other, OF_ONNX.right
                 return sighting.entry("operator", [change.culprit], right, versions)
         return None
-
-    def _write(
-        self, place: Path, part: Part, inputs: Sequence[Array] | None, signature: str
-    ) -> None:
-        """The model as ONNX's text with the simple inputs; or its file, the arrays beside it."""
-        change, content = part.change, part.subject.content
-        right, finding = right_of(part, self.params), part.change.at_fault
-        text = onnx_text(content) if inputs is not None else None
-        if text is None or inputs is None:
-            facts = signature, change.culprit, content, part.inputs, right, finding
-            write_file_script(place / REPRO, *facts)
-            return
-        (place / "model.onnx").write_bytes(content)
-        runner = Runner.of([change.culprit])
-        program = onnx_program(runner, text, "", inputs)
-        decision: OutputDecision | FailureDecision = failing(finding, "it runs")
-        if right is not None:
-            decision = comparing(right, onnx_reference(text, inputs, right))
-        script = program.script(signature, runner.versions, decision)
-        (place / REPRO).write_text(script, encoding="utf-8")
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from asterism.core.files.artifacts import replacing
 from asterism.core.messages.escaping import printable
 from asterism.differential.adapters.environments import by_version
 from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
-from asterism.differential.report.markdown import block, templates
+from asterism.differential.report.markdown import templates
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
-from asterism.findings.diagnosis import KINDS, NO_FAULT, NOT_LOOKED_UP, TO_MEND, WRONG
-from asterism.findings.entry import Entry
+from asterism.findings.diagnosis import KINDS, NO_FAULT, TO_MEND, WRONG
+from asterism.findings.entry import Entry, LastRun
 
 INDEX, CAMPAIGN, REPORT = "README.md", "campaign.md", "report.md"
 
@@ -28,15 +28,6 @@ _MARKUP = re.compile(r"([\\\[\]*]|(?<!\w)_|_(?!\w))")
 #: Libraries that have the template of another one, and the packages that are called otherwise.
 _LIKE = {"tflite": "litert"}
 _PACKAGES = {"litert": "ai-edge-litert"}
-_PLURALS = {
-    "crash": "crashes",
-    "valid input rejected": "valid inputs rejected",
-    "difference": "differences",
-    "stated limit or trivial": "stated limits or trivial",
-    "empty or zero-sized": "of empty or zero-sized inputs",
-    "dormant project": "in dormant projects",
-    NO_FAULT: "that are no fault",
-}
 
 _TEMPLATES = templates("asterism.findings")
 
@@ -70,7 +61,6 @@ def index_page(entries: Sequence[Entry]) -> str:
         by_kind=by_kind,
         wrong=by_kind[WRONG],
         apart={kind: some for kind, some in by_kind.items() if kind != WRONG},
-        plurals=_PLURALS,
         repeated=[entry for entry in entries if entry.diagnosis.duplicate_of],
         menders=Counter(entry.diagnosis.mended_by for entry in by_kind[WRONG]).most_common(),
     )
@@ -84,28 +74,18 @@ def campaign_page(entries: Sequence[Entry], facts: Mapping[str, Any]) -> str:
         facts: ``pieces``, what each piece took; ``coverage`` by kind; ``counts`` of what became of
             findings; ``operators``, of comparisons on single operators; ``calls`` by way.
     """
-    pieces, ways = facts["pieces"], facts.get("calls", {})
-    sets: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for piece in pieces:
-        sets.setdefault(tuple(piece.get("backends", ())), []).append(piece)
     apart: Counter[str] = Counter()
-    for piece in pieces:
+    for piece in facts["pieces"]:
         apart.update(piece.get("judged", {}).get("apart", {}))
     real = [entry for entry in entries if entry.diagnosis.kind != NO_FAULT]
-    judged = Counter(entry.diagnosis.kind for entry in entries if entry.by_values)
-    calling = {
-        "calls": sum(sum(way["words"].values()) for way in ways.values()),
-        "hours": _hours(ways.values(), "seconds"),
-    }
     return _render(
         f"{CAMPAIGN}.j2",
-        **{**facts, "took": _took(pieces), "ways": ways, "calling": calling, "apart": apart},
-        sets={backends: _took(group) for backends, group in sets.items() if backends},
+        **{"calls": {}, **facts},
+        apart=apart,
         words=(RIGHT, INVALID_INPUTS, UNSUPPORTED),
         found=Counter(entry.source for entry in real),
         by_way=Counter(entry.backends[0] for entry in real if entry.source == "call"),
-        judged=judged,
-        called_wrong=judged.total() - judged[NO_FAULT],
+        judged=Counter(entry.diagnosis.kind for entry in entries if entry.by_values),
     )
 
 
@@ -116,21 +96,18 @@ def report_of(entry: Entry, folder: Path) -> str:
         entry: the finding.
         folder: that holds its script.
     """
-    said, ran = entry.diagnosis, entry.ran
+    said = entry.diagnosis
     library = (said.mended_by or entry.library).partition(",")[0]
-    description = _render("description.j2", entry=entry, said=said, to_mend=TO_MEND)
     packages = _packages(entry.versions)
     return _render(
         [f"{_LIKE.get(library, library)}.md.j2", "onnx.md.j2"],
-        title=prose(said.title),
-        description=description.strip(),
-        script=block((folder / REPRO).read_text(encoding="utf-8"), "python"),
-        output=block(ran.output if ran else "(it has not run yet)", "text"),
+        entry=entry,
+        said=said,
+        ran=entry.ran or LastRun("(it has not run yet)", "", "", ""),
+        description=_render("description.j2", entry=entry, said=said, to_mend=TO_MEND).strip(),
+        script=(folder / REPRO).read_text(encoding="utf-8"),
         packages=packages,
         version=entry.versions.get(_PACKAGES.get(library, library), packages),
-        python=ran.python if ran else "",
-        system=ran.system if ran else "",
-        processor=ran.processor if ran else "",
     )
 
 
@@ -172,36 +149,8 @@ def _releases(environments: Sequence[str]) -> str:
     return ", ".join(f"{library} {', '.join(some)}" for library, some in releases.items())
 
 
-def _upstream(entry: Entry) -> str:
-    """Links to issues, or the finding with the same cause."""
-    said = entry.diagnosis
-    if said.duplicate_of:
-        return f"as {said.duplicate_of}"
-    if said.upstream:
-        return "known: " + ", ".join(said.upstream)
-    if said.searched:
-        return "not looked up" if said.searched.startswith(NOT_LOOKED_UP) else "not found"
-    return ""
-
-
 def _packages(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
-
-
-def _took(pieces: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Models of some pieces, and hours by the clock, while they ran and of processors."""
-    return {
-        "models": sum(piece["models"] for piece in pieces),
-        "hours": _hours(pieces, "seconds"),
-        "running": _hours(pieces, "seconds_executing"),
-        "of_processors": _hours(pieces, "processor_seconds"),
-    }
-
-
-def _hours(rows: Iterable[Mapping[str, Any]], name: str) -> float:
-    """Hours of rows that have seconds; never quite zero, so that something an hour is defined."""
-    seconds: float = sum(row[name] for row in rows)
-    return max(seconds / 3600, 1e-9)
 
 
 _FILTERS: dict[str, Callable[..., str]] = {
@@ -211,7 +160,6 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "packages": lambda versions: _packages(dict(sorted(versions.items()))),
     "percent": lambda value: f"{value:.0%}",
     "prose": prose,
-    "upstream": _upstream,
 }
 _TEMPLATES.filters |= _FILTERS
 

@@ -74,6 +74,7 @@ def pair_of(
     Raises:
         UserError: see :func:`open_pair`.
     """
+    original = _with_outputs_as(original, compressed)
     files = [model.SerializeToString(deterministic=True) for model in (original, compressed)]
     second = _with_scales_of_channels(compressed)
     first = _of_opset(original, second, names)
@@ -93,6 +94,18 @@ def pair_of(
             )
     types = [_types(graph, name) for graph, name in zip(graphs, names, strict=True)]
     return OpenedPair(*graphs, types[0], types[1], files[0], files[1])
+
+
+def _with_outputs_as(original: Any, compressed: Any) -> Any:
+    """The original with its outputs in the compressed model's order, where they have its names."""
+    named = {output.name: output for output in original.graph.output}
+    order = [output.name for output in compressed.graph.output]
+    if named.keys() != set(order) or list(named) == order:
+        return original
+    turned = _copy(original)
+    del turned.graph.output[:]
+    turned.graph.output.extend(named[name] for name in order)
+    return turned
 
 
 def _opset(model: Any) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import torch
+import torch.ao.quantization.fx._decomposed  # registers the operators of quantised graphs
 from torch import fx, nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
@@ -17,21 +19,62 @@ _SAME_WEIGHTS = 0.5
 _VARIANCE, _EPSILON = 4, 7
 
 
+#: Makes real numbers of integers, scales and zero points; and what else it takes: the axis that
+#: has a scale for each place, and what the integers are.
+DEQUANTISED = torch.ops.quantized_decomposed.dequantize_per_channel.default
+BY_CHANNEL = (0, -127, 127, torch.int8)
+
+
+class QuantisedWeights(NamedTuple):
+    """Weights as PT2E keeps them, 8 bits each, with a scale for each place of the first axis.
+
+    Attributes:
+        integers: int8 ``(C, ...)``.
+        scales: float32 ``(C,)``.
+        zeros: int64 ``(C,)``.
+    """
+
+    integers: torch.Tensor
+    scales: torch.Tensor
+    zeros: torch.Tensor
+
+    def real(self) -> torch.Tensor:
+        """What they stand for, float32 ``(C, ...)``."""
+        found: torch.Tensor = DEQUANTISED(*self, *BY_CHANNEL)
+        return found
+
+
+def quantised_by_channel(weights: torch.Tensor) -> QuantisedWeights:
+    """Weights with the finest symmetric scale that each channel allows.
+
+    Args:
+        weights: float32 ``(C, ...)``.
+    """
+    largest = weights.flatten(1).abs().amax(1)
+    scales = torch.where(largest > 0, largest, 1.0) / 127
+    whole = weights / scales.reshape(-1, *[1] * (weights.ndim - 1))
+    return QuantisedWeights(
+        whole.round().to(torch.int8), scales, torch.zeros(len(scales), dtype=torch.int64)
+    )
+
+
 class FloatWeights:
     """Weights by the names of their parts, as they are and with a normalisation folded into them.
 
     Args:
         module: in floating point, or the graph of an exported one.
+        named: the user's name for one in the module.
     """
 
-    def __init__(self, module: nn.Module) -> None:
-        self._tensors = dict(module.named_parameters()) | dict(module.named_buffers())
+    def __init__(self, module: nn.Module, named: Callable[[str], str] = str) -> None:
+        tensors = dict(module.named_parameters()) | dict(module.named_buffers())
+        self._tensors = {named(name): tensor for name, tensor in tensors.items()}
         self._epsilons = {
             name: float(part.eps) for name, part in module.named_modules() if hasattr(part, "eps")
         }
         for node in module.graph.nodes if isinstance(module, fx.GraphModule) else ():
             if operator_of(node.target) == "batch_norm":
-                owner = _owner(str(node.args[_VARIANCE].target))
+                owner = _owner(named(str(node.args[_VARIANCE].target)))
                 self._epsilons[owner] = float(node.args[_EPSILON])
         self.parts = {_owner(name) for name in self._tensors}
 

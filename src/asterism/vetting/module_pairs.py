@@ -48,9 +48,19 @@ class Exchange(ABC):
     parts: list[ReplacedModule]
     applied_by: ClassVar[str]
 
+    @property
+    def coarse(self) -> Sequence[str]:
+        """Names of parts whose weights have smaller errors with 8 bits and a scale by channel."""
+        return ()
+
     @abstractmethod
-    def in_float(self, names: Collection[str]) -> nn.Module:
-        """The compressed model with these parts in float; both models stay as they are."""
+    def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:
+        """The compressed model with some parts in float; both models stay as they are.
+
+        Args:
+            names: of these parts.
+            finer: of others, among the coarse ones, whose weights get a scale for each channel.
+        """
 
     @abstractmethod
     def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
@@ -79,7 +89,7 @@ class ModuleExchange(Exchange):
         self._both = original, compressed
         self.parts = differing_parts(original, compressed)
 
-    def in_float(self, names: Collection[str]) -> nn.Module:
+    def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:
         """See :meth:`Exchange.in_float`."""
         original, compressed = self._both
         return exchanged(compressed, original, names)

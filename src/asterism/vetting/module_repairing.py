@@ -16,13 +16,18 @@ from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.repair import allowed_floats
 from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
-from asterism.models.runtimes.formats.torch_export import TorchRuntime
+from asterism.models.runtimes.formats.torch_export import (
+    TorchRuntime,
+    opened_program,
+    save_program,
+)
 from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
-from asterism.models.tensor_models.subjects import ObjectSubject
+from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
 from asterism.vetting.judging import judge, no_gain
 from asterism.vetting.opening import Vetted, opened_beside, shape_of
+from asterism.vetting.params import REPAIRED_PROGRAM
 from asterism.vetting.quantised_graphs import exchange_of
 from asterism.vetting.speed import Speed, speed_of, write_speeds
 from asterism.vetting.tables import error_table
@@ -53,15 +58,21 @@ class _Ranked:
 
 
 def module_pair(vetted: Vetted) -> tuple[_Opened, _Opened]:
-    """Both models.
+    """Both models; files of programs are opened in this process.
 
     Raises:
         UserError: one is neither a module nor a program of PyTorch.
     """
-    one, other = (getattr(subject, "runtime", None) for subject in vetted.given.subjects)
-    if isinstance(one, _Opened) and isinstance(other, _Opened):
-        return one, other
-    raise UserError("parts are exchanged between two files, or between two modules of PyTorch")
+    return _opened(vetted.given.original), _opened(vetted.given.compressed)
+
+
+def _opened(subject: Subject) -> _Opened:
+    if isinstance(subject, FileSubject) and subject.signature.format == "torch":
+        return opened_program(subject.path)
+    runtime = getattr(subject, "runtime", None)
+    if isinstance(runtime, _Opened):
+        return runtime
+    raise UserError("parts are exchanged between modules or programs of PyTorch")
 
 
 def repair_modules(
@@ -74,20 +85,22 @@ def repair_modules(
 ) -> dict[str, Any]:
     """Find the fewest modules that have to stay in float, and judge the model with them in float.
 
-    Each part that differs is exchanged for the original's alone; then sets grow, the most to blame
+    Each part that differs is exchanged for the original's alone. Then weights of few scales get one
+    for each channel. Where that is not enough, sets of parts in float grow, the most to blame
     first, until enough of the deviations are gone.
 
     Args:
-        vetted: a pair of modules.
+        vetted: a pair of modules or programs.
         cases: inputs on which they deviate, ``(n, ...)``.
         unseen: rows of the inputs that the repair has not seen, int64, ascending.
         seed: the run's seed.
         speeds: of both models.
-        folder: gets ``ranking.csv``, ``tensors.csv`` and ``speed.csv``.
+        folder: gets ``ranking.csv``, ``tensors.csv`` and ``speed.csv``; of a file also
+            ``repaired.pt2``.
 
     Returns:
-        Figures of the repair; ``kept_in_float`` names the modules, ``reason`` says why there is
-        none.
+        Figures of the repair; ``kept_in_float`` and ``with_finer_scales`` name the modules,
+        ``reason`` says why there is none.
 
     Raises:
         UserError: there is nothing to repair.
@@ -97,6 +110,7 @@ def repair_modules(
     trials, params = _Trials(vetted, cases), vetted.params
     ranking = trials.ranking(params.repair.evaluations // 2)
     most = allowed_floats(len(trials.parts), params.repair.float_share)
+    trials.refine()
     chosen = trials.grown([one.index for one in ranking], most)
     _write_tables(trials, ranking, folder)
     gone = 1 - chosen.deviation / trials.base.deviation
@@ -122,15 +136,19 @@ def repair_modules(
             f"no model {within} takes {params.repair.gone:.0%} of the deviations away; this one "
             f"takes {gone:.0%} of those that it was made by"
         )
-    repaired = trials.subject(sorted(chosen.floats))
+    repaired: Subject = trials.subject(sorted(chosen.floats))
+    if vetted.given.compressed.path is not None:
+        repaired = trials.written(sorted(chosen.floats), folder / REPAIRED_PROGRAM)
     judged = judge(vetted, repaired, unseen, seed)
     if nothing := no_gain(judged):
+        (folder / REPAIRED_PROGRAM).unlink(missing_ok=True)
         return facts | {"reason": f"{nothing} on {len(unseen)} inputs that it was not made by"}
     with opened_beside(vetted, repaired) as model:
         speeds.append(speed_of("repaired", repaired.size, model, vetted.inputs.items))
     write_speeds(speeds, folder)
     own: dict[str, Any] = {
         "kept_in_float": names,
+        "with_finer_scales": [name for name in trials.finer if name not in names],
         "applied_by": trials.applied_by,
         "nodes_in_float": len(names),
         "float_share": len(names) / len(trials.parts),
@@ -141,6 +159,8 @@ def repair_modules(
         # A graph that no compiler has seen emulates its integers, and is slow with or without.
         "slower": not speeds[1].slower_than(speeds[0]) and speeds[-1].slower_than(speeds[0]),
     }
+    if isinstance(repaired, FileSubject):
+        own["sha256"] = repaired.digest
     return facts | own | judged
 
 
@@ -154,6 +174,7 @@ class _Trials:
     Attributes:
         parts: that differ.
         base: the compressed model as it is.
+        finer: names of parts whose weights get a scale for each channel in all that follows.
         spent: how many candidates ran.
         applied_by: see :class:`~asterism.vetting.module_pairs.Exchange`.
         errors: of the output of each part.
@@ -165,7 +186,9 @@ class _Trials:
     def __init__(self, vetted: Vetted, cases: NDArray[Any]) -> None:
         pair = module_pair(vetted)
         self._vetted, self._cases, self._runtimes = vetted, cases, pair
-        self._exchange = exchange_of(pair[0].plain, pair[1].plain)
+        named = pair[0].named, pair[1].named
+        self._exchange = exchange_of(pair[0].plain, pair[1].plain, named)
+        self.finer: Sequence[str] = ()
         self.parts, self.applied_by = self._exchange.parts, self._exchange.applied_by
         if not self.parts:
             raise UserError(
@@ -177,7 +200,7 @@ class _Trials:
         self._comparison.know(vetted.answers.f, vetted.answers.f)
         self._wanted, given = (model.predict(cases) for model in vetted.pair.models)
         self._noise = squared_error(self._wanted, given) or 1.0
-        self.base = self._judged(frozenset(), given)
+        self.base = self._least = self._judged(frozenset(), given)
         if not self.base.deviation:
             raise UserError("asked again, the models agree on the inputs on which they deviated")
         self.errors: list[TensorError] = self._exchange.errors(
@@ -187,10 +210,29 @@ class _Trials:
     def subject(self, floats: Sequence[int]) -> ObjectSubject:
         """The compressed model with these parts in float."""
         names = [self.parts[index].name for index in floats]
-        module = self._exchange.in_float(names)
-        size = sum(weights.nbytes for weights in weights_of(state_of(module)))
-        name = f"{self._vetted.given.compressed.name}_repaired"
-        return ObjectSubject(name, self._runtimes[1].running(module), size)
+        runtime = self._runtimes[1].running(self._exchange.in_float(names, self.finer))
+        size = sum(weights.nbytes for weights in weights_of(state_of(runtime.plain)))
+        return ObjectSubject(f"{self._vetted.given.compressed.name}_repaired", runtime, size)
+
+    def written(self, floats: Sequence[int], path: Path) -> FileSubject:
+        """The compressed program with these parts in float, as a file.
+
+        Raises:
+            UserError: PyTorch cannot export it.
+        """
+        runtime = self.subject(floats).runtime
+        assert isinstance(runtime, TorchRuntime)
+        save_program(runtime.program(self._feed(runtime).inputs(self._cases[[0, -1]])), path)
+        return FileSubject(path)
+
+    def refine(self) -> None:
+        """Give coarse weights a scale for each channel from now on, where that is any good."""
+        self.finer = self._exchange.coarse
+        trial = self._run(frozenset()) if self.finer else None
+        if trial is None or trial.deviation >= self.base.deviation:
+            self.finer = ()
+        else:
+            self._least = trial
 
     def ranking(self, most: int) -> list[_Ranked]:
         """The parts that were tried alone, the most to blame first.
@@ -218,15 +260,17 @@ class _Trials:
 
     def grown(self, order: Sequence[int], most: int) -> Trial:
         """The smallest of growing sets that takes enough of the deviations away, else the best."""
-        tried = [self.base]
+        tried = [self._least]
         for size in range(1, most + 1):
+            if self._is_enough(tried[-1]):
+                break
             if (trial := self._run(frozenset(order[:size]))) is None:
                 continue
             tried.append(trial)
-            gone = 1 - tried[-1].deviation / self.base.deviation
-            if gone >= self._vetted.params.repair.gone or size == len(order):
-                break
         return min(tried, key=lambda trial: (trial.deviation, trial.error, len(trial.floats)))
+
+    def _is_enough(self, trial: Trial) -> bool:
+        return 1 - trial.deviation / self.base.deviation >= self._vetted.params.repair.gone
 
     def _run(self, floats: frozenset[int]) -> Trial | None:
         """None where the model fails with these parts in float, which may read each other."""
@@ -244,10 +288,13 @@ class _Trials:
 
     def _follow(self, runtime: _Opened) -> None:
         """Run a model in calls of a few inputs, one after the other."""
-        images = self._vetted.inputs.kind == "images"
-        feed = Feed(runtime.signature, self._vetted.params.feeding, images)
+        feed = self._feed(runtime)
         for start in range(0, len(self._cases), _BATCH):
             runtime.run(feed.inputs(self._cases[start : start + _BATCH]))
+
+    def _feed(self, runtime: _Opened) -> Feed:
+        images = self._vetted.inputs.kind == "images"
+        return Feed(runtime.signature, self._vetted.params.feeding, images)
 
 
 def _write_tables(trials: _Trials, ranking: Sequence[_Ranked], folder: Path) -> None:

@@ -134,9 +134,11 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
     """
     original, compressed = (subject.path for subject in vetted.given.subjects)
     if original is None or compressed is None:
-        raise UserError("nodes are exchanged between files")
-    if vetted.moved:
-        raise UserError("nodes are not exchanged between files of unlike layouts")
+        raise UserError(
+            "parts are exchanged between two files of one format, or between two modules of PyTorch"
+        )
+    if vetted.moved or vetted.params.matching:
+        raise UserError("nodes are not exchanged between files whose outputs lie elsewhere")
     forms = {original.suffix == ".onnx", compressed.suffix == ".onnx"}
     if len(forms) == 2 or compressed.suffix not in (".onnx", *LITE_SUFFIXES):
         raise UserError(

@@ -146,12 +146,11 @@ def open_vetted(
     with ExitStack() as stack:
         how = params, inputs, keep_answers
         f = stack.enter_context(_opened(given.original, *how))
-        wanted = list(f.shapes.values())
-        g = stack.enter_context(_opened(given.compressed, *how, wanted=wanted))
+        g = stack.enter_context(_opened(given.compressed, *how, original=f))
         if len(f.rooms) == len(g.rooms) and f.rooms != g.rooms:
             most = _rooms_of_both(f, g)
             f = stack.enter_context(_opened(given.original, *how, most))
-            g = stack.enter_context(_opened(given.compressed, *how, most, wanted))
+            g = stack.enter_context(_opened(given.compressed, *how, most, f))
         yield replace(_paired(params, given, inputs, f, g), keep_answers=keep_answers)
 
 
@@ -177,8 +176,7 @@ def beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
 def opened_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
     how = vetted.params, vetted.inputs, vetted.keep_answers
-    original = vetted.original
-    return _opened(subject_of(other), *how, original.rooms, list(original.shapes.values()))
+    return _opened(subject_of(other), *how, vetted.original.rooms, vetted.original)
 
 
 def _opened(
@@ -187,13 +185,19 @@ def _opened(
     inputs: GivenInputs,
     keep_answers: bool,
     rooms: Sequence[int] | None = None,
-    wanted: Sequence[tuple[int, ...]] | None = None,
+    original: OpenModel | None = None,
 ) -> OpenModel:
-    images, some = inputs.kind == "images", inputs.items[:16]
-    model = subject.open(params.feeding, images, some, rooms, wanted)
+    """A model; one beside the original answers with its outputs as the original has them."""
+    images, some, feeding, wanted = inputs.kind == "images", inputs.items[:16], params.feeding, None
+    if original is not None:
+        names = [(params.matching or {}).get(name, name) for name in original.shapes]
+        wanted = list(original.shapes.values())
+        if {spec.name for spec in subject.signature.answers}.issuperset(names):
+            feeding = feeding.model_copy(update={"outputs": names})
+    model = subject.open(feeding, images, some, rooms, wanted)
     if not keep_answers or subject.path is None:
         return model
-    return KeptAnswers(model, subject.path, params.feeding, inputs.items)
+    return KeptAnswers(model, subject.path, feeding, inputs.items)
 
 
 def _paired(

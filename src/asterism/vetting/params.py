@@ -22,7 +22,7 @@ from asterism.vetting.verdict import Thresholds
 CERTIFICATE = "certificate.json"
 
 #: The repaired model, where there is one.
-REPAIRED = "repaired.onnx"
+REPAIRED, REPAIRED_PROGRAM = "repaired.onnx", "repaired.pt2"
 
 #: The most that a budget may be: what takes longer is a mistake, or comes from a stranger.
 _MOST = 1_000_000
@@ -117,6 +117,10 @@ class VetParams(ParameterSection):
     limit: int | None = Field(ge=2, description="inputs to take, drawn at random; null: all")
     domain: DomainParams = Field(description="what the inputs are")
     comparison: ComparisonParams = Field(description="how outputs are compared")
+    matching: dict[str, str] | None = Field(
+        description="outputs of the compressed model by those of the original that they stand for, "
+        "where neither names nor order tell; null: these do"
+    )
     feeding: FeedingParams = Field(description="what the models get beside an input")
     asked: list[str] = Field(
         description="what the command line said beside the files, so that it can be said again"

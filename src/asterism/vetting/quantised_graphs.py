@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,14 +14,33 @@ from torch import fx, nn
 from asterism.localisation.tensor_errors import Sums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
-from asterism.vetting.float_weights import FloatWeights
+from asterism.vetting.float_weights import (
+    BY_CHANNEL,
+    DEQUANTISED,
+    FloatWeights,
+    QuantisedWeights,
+    quantised_by_channel,
+)
 from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, ReplacedModule
 
+#: Gives the user's name for one in a graph.
+Named = Callable[[str], str]
+#: The error of weights with finer scales, as a share of the error before, is below this.
+_FINER = 0.5
 
-def exchange_of(original: nn.Module, compressed: nn.Module) -> Exchange:
-    """How parts are exchanged: PT2E writes quantisation into a graph, all others into modules."""
+
+def exchange_of(
+    original: nn.Module, compressed: nn.Module, named: tuple[Named, Named] = (str, str)
+) -> Exchange:
+    """How parts are exchanged: PT2E writes quantisation into a graph, all others into modules.
+
+    Args:
+        original: in floating point.
+        compressed: its quantised version.
+        named: the user's name for one in each of them.
+    """
     if isinstance(compressed, fx.GraphModule):
-        return GraphExchange(original, compressed)
+        return GraphExchange(original, compressed, named)
     return ModuleExchange(original, compressed)
 
 
@@ -30,13 +50,16 @@ class GraphExchange(Exchange):
     Args:
         original: in floating point.
         compressed: the graph.
+        named: see :func:`exchange_of`.
     """
 
     applied_by = "for name in kept: quantizer.set_module_name_qconfig(name, None)"
 
-    def __init__(self, original: nn.Module, compressed: fx.GraphModule) -> None:
+    def __init__(
+        self, original: nn.Module, compressed: fx.GraphModule, named: tuple[Named, Named]
+    ) -> None:
         self._compressed = compressed
-        self._weights = FloatWeights(original)
+        self._weights, self._theirs = FloatWeights(original, named[0]), named[1]
         #: The part of the original that each node of the graph belongs to.
         self._part_of = {node: self._named(node) for node in compressed.graph.nodes}
         found: dict[str, str] = {}
@@ -45,16 +68,31 @@ class GraphExchange(Exchange):
                 found.setdefault(name, operator_of(node.target))
         self.parts = [ReplacedModule(name, operator) for name, operator in found.items()]
 
-    def in_float(self, names: Collection[str]) -> fx.GraphModule:
+    @cached_property
+    def coarse(self) -> Sequence[str]:
+        """See :attr:`.Exchange.coarse`."""
+        found = dict.fromkeys(
+            part
+            for node, part in self._part_of.items()
+            for given in _dequantised(node)
+            if _is_constant(given) and self._finer(given, part) is not None
+        )
+        return list(found)
+
+    def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> fx.GraphModule:
         """See :meth:`.Exchange.in_float`."""
         module = fx.GraphModule(self._compressed, copy.deepcopy(self._compressed.graph))
         parts = zip(list(module.graph.nodes), self._part_of.values(), strict=True)
         for node, part in parts:
-            if part in names:
-                for given in list(_dequantised(node)):
+            for given in list(_dequantised(node)):
+                if part in names:
                     source = self._in_float(module, node, given, part)
-                    if source is not None:
-                        node.replace_input_with(given, source)
+                elif part in finer and _is_constant(given):
+                    source = self._in_channels(module, node, given, part)
+                else:
+                    continue
+                if source is not None:
+                    node.replace_input_with(given, source)
         module.graph.eliminate_dead_code()
         module.recompile()
         return module
@@ -81,7 +119,7 @@ class GraphExchange(Exchange):
 
     def _named(self, node: fx.Node) -> str:
         """The part of the original that a node belongs to; its own name where none is found."""
-        name = [str(node.name), *modules_of(node)][-1]
+        name = [self._theirs(str(node.name)), *modules_of(node)][-1]
         if name in self._weights.parts:
             return name
         for given in _dequantised(node):
@@ -103,10 +141,32 @@ class GraphExchange(Exchange):
         found = self._weights.closest(_constant(self._compressed, given), part)
         if found is None:
             return None
-        called = f"_in_float_{given.name}"
-        module.register_buffer(called, found[1])
         with module.graph.inserting_before(node):
-            return module.graph.get_attr(called)
+            return _constant_node(module, f"{given.name}_in_float", found[1])
+
+    def _finer(self, given: fx.Node, part: str) -> QuantisedWeights | None:
+        """The original's weights with scales by channel; None where they are hardly finer."""
+        rounded = _constant(self._compressed, given)
+        found = self._weights.closest(rounded, part)
+        if found is None or rounded.ndim < 2:
+            return None
+        finer = quantised_by_channel(found[1])
+        before, after = (_error(one, found[1]) for one in (rounded, finer.real()))
+        return finer if after < _FINER * before else None
+
+    def _in_channels(
+        self, module: fx.GraphModule, node: fx.Node, given: fx.Node, part: str
+    ) -> fx.Node | None:
+        """Dequantised weights whose scales are by channel; None where there are no finer ones."""
+        finer = self._finer(given, part)
+        if finer is None:
+            return None
+        with module.graph.inserting_before(node):
+            stored = [
+                _constant_node(module, f"{given.name}_{number}", tensor)
+                for number, tensor in enumerate(finer)
+            ]
+            return module.graph.call_function(DEQUANTISED, (*stored, *BY_CHANNEL))
 
 
 class _Followed(nn.Module):
@@ -196,6 +256,18 @@ def _is_real(value: Any) -> bool:
 def _is_constant(node: fx.Node) -> bool:
     """Whether a node gives dequantised weights."""
     return _between(node) and all(given.op == "get_attr" for given in node.all_input_nodes)
+
+
+def _error(rounded: torch.Tensor, weights: torch.Tensor) -> float:
+    """How far rounded weights are from the original's, relative to these, mean of all channels."""
+    far, size = (one.flatten(1).norm(dim=1) for one in (weights - rounded, weights))
+    return float((far / size.clamp_min(torch.finfo(size.dtype).tiny)).mean())
+
+
+def _constant_node(module: fx.GraphModule, name: str, value: torch.Tensor) -> fx.Node:
+    """A node that gives a tensor, which the module keeps from now on."""
+    module.register_buffer(name, value)
+    return module.graph.get_attr(name)
 
 
 def _constant(module: fx.GraphModule, node: fx.Node) -> Any:

@@ -52,7 +52,7 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         seed: the run's seed.
         triggers: ``triggers.npz`` of the search.
         folder: replaced by ``ranking.csv``, ``tensors.csv``, ``curve.csv``, ``speed.csv`` and,
-            where a file repairs something, ``repaired.onnx``.
+            where a file repairs something, ``repaired.onnx`` or ``repaired.pt2``.
 
     Returns:
         Figures of the repair; ``reason`` says why there is none.
@@ -67,8 +67,10 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         speeds = _speeds_of_both(vetted)
         write_speeds(speeds, temporary)
         try:
-            if None in (subject.path for subject in vetted.given.subjects):
-                return _repaired_objects(vetted, cases, unseen, seed, speeds, temporary)
+            if all(one.signature.format == "torch" for one in vetted.given.subjects):
+                from asterism.vetting.module_repairing import repair_modules
+
+                return repair_modules(vetted, cases, unseen, seed, speeds, temporary)
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
@@ -115,22 +117,6 @@ def _halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
     drawn = stream(seed, "vet", "unseen").random(-(-count // 2)) < 0.5
     sees = np.stack([drawn, ~drawn], axis=1).reshape(-1)[:count]
     return np.flatnonzero(sees), np.flatnonzero(~sees)
-
-
-def _repaired_objects(
-    vetted: Vetted,
-    cases: NDArray[Any],
-    unseen: NDArray[np.int64],
-    seed: int,
-    speeds: list[Speed],
-    folder: Path,
-) -> dict[str, Any]:
-    """See :func:`~asterism.vetting.module_repairing.repair_modules`."""
-    if not all(subject.signature.format == "torch" for subject in vetted.given.subjects):
-        raise UserError("parts are exchanged between two files, or between two modules of PyTorch")
-    from asterism.vetting.module_repairing import repair_modules
-
-    return repair_modules(vetted, cases, unseen, seed, speeds, folder)
 
 
 def _speeds_of_both(vetted: Vetted) -> list[Speed]:

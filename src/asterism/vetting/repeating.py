@@ -16,7 +16,7 @@ from asterism.core.messages.errors import UserError, naming, shortened
 from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import Certificate, certify, read_certificate, verdict_on
 from asterism.vetting.measurement import measure
-from asterism.vetting.params import REPAIRED, VetParams
+from asterism.vetting.params import REPAIRED, REPAIRED_PROGRAM, VetParams
 from asterism.vetting.repairing import repair
 from asterism.vetting.searching import search
 from asterism.vetting.verdict import Verdict
@@ -126,9 +126,9 @@ def _numbers(certificate: Certificate) -> Any:
 
 def _file_beside(path: Path, told: Certificate) -> Iterator[str]:
     """Whether the repaired file that lies beside a certificate is the one that it is about."""
-    beside = path.with_name(REPAIRED)
-    if beside.exists() and digest_of(beside) != told.repair.get("sha256"):
-        yield f"{beside} is another file than the certificate is about"
+    for beside in map(path.with_name, (REPAIRED, REPAIRED_PROGRAM)):
+        if beside.exists() and digest_of(beside) != told.repair.get("sha256"):
+            yield f"{beside} is another file than the certificate is about"
 
 
 def _differences(told: Any, found: Any, tolerance: float, place: str = "") -> Iterator[str]:

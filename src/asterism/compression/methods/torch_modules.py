@@ -14,16 +14,13 @@ from asterism.compression.methods.pruning import MagnitudePruning
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.foreign.torch_operators import import_quietly
+from asterism.models.runtimes.formats.torch_export import save_program
 
 if TYPE_CHECKING:
     import keras
     import torch
 
     from asterism.models.training.torch_copies import TorchCopy
-
-
-#: What PyTorch notes of the run that exported a program: where the source lies, and addresses.
-_OF_THIS_RUN = ("stack_trace", "from_node")
 
 
 class TorchCompressor(Compressor):
@@ -39,19 +36,14 @@ class TorchCompressor(Compressor):
         cls, model: keras.Model, options: Any, training: TrainingData, target: Path
     ) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
-        import torch
-
         from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
         from asterism.models.training.torch_fitting import deterministic
 
         example = as_torch_takes(training.inputs[:2])
         with deterministic(training.seed, "compress", "torch"):
             small = cls.smaller(TorchCopy(model), options, training)
-            program = _exported(small, example)
-        for node in program.graph.nodes:
-            for fact in _OF_THIS_RUN:
-                node.meta.pop(fact, None)
-        torch.export.save(program, target)
+            program = exported(small, example)
+        save_program(program, target)
 
     @staticmethod
     @abstractmethod
@@ -59,12 +51,36 @@ class TorchCompressor(Compressor):
         """The compressed module, which may be the copy itself."""
 
 
-def _exported(module: torch.nn.Module, images: torch.Tensor) -> torch.export.ExportedProgram:
-    """A module as a program for any number of images."""
+def exported(module: torch.nn.Module, rows: torch.Tensor) -> torch.export.ExportedProgram:
+    """A module as a program for any number of inputs, at least two of which are given."""
     import torch
 
     free = ({0: torch.export.Dim("images")},)
-    return torch.export.export(module, (images,), dynamic_shapes=free)
+    return torch.export.export(module, (rows,), dynamic_shapes=free)
+
+
+def quantised_graph(
+    module: torch.nn.Module, rows: torch.Tensor, dynamic: bool = False
+) -> torch.fx.GraphModule:
+    """A module's graph, quantised by PT2E to 8 bits for processors of x86.
+
+    Args:
+        module: takes one tensor, and stays as it is.
+        rows: inputs that the ranges of activations are measured on, ``(n, ...)``, n at least 2.
+        dynamic: ranges are those of each call instead, and only dense layers are quantised.
+    """
+    import torch
+
+    pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
+    x86 = import_quietly("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
+    quantiser = x86.X86InductorQuantizer()
+    quantiser.set_global(x86.get_default_x86_inductor_quantization_config(is_dynamic=dynamic))
+    prepared = pt2e.prepare_pt2e(exported(module, rows).module(), quantiser)
+    with torch.no_grad():
+        prepared(rows)
+    converted = pt2e.convert_pt2e(prepared)
+    # It still has the weights in floating point; a new module has those that the graph reads.
+    return torch.fx.GraphModule(converted, converted.graph)
 
 
 def _quantised(copy: TorchCopy, chosen: Callable[[Any], Any]) -> TorchCopy:
@@ -120,30 +136,9 @@ class StaticPt2e(TorchCompressor):
     @staticmethod
     def smaller(copy: TorchCopy, options: Options, training: TrainingData) -> torch.nn.Module:
         """See :meth:`TorchCompressor.smaller`."""
-        import torch
-
         from asterism.models.training.torch_copies import as_torch_takes
 
-        pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
-        x86 = import_quietly("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
-        quantiser = x86.X86InductorQuantizer()
-        quantiser.set_global(x86.get_default_x86_inductor_quantization_config())
-        images = as_torch_takes(training.inputs[: options.calibration_images])
-        prepared = pt2e.prepare_pt2e(_exported(copy, images).module(), quantiser)
-        with torch.no_grad():
-            prepared(images)
-        converted: torch.fx.GraphModule = pt2e.convert_pt2e(prepared)
-        _leave_out_unused(converted)
-        return converted
-
-
-def _leave_out_unused(graph: torch.fx.GraphModule) -> None:
-    """Drop the weights in floating point that quantised ones were made of."""
-    used = {node.target for node in graph.graph.nodes if node.op == "get_attr"}
-    for name in [*dict(graph.named_parameters()), *dict(graph.named_buffers())]:
-        if name not in used:
-            owner, _, attribute = name.rpartition(".")
-            delattr(graph.get_submodule(owner), attribute)
+        return quantised_graph(copy, as_torch_takes(training.inputs[: options.calibration_images]))
 
 
 @COMPRESSORS.register("torch_pruned")

@@ -60,6 +60,8 @@ class Arrays:
         classes: names of the labels; none where they have none.
         names: of the items; none for their numbers.
         notes: what was changed to make them arrays.
+        parts: shapes of the inputs of a model that takes several, whose numbers a row of the items
+            holds one after the other; none of a model that takes one.
     """
 
     items: NDArray[Any]
@@ -67,6 +69,7 @@ class Arrays:
     classes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    parts: tuple[tuple[int, ...], ...] = ()
 
     def digest(self) -> str:
         """SHA-256 of the items, and of labels where there are some."""

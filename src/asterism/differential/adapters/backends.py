@@ -74,7 +74,10 @@ def coarsely_perturbed() -> dict[str, str]:
 
 
 def library_of(backend: str) -> str:
-    """The library of a backend, with the environment that it names: ``onnxruntime@1.20``."""
+    """The library of a backend, with the environment that it names: ``onnxruntime@1.20``.
+
+    The worker that it runs in has this name. A converter, which has a worker of its own, is itself.
+    """
     return backend.partition(":")[0]
 
 

@@ -35,10 +35,11 @@ _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z,]+\])?==[A-Za-z0-9.!+]+
 
 
 @dataclass(frozen=True)
-class Definition:
-    """The content of an environment's file.
+class Environment:
+    """An environment, as its file defines it.
 
     Args:
+        name: library and version: ``onnxruntime@1.20``.
         python: version of Python, as ``3.11``.
         download_mb: what its packages take to download, measured when the file was written.
         disk_mb: what it takes on the disk, likewise.
@@ -47,52 +48,40 @@ class Definition:
             ``requirements`` lists what differs, and the rest needs no download.
     """
 
+    name: str
     python: str
     download_mb: int
     disk_mb: int
     requirements: tuple[str, ...]
     over_installed: bool = False
 
-
-@dataclass(frozen=True)
-class Environment:
-    """An environment: its definition, and where it lies.
-
-    Args:
-        name: library and version: ``onnxruntime@1.20``.
-        definition: what its file says.
-    """
-
-    name: str
-    definition: Definition
-
     @property
     def folder(self) -> Path:
         """Where it lies when it is made; another one where the file changes."""
-        below = [str(installed_packages())] if self.definition.over_installed else []
-        facts = json.dumps([self.definition.python, *self.definition.requirements, *below])
+        below = [str(installed_packages())] if self.over_installed else []
+        facts = json.dumps([self.python, *self.requirements, *below])
         digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
         return folder_of_all() / f"{self.name}-{digest}"
 
     @property
-    def python(self) -> Path:
+    def executable(self) -> Path:
         """Its Python."""
         return self.folder / "bin/python"
 
     @property
     def is_made(self) -> bool:
         """Whether it is there, and whole: it is moved into place when it is complete."""
-        return self.python.exists()
+        return self.executable.exists()
 
     @property
     def versions(self) -> dict[str, str]:
         """The version of each package that it has of its own."""
-        pairs = (requirement.split("==") for requirement in self.definition.requirements)
+        pairs = (requirement.split("==") for requirement in self.requirements)
         return {re.sub(r"\[.*", "", name): version for name, version in pairs}
 
     def version_of(self, package: str) -> str | None:
         """The version of a package there; None where it has none."""
-        if package in self.versions or not self.definition.over_installed:
+        if package in self.versions or not self.over_installed:
             return self.versions.get(package)
         with suppress(PackageNotFoundError):
             return version(package)
@@ -101,8 +90,7 @@ class Environment:
     @property
     def cost(self) -> str:
         """What making it costs, in words."""
-        cost = self.definition
-        return f"about {cost.download_mb:,} MB to download and {cost.disk_mb:,} MB of disk"
+        return f"about {self.download_mb:,} MB to download and {self.disk_mb:,} MB of disk"
 
     def interpreter(self) -> Interpreter:
         """Its Python, with this checkout's source.
@@ -117,8 +105,8 @@ class Environment:
                 f"the environment {self.name} is not made: run "
                 f"`asterism environments {self.name} --make` ({self.cost})"
             )
-        require_own(self.python.parent)
-        return Interpreter(str(self.python), str(_source_alone()))
+        require_own(self.executable.parent)
+        return Interpreter(str(self.executable), str(_source_alone()))
 
 
 def folder_of_all() -> Path:
@@ -151,13 +139,15 @@ def environment(name: str, folder: Path = FOLDER) -> Environment:
             "like the files there; docs/versions.md, Environments, says what it holds"
         )
     with naming(path):
-        definition = record_from(Definition, read_yaml(path))
-        for requirement in definition.requirements:
+        stated = read_yaml(path)
+        named = {**stated, "name": path.stem} if isinstance(stated, dict) else stated
+        found = record_from(Environment, named)
+        for requirement in found.requirements:
             if not _PINNED.fullmatch(requirement):
                 raise UserError(f"{requirement!r} is no package with its version: NAME==VERSION")
-        if not re.fullmatch(r"3\.[0-9]{1,2}", definition.python):
-            raise UserError(f"python is {definition.python!r}: it should be like 3.11")
-    return Environment(path.stem, definition)
+        if not re.fullmatch(r"3\.[0-9]{1,2}", found.python):
+            raise UserError(f"python is {found.python!r}: it should be like 3.11")
+    return found
 
 
 def _filed(name: str, folder: Path) -> str:

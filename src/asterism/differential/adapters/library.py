@@ -200,30 +200,28 @@ class Converter(Plugin):
     """Writes a model to a file of another format."""
 
     suffix: ClassVar[str]
-    #: The library whose worker runs it.
+    #: The library that it is of; its worker is one of its own, so that it holds up nothing else.
     host: ClassVar[str]
     #: Versions of the format that it can write, where there are several worth trying.
     opsets: ClassVar[tuple[int, ...]] = ()
     #: Whether models are built with zeros for initial values, see :class:`Library`.
     zero_initializers: ClassVar[bool] = True
-    #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
-    own_worker: ClassVar[bool] = False
 
     @abstractmethod
-    def code(self) -> BackendCode:
-        """How it writes ``model`` to ``path``; ``batch`` is the number of items in the batches."""
+    def code(self, opset: int | None = None) -> BackendCode:
+        """How it writes ``model`` to ``path``; ``batch`` is the number of items in the batches.
+
+        Args:
+            opset: version of the format, one of :attr:`opsets`; None for its own.
+        """
 
     def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
         """Write the model to ``target``."""
         model = model_under_test.keras(zero_initializers=self.zero_initializers)
-        code = self.code_for(model_under_test.opset)
+        code = self.code(model_under_test.opset)
         space = {"np": np, "keras": import_module("keras"), "model": model, "path": str(target)}
         space |= {"batch": model_under_test.batch}
         execute("\n".join((*code.imports, code.prepare)), space)
-
-    def code_for(self, opset: int | None) -> BackendCode:
-        """The code for a version of the format in place of the converter's own."""
-        return self.code()
 
 
 #: Environment variable that names modules with libraries and converters of the user's own.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from asterism.differential.adapters.forms import FORMS
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -14,6 +16,7 @@ from asterism.memo.graphs.weights import Variable, variables_of
 from asterism.memo.universe.tensors import Config
 
 
+@dataclass
 class ModelUnderTest:
     """One model under test, in one worker.
 
@@ -29,25 +32,15 @@ class ModelUnderTest:
         changed: parameters of all layers with other values than the graph's, be they invalid.
     """
 
-    _stored: ClassVar[dict[Path, Any]] = {}
-
-    def __init__(
-        self,
-        folder: str | Path,
-        weights: str | Path | None = None,
-        outputs: Sequence[int] | None = None,
-        opset: int | None = None,
-        batch: int | None = None,
-        disabled: Sequence[str] = (),
-        form: str = "",
-        changed: Config | None = None,
-    ) -> None:
-        self.folder = Path(folder)
-        self.outputs, self.opset, self.batch = outputs, opset, batch
-        self.disabled, self.form, self.changed = tuple(disabled), form, changed
-        self._weights = None if weights is None else Path(weights)
-        self._graph: Graph | None = None
-        self._built: dict[tuple[str | None, bool], Any] = {}
+    folder: Path
+    weights: Path | None = None
+    outputs: Sequence[int] | None = None
+    opset: int | None = None
+    batch: int | None = None
+    disabled: Sequence[str] = ()
+    form: str = ""
+    changed: Config | None = None
+    _built: dict[tuple[str | None, bool], Any] = field(default_factory=dict, init=False)
 
     def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
         """The model, built once for each dtype on the backend of this process.
@@ -72,9 +65,11 @@ class ModelUnderTest:
 
     def graph(self) -> Graph:
         """What is to be built; its file is read once."""
-        if self._graph is None:
-            self._graph = read_graph(self.folder / "graph.json")
         return self._graph
+
+    @cached_property
+    def _graph(self) -> Graph:
+        return read_graph(self.folder / "graph.json")
 
     def variables(self) -> dict[str, list[Variable]]:
         """Name and shape of the weights of each layer that has some, by its node."""
@@ -96,14 +91,15 @@ class ModelUnderTest:
 
     def stored(self) -> Any:
         """Arrays of the layers that were read, by the name that nodes give."""
-        if self._weights is None:
-            return {}
-        if self._weights not in self._stored:
-            from asterism.memo.graphs.store import read_weights
-
-            self._stored[self._weights] = read_weights(self._weights)
-        return self._stored[self._weights]
+        return {} if self.weights is None else _read_once(self.weights)
 
     def file(self, converter: str, suffix: str) -> Path:
         """Where that converter's file lies."""
         return self.folder / f"{converter}{suffix}"
+
+
+@cache
+def _read_once(weights: Path) -> Any:
+    from asterism.memo.graphs.store import read_weights
+
+    return read_weights(weights)

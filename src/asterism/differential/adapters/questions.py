@@ -23,8 +23,6 @@ OPTIMIZERS = {
 TRAINING = tuple(OPTIMIZERS)
 #: All of them; each is asked with inputs of its own.
 QUESTIONS = (GRADIENT, WEIGHT_GRADIENT, HESSIAN, *TRAINING)
-#: Those that are answered layer by layer.
-BY_LAYER = (WEIGHT_GRADIENT, *TRAINING)
 #: Those that need no weights: they are asked of an exported model too.
 BY_INPUTS = (GRADIENT, HESSIAN)
 

@@ -87,7 +87,7 @@ session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"]
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """See :class:`Library`."""
-        return self._session(model_under_test, option, model_under_test.disabled)
+        return self._session(model_under_test, option, tuple(model_under_test.disabled))
 
     def passes(self, model_under_test: ModelUnderTest, option: str) -> tuple[str, ...]:
         """The passes that change the graph, as ONNX Runtime's own log names them.

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.comparing.judging import run_subject, tolerance_of
+from asterism.differential.adapters.backends import library_of
+from asterism.differential.comparing.judging import (
+    all_values,
+    judge_of_file,
+    run_subject,
+    tolerance_of,
+)
+from asterism.differential.comparing.naming import title_of
 from asterism.differential.comparing.upgrade import Change, change_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import Standard
+from asterism.differential.report.decisions import Decision, Right, comparing
+from asterism.differential.report.numbers import Array
+from asterism.differential.report.onnx_text import onnx_reference, onnx_text
+from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
+from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.triage.budget import Budget
 from asterism.differential.triage.reducer import Parts, Reducer
 
 
@@ -45,6 +59,62 @@ class Part:
     def layers(self) -> list[str]:
         """Operator and name of each of its nodes."""
         return [node.label for node in self.subject.nodes]
+
+    @property
+    def title(self) -> str:
+        """Who is at fault, what is wrong, and how the other one does."""
+        change = self.change
+        other = change.pair.old if change.culprit == change.pair.new else change.pair.new
+        same = "" if change.kind in ("both wrong", "differs") else " is right"
+        right = " does not run it" if change.kind == "silently wrong" else same
+        culprit, beside = (title_of(library_of(backend)) for backend in (change.culprit, other))
+        what = f"{change.at_fault.symptom} in {', '.join(self.layers[:3])}"
+        return f"{culprit}: {what} ({beside}{right})"
+
+    def right(self, params: JudgeParams) -> Right | None:
+        """What is right of it; None where the change is that something fails.
+
+        Args:
+            params: the oracle's tolerances.
+        """
+        change, culprit = self.change, self.change.culprit
+        if change.at_fault.fails:
+            return None
+        judge = judge_of_file(self.subject, self.result, change.distribution, params)
+        standard = judge.standard or judge.beside(change.referee, culprit)
+        actual = self.result.outputs[culprit][change.distribution]
+        return Right(standard.expected, actual, standard.allowed(culprit), standard.dtypes)
+
+    def write_script(
+        self,
+        folder: Path,
+        title: str,
+        params: JudgeParams,
+        simple: Sequence[Array] | None = None,
+    ) -> Path:
+        """Write its script and the model's file, with the arrays where they are not simple.
+
+        On simple inputs the script has the model as ONNX's text, where that is short.
+
+        Args:
+            folder: where they go.
+            title: what the script is about, one line.
+            params: the oracle's tolerances.
+            simple: the inputs as a script writes them.
+        """
+        culprit, finding = self.change.culprit, self.change.at_fault
+        content, right, script = self.subject.content, self.right(params), folder / REPRO
+        text = onnx_text(content) if simple is not None else None
+        if text is None or simple is None:
+            write_file_script(script, title, culprit, content, self.inputs, right, finding)
+            return script
+        (folder / "model.onnx").write_bytes(content)
+        runner, decision = Runner.of([culprit]), Decision("it runs", finding=finding)
+        if right is not None:
+            decision = comparing(right, onnx_reference(text, simple, right))
+        program = onnx_program(runner, text, "", simple)
+        script.write_text(program.script(title, runner.versions, decision), encoding="utf-8")
+        return script
 
 
 @dataclass(frozen=True)
@@ -90,7 +160,8 @@ class Blame:
 
     def smallest(self, steps: int) -> Part:
         """The smallest part that is found in so many steps; the whole model where none shows it."""
-        reducer = Reducer(self._shows, lambda candidate: str(sorted(candidate.chosen)), steps)
+        budget = Budget(steps)
+        reducer = Reducer(self._shows, lambda candidate: str(sorted(candidate.chosen)), budget)
         smallest = self._whole
         exposed = self._exposed()
         if exposed is not None:
@@ -99,8 +170,8 @@ class Blame:
             smallest = reducer.repeat(smallest, self._without_each)
         if self._found is None:
             self._found = self._change, self._run(self._whole)
-        rest = (*self._found, len(self._nodes), reducer.tried)
-        return Part(smallest.subject, smallest.inputs, *rest, finished=not reducer.untried)
+        rest = (*self._found, len(self._nodes), budget.tried)
+        return Part(smallest.subject, smallest.inputs, *rest, finished=not budget.untried)
 
     def _exposed(self) -> tuple[dict[str, NDArray[Any]], int | None] | None:
         """The value of every tensor, and the first node that is off.
@@ -110,21 +181,16 @@ class Blame:
         is off as long as every value is put out (which forbids to fuse nodes).
         """
         subject, inputs = self._whole.subject, self._whole.inputs
-        every, names = subject.exposing()
-        culprit, name = self._change.culprit, self._change.distribution
-        pair = self._change.pair
+        culprit, pair = self._change.culprit, self._change.pair
         other = pair.old if culprit == pair.new else pair.new
-        result = run_subject(self._pool, every, {name: inputs}, [culprit, other])
-        asked = (every.references.right, other, culprit)
-        ran = {b: result.outputs.get(b, {}).get(name, []) for b in asked}
-        whole = {b: outputs for b, outputs in ran.items() if len(outputs) == len(names)}
-        values = next(
-            (dict(zip(names, whole[b], strict=True)) for b in asked[:2] if b in whole), {}
+        by_backend = all_values(
+            self._pool, subject, {self._change.distribution: inputs}, (culprit, other)
         )
+        values = by_backend[subject.references.right] or by_backend[other]
         if not values:
             return None
         values |= {s.name: a for s, a in zip(subject.inputs, inputs, strict=True)}
-        given = dict(zip(names, whole.get(culprit, ()), strict=False))
+        given = by_backend[culprit]
         bounds = tolerance_of(subject, self._params)
         for number, node in enumerate(self._nodes):
             for output in (made for made in node.makes if made in given):

@@ -1,23 +1,31 @@
-"""Running a model that is given as a file beside its reference, and the judge of what came."""
+"""Running a model that is given as a file beside its reference, and judging what came.
+
+Where nothing decides, the answers are told: what each gave where they are furthest apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from asterism.differential.adapters.backends import precision_of
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.compare import moved_of
-from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import Probes
-from asterism.differential.oracle.standard import Standard
-from asterism.differential.subjects.model_files import ModelFile
+from asterism.differential.oracle.standard import Standard, StandardRuns
+from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.memo.universe.tensors import EPSILON
+
+#: The largest number of half precision.
+_LARGEST = float(np.finfo(np.float16).max)
 
 
 def run_subject(
@@ -31,6 +39,33 @@ def run_subject(
     chosen = tuple(b for b in wanted if b in pool.usable())
     file = GivenFile(subject.content, subject.suffix, subject.quantises)
     return pool.run(Task(0, file, inputs, backends=chosen))
+
+
+def all_values(
+    pool: WorkerPool,
+    subject: ModelFile,
+    inputs: dict[str, list[NDArray[Any]]],
+    backends: Sequence[str],
+) -> dict[str, dict[str, NDArray[Any]]]:
+    """The value of every tensor of a model, by backend and name; the reference is one of them.
+
+    A backend that does not run it, or gives fewer values, has none.
+
+    Args:
+        pool: started workers.
+        subject: the model.
+        inputs: of one kind.
+        backends: beside the reference.
+    """
+    every, names = subject.exposing()
+    result = run_subject(pool, every, inputs, backends)
+    (kind,) = inputs
+    found = {}
+    for backend in (every.references.right, *backends):
+        arrays = result.outputs.get(backend, {}).get(kind, [])
+        found[backend] = dict(zip(names, arrays, strict=False))
+        found[backend] = found[backend] if len(arrays) == len(names) else {}
+    return found
 
 
 def findings_of(subject: ModelFile, result: Result, params: JudgeParams) -> list[Finding]:
@@ -52,17 +87,18 @@ def judge_of_file(
     """
     references, outputs = subject.references, result.outputs
     bounds, declared = tolerance_of(subject, params), subject.declared
+    right = outputs.get(references.right, {}).get(distribution, [])
     standard = None
-    right = outputs.get(references.right, {}).get(distribution)
-    if right is not None and subject.is_in_reference:
-        by_letter = subject.is_defined_for_nan
-        standard = Standard(
-            {references.right: right},
+    if subject.is_in_reference:
+        standard = Standard.of(
+            outputs,
+            distribution,
+            StandardRuns([references.right], references.right, references.perturbed),
             declared if len(declared) == len(right) else (),
             bounds,
-            right,
-            moved_of(outputs, references.perturbed, distribution),
-            Probes.of(outputs, references.probes, distribution, by_letter=by_letter),
+            Probes.of(
+                outputs, references.probes, distribution, by_letter=subject.is_defined_for_nan
+            ),
         )
     return Judge(
         result,
@@ -100,3 +136,124 @@ def depth_of(subject: ModelFile) -> int:
         depth = max((depths.get(name, 0) for name in node.reads), default=0) + 1
         depths |= dict.fromkeys(node.makes, depth)
     return max(depths.values(), default=1)
+
+
+def within_type(
+    pool: WorkerPool, subject: ModelFile, inputs: Mapping[str, Arrays], findings: Sequence[Finding]
+) -> list[Finding]:
+    """The findings, without the blame for what follows from the type that the file names.
+
+    A library that computes in that type overflows where the type cannot hold a value, and is right
+    to. The reference computes in float64, and most libraries half precision in float32.
+
+    Args:
+        pool: started workers of the references.
+        subject: the model.
+        inputs: by distribution.
+        findings: of the model.
+    """
+    suspects = {one.distributions[0] for one in findings if _is_suspect(one)}
+    said: dict[str, str] = {}
+    if subject.coarsest == "float16":
+        said = {name: _overflow(pool, subject, inputs[name], name) for name in suspects}
+    return [
+        replace(one, symptom=BEYOND_TYPE, message=why)
+        if _is_suspect(one) and (why := said.get(one.distributions[0]))
+        else one
+        for one in findings
+    ]
+
+
+def _is_suspect(one: Finding) -> bool:
+    return one.symptom == "NaN/Inf mask differs"
+
+
+def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution: str) -> str:
+    """The first node whose half-precision values the type cannot hold; nothing where all fit."""
+    right = subject.references.right
+    values = all_values(pool, subject, {distribution: inputs}, [])[right]
+    kinds = subject.kinds()
+    for node in subject.nodes:
+        for name in node.makes:
+            if kinds.get(name) == np.float16 and name in values:
+                finite = np.abs(values[name][np.isfinite(values[name])])
+                largest = float(finite.max(initial=0.0))
+                if largest > _LARGEST:
+                    return f"{node.label} makes {largest:.4g}, and half precision ends at 65,504"
+    return ""
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A model and inputs on which libraries differ, and nothing decides which of them is right.
+
+    Args:
+        subject: name of the model.
+        distribution: its inputs.
+        answers: configurations that agree, the largest group first, and what each group gave; the
+            reference comes last, where there is one.
+    """
+
+    subject: str
+    distribution: str
+    answers: list[tuple[list[str], str]]
+
+
+def unresolved_of(subject: str, judge: Judge) -> Unresolved:
+    """What each group of backends gave that agree.
+
+    Args:
+        subject: name of the model.
+        judge: of it, on the inputs on which nothing decides.
+    """
+    groups: list[list[str]] = []
+    for backend in sorted(judge.ran, key=lambda b: precision_of(b) is not None):
+        near = (group for group in groups if judge.are_alike(group[0], backend))
+        (group := next(near, [])).append(backend)
+        if len(group) == 1:
+            groups.append(group)
+    groups.sort(key=len, reverse=True)
+    given = [judge.result.outputs[group[0]][judge.distribution] for group in groups]
+    if judge.standard is not None:
+        groups.append(["the reference"])
+        given.append(list(judge.standard.expected))
+    answers = zip(groups, answers_in_words(given), strict=True)
+    return Unresolved(subject, judge.distribution, list(answers))
+
+
+def answers_in_words(given: Sequence[Arrays]) -> list[str]:
+    """What each of several runs of a model gave, of the output in which they differ most.
+
+    Args:
+        given: the outputs of each run.
+    """
+    if len({len(outputs) for outputs in given}) > 1:
+        return [f"{len(outputs)} outputs" for outputs in given]
+    best, found = -1.0, [""] * len(given)
+    for at, arrays in enumerate(zip(*given, strict=True)):
+        if len({array.shape for array in arrays}) > 1:
+            return [f"output {at} of shape {list(array.shape)}" for array in arrays]
+        if not arrays[0].size:
+            continue
+        apart = _apart(arrays)
+        place = np.unravel_index(int(np.argmax(apart)), apart.shape)
+        if apart[place] > best:
+            best = float(apart[place])
+            where = f"output {at} at {[int(i) for i in place]}"
+            found = [f"{where}: {float(a[place]):.6g}{_constant(a)}" for a in arrays]
+    return found
+
+
+def _constant(array: NDArray[np.generic]) -> str:
+    return " everywhere" if array.size > 1 and (array == array.flat[0]).all() else ""
+
+
+def _apart(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
+    """How far each element differs at most; infinitely where some are finite and others not."""
+    numbers = np.stack([array.astype(np.float64) for array in arrays])
+    finite = np.isfinite(numbers).all(0)
+    with np.errstate(invalid="ignore"):
+        spread = numbers.max(0) - numbers.min(0)
+    odd = (numbers != numbers[0]).any(0) & ~np.isnan(numbers).all(0)
+    found: NDArray[np.float64] = np.where(finite, spread, np.where(odd, np.inf, 0.0))
+    return found

@@ -51,7 +51,7 @@ def make(wanted: Environment, say: Callable[[str], None]) -> None:
         if wanted.is_made:
             say(f"{wanted.name} is made: {_megabytes(folder)} MB in {folder}")
             return
-        python = find_python(wanted.definition.python)
+        python = find_python(wanted.python)
         say(f"{wanted.name}: making it takes {wanted.cost}")
         downloads = folder.with_name(f"{folder.name}.downloads")
         downloads.mkdir(exist_ok=True)
@@ -61,14 +61,14 @@ def make(wanted: Environment, say: Callable[[str], None]) -> None:
                 [python, "-I", "-m", "venv", str(made)], f"no environment could be made by {python}"
             )
             pinned = scratch / "requirements.txt"
-            pinned.write_text("\n".join(wanted.definition.requirements) + "\n", encoding="utf-8")
+            pinned.write_text("\n".join(wanted.requirements) + "\n", encoding="utf-8")
             pip = [str(made / "bin/python"), "-I", "-m", "pip", "--disable-pip-version-check", "-q"]
             failed = f"the packages of {wanted.name} cannot be installed"
             _run([*pip, "download", "--no-deps", "-d", str(downloads), "-r", str(pinned)], failed)
             offline = ["--no-deps", "--no-index", "--find-links", str(downloads)]
             _run([*pip, "install", *offline, "-r", str(pinned)], failed)
             _run([*pip, "uninstall", "-y", "pip"], failed)
-            if wanted.definition.over_installed:
+            if wanted.over_installed:
                 _lay_over_installed(made)
             downloaded = _megabytes(downloads)
             os.sync()

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import option_of
-from asterism.differential.comparing.answers import answers_in_words, constant_in_words
-from asterism.differential.comparing.judging import judge_of_file
+from asterism.differential.comparing.judging import answers_in_words, judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     RIGHT,
@@ -27,25 +26,23 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.model_files import ModelFile
 
-#: What an upgrade can do to a model, the worst first, and what each word means on the page.
-CHANGES = {
-    "no longer runs": "the old version runs it, and the new one fails",
-    "no longer supported": "the old version runs it, and the new one says that it does not",
-    "now wrong": "the old version is within the bound of the reference, the new one is not",
-    "silently wrong": "one version is outside the bound of the reference and says nothing, and the "
-    "other one does not run it",
-    "differs": "no reference computes it, and the versions differ by more than the bound",
-    "both wrong": "both versions are outside the bound, and differ from each other by more than it",
-    "special values": "one of them differs from the reference only where nothing decides what is "
-    "right: in what follows from NaN, infinities or overflow",
-    "stated limit": "one of them warns that it does not compute what the model says",
-    "now right": "the old version is outside the bound of the reference, the new one is within",
-    "now runs": "the old version fails, and the new one runs it",
-    "both off alike": "both are outside the bound and agree: they or the reference are wrong",
-    "neither runs": "both versions fail, or do not support it",
-    "within rounding": "the outputs differ by no more than rounding explains",
-    "same": "every output has the same bits",
-}
+#: What an upgrade can do to a model, the worst first. The page says what each word means.
+CHANGES = (
+    "no longer runs",
+    "no longer supported",
+    "now wrong",
+    "silently wrong",
+    "differs",
+    "both wrong",
+    "special values",
+    "stated limit",
+    "now right",
+    "now runs",
+    "both off alike",
+    "neither runs",
+    "within rounding",
+    "same",
+)
 #: Those for which an upgrade should wait.
 WORSE = ("no longer runs", "no longer supported", "now wrong", "silently wrong", "differs")
 #: Those that are no change of what the model computes.
@@ -85,8 +82,8 @@ class Change:
         apart: largest difference between the versions' outputs.
         referee: what the versions were compared with in place of a reference; nothing where one
             says what is right.
-        beside: what the version gives that runs the model, where the other one does not.
         answers: what each version gave where they are furthest apart, where nothing decides.
+        status: of the version at fault, where that is told in place of the change.
     """
 
     subject: str
@@ -95,8 +92,18 @@ class Change:
     outputs: str = APART
     apart: float = 0.0
     referee: str = ""
-    beside: str = ""
     answers: tuple[str, ...] = ()
+    status: str = ""
+
+    @property
+    def label(self) -> str:
+        """What pages call it."""
+        return self.status or self.kind
+
+    @property
+    def way(self) -> str:
+        """How the model was run, as pages say it."""
+        return self.culprit if self.status else self.pair.option
 
     @property
     def pair(self) -> Pair:
@@ -135,11 +142,6 @@ class Change:
         return SAME if self.outputs == SAME else ALIKE
 
     @property
-    def is_change(self) -> bool:
-        """Whether the model computes something else, or runs where it did not."""
-        return self.kind not in UNCHANGED
-
-    @property
     def at_fault(self) -> Finding:
         """What the version does that is off, or fails."""
         if self.kind == "silently wrong":
@@ -157,8 +159,7 @@ class Change:
     @property
     def said(self) -> str:
         """What a version said that fails, or warns."""
-        said = next((one.said for one in (self.old, self.new) if one.said), "")
-        return f"{said}; {self.beside}" if self.beside else said
+        return next((one.said for one in (self.old, self.new) if one.said), "")
 
 
 def changes_of(
@@ -186,12 +187,7 @@ def change_of(
     old, new = judge.of(pair.old, other), judge.of(pair.new, other)
     referee = "" if judge.is_known else pair.new
     if not both:
-        beside = ""
-        if not judge.is_known and not (old.fails and new.fails):
-            (ran,) = (b for b in (pair.old, pair.new) if result.outcomes[b].ran)
-            constant = constant_in_words(result.outputs[ran][distribution])
-            beside = f"of {ran}, which no reference judges, {constant}" if constant else ""
-        return Change(subject.name, old, new, referee=referee, beside=beside)
+        return Change(subject.name, old, new, referee=referee)
     given = [result.outputs[backend][distribution] for backend in (pair.old, pair.new)]
     alike = ALIKE if judge.are_alike(pair.old, pair.new) else APART
     outputs = SAME if same_bits(*given) else alike

@@ -128,8 +128,8 @@ def _execute(
     before = {i for i in graphs if i in record}
     backends = worker_pool.backends
     tasks = (task_of(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
-    for model, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
-        record.add(graphs[model], list(results))
+    for _, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
+        record.add(list(results))
         tell(len(record))
         if checkpoint is not None and checkpoint.is_due():
             checkpoint.save(record.save, FOLDERS)
@@ -187,27 +187,17 @@ class LiveLine:
     def told(self, part: str, models: int) -> None:
         """So many models of a part are through in this process."""
         self._own[part] = models
-        count = self._count()
+        count, now, total = self._count(), time.monotonic(), sum(self._sizes.values())
         self._bar.update(count - self._bar.n)
-        now = time.monotonic()
         if now - self._said >= _TELL_EVERY and count > self._before:
             self._said = now
-            log.info("executed", **self.facts(count, now - self._began))
-
-    def facts(self, count: int, seconds: float) -> dict[str, str]:
-        """What a line of the log says.
-
-        Args:
-            count: models that are through.
-            seconds: since the work began or was taken up.
-        """
-        total = sum(self._sizes.values())
-        rate = (count - self._before) / seconds
-        return {
-            "models": f"{count:,} of {total:,}",
-            "models_an_hour": f"{3600 * rate:,.0f}",
-            "minutes_left": f"{(total - count) / rate / 60:,.0f}",
-        }
+            rate = (count - self._before) / (now - self._began)
+            log.info(
+                "executed",
+                models=f"{count:,} of {total:,}",
+                models_an_hour=f"{3600 * rate:,.0f}",
+                minutes_left=f"{(total - count) / rate / 60:,.0f}",
+            )
 
     def _count(self) -> int:
         finished = self._units.finished(self._sizes)

@@ -1,36 +1,25 @@
-"""What models did in every backend: two files for each model, its outcomes and its outputs.
-
-An output that agrees closely with a float64 run is not kept as an array. The record names the
-float64 output instead, and the dtype: what is read is that output, rounded to the dtype.
-"""
+"""What models did in every backend: two files for each model, its outcomes and its outputs."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError, concerning
-from asterism.differential.adapters.backends import ON_OTHER_INPUTS, REFERENCES, is_backend
+from asterism.differential.adapters.backends import is_backend
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Outputs, Result
-from asterism.differential.engine.tolerance import CLOSE_ULPS, Tolerance
-from asterism.memo.graphs.graph import Graph
+from asterism.differential.engine.tasks import Result
 
 #: The folders of a record.
 FOLDERS = ("outcomes", "outputs")
 _OUTCOMES, _OUTPUTS = FOLDERS
-
-#: A name of an array, and the dtype that it is rounded to where it stands for another one.
-_NAME = re.compile(r"(?P<array>[0-9a-f]{20})( as (?P<dtype>float16|float32|float64))?")
 
 
 class Record:
@@ -51,10 +40,10 @@ class Record:
     def __contains__(self, model: int) -> bool:
         return _name(model) in self._files
 
-    def add(self, graph: Graph, results: Sequence[Result]) -> None:
+    def add(self, results: Sequence[Result]) -> None:
         """Write down what one model did with each group of inputs; equal arrays are kept once."""
         arrays: dict[str, NDArray[Any]] = {}
-        tasks = [_task(graph, result, arrays) for result in results]
+        tasks = [_task(result, arrays) for result in results]
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="asterism-record-")
         folder, name = Path(self._scratch.name), _name(results[0].index)
@@ -158,61 +147,23 @@ def _tasks(folder: Path, name: str) -> list[dict[str, Any]]:
     return tasks
 
 
-def _task(graph: Graph, result: Result, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+def _task(result: Result, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """A result as a JSON value; the arrays that it names are added to ``arrays``."""
-    outputs: dict[str, dict[str, list[str]]] = {r: {} for r in result.outputs}
-    for distribution in result.distributions:
-        names = _named({r: o[distribution] for r, o in result.outputs.items()}, graph, arrays)
-        for backend, kept in names.items():
-            outputs[backend][distribution] = kept
+
+    def named(array: NDArray[Any]) -> str:
+        name = _hash(array)
+        arrays[name] = array
+        return name
+
     return {
         "index": result.index,
         "distributions": list(result.distributions),
         "outcomes": [result.outcomes[r].to_json() for r in sorted(result.outcomes)],
-        "outputs": outputs,
+        "outputs": {
+            backend: {d: [named(array) for array in many] for d, many in outputs.items()}
+            for backend, outputs in result.outputs.items()
+        },
     }
-
-
-def _named(outputs: Outputs, graph: Graph, arrays: dict[str, NDArray[Any]]) -> dict[str, list[str]]:
-    """A name for each output of each backend, of one distribution."""
-    close = Tolerance(CLOSE_ULPS, 0.0, graph.epsilon, graph.depth)
-    closest = Tolerance(CLOSE_ULPS / 1000, 0.0, graph.epsilon, graph.depth)
-    #: Float64 outputs that are kept, by their number among the outputs.
-    exact: dict[int, dict[str, NDArray[Any]]] = {}
-    names: dict[str, list[str]] = {}
-    for backend in (*(r for r in REFERENCES if r in outputs), *outputs):
-        if backend in names:
-            continue
-        within = closest if backend in REFERENCES else close
-        names[backend] = []
-        for at, output in enumerate(outputs[backend]):
-            # How little a run on other inputs differs is what it tells: its arrays are all kept.
-            known = exact.setdefault(at, {}) if backend not in ON_OTHER_INPUTS else {}
-            like = next((n for n, ref in known.items() if stands_for(ref, output, within)), None)
-            name = _hash(output) if like is None else f"{like} as {output.dtype}"
-            names[backend].append(name)
-            if like is None:
-                arrays[name] = output
-                if backend in REFERENCES:
-                    known[name] = output
-    return {backend: names[backend] for backend in outputs}
-
-
-def stands_for(reference: NDArray[Any], output: NDArray[Any], close: Tolerance) -> bool:
-    """Whether a float64 reference, rounded to the dtype of an output, can stand for the output."""
-    if output.dtype.kind != "f" or output.shape != reference.shape or reference.dtype.kind != "f":
-        return False
-    if _NAME.fullmatch(f"{'0' * 20} as {output.dtype}") is None:
-        return False
-    with np.errstate(all="ignore"):
-        rounded = reference.astype(output.dtype)
-        finite = np.isfinite(output)
-        if not np.array_equal(rounded[~finite], output[~finite], equal_nan=True):
-            return False
-        if not np.array_equal(finite, np.isfinite(rounded)):
-            return False
-        off = np.abs(output[finite].astype(np.float64) - reference[finite])
-        return bool(np.all(off <= close.of(reference, 0.0)[finite]))
 
 
 def _hash(array: NDArray[Any]) -> str:
@@ -227,18 +178,7 @@ def _result(task: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
         tuple(task["distributions"]),
         {o["backend"]: ExecutionOutcome.from_json(o) for o in task["outcomes"]},
         {
-            backend: {d: [_array(n, arrays) for n in names] for d, names in distributions.items()}
+            backend: {d: [arrays[n] for n in names] for d, names in distributions.items()}
             for backend, distributions in task["outputs"].items()
         },
     )
-
-
-def _array(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise KeyError(name)
-    array = arrays[found["array"]]
-    if found["dtype"] is None:
-        return array
-    with np.errstate(all="ignore"):
-        return array.astype(found["dtype"])

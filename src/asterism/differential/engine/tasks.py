@@ -1,16 +1,15 @@
-"""Models to run, what they did, and what a worker is asked and answers."""
+"""Models to run, and what they did."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import plugin_of
 from asterism.differential.adapters.forms import FORMS
-from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.adapters.reference import PROBED, STEP
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -68,11 +67,21 @@ class Task:
 
     def has_model_of(self, other: Task) -> bool:
         """Whether another task builds, converts and compiles the very same thing."""
-        mine, theirs = (
-            (*(t.outputs, t.seconds, t.opset, t.weights, t.disabled), t.changed, t.form, t.batch)
-            for t in (self, other)
-        )
-        return self.graph is other.graph and mine == theirs
+        same = self.graph is other.graph and self.seconds == other.seconds
+        return same and self.model == other.model
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """What a worker makes of the graph: arguments of its model under test, as JSON values."""
+        return {
+            "weights": None if self.weights is None else str(self.weights.resolve()),
+            "outputs": self.outputs,
+            "opset": self.opset,
+            "batch": self.batch,
+            "disabled": self.disabled,
+            "form": self.form,
+            "changed": self.changed,
+        }
 
     @property
     def form(self) -> str:
@@ -80,12 +89,20 @@ class Task:
         return next((d for d in self.inputs if d in FORMS), "")
 
     @property
+    def special(self) -> tuple[str, ...]:
+        """The kinds of special numbers in its own file of weights; none where it has no file."""
+        if self.weights is None:
+            return ()
+        stored = read_weights(self.weights)
+        return kinds_among(array for named in stored.values() for _, array in named)
+
+    @property
     def is_probed(self) -> bool:
         """Whether its inputs or weights hold special numbers, and it asks for outputs."""
         if set(self.inputs) & set(QUESTIONS):
             return False
         weights = isinstance(self.graph, Graph) and special_kinds(self.graph)
-        return bool(set(self.inputs) & set(PROBED) or weights or special_of(self))
+        return bool(set(self.inputs) & set(PROBED) or weights or self.special)
 
     @property
     def dtypes(self) -> set[str]:
@@ -131,49 +148,8 @@ class LayerDescription:
     variables: list[Variable]
 
 
-def special_of(task: Task) -> tuple[str, ...]:
-    """The kinds of special numbers in a task's own file of weights; none where it has no file."""
-    if task.weights is None:
-        return ()
-    stored = read_weights(task.weights)
-    return kinds_among(array for named in stored.values() for _, array in named)
-
-
-def model_request(task: Task, folder: Path, weights: Path | None) -> dict[str, Any]:
-    """What a worker needs to know of a task's model: arguments of its model under test.
-
-    Args:
-        task: the model.
-        folder: of the model's files.
-        weights: file of the arrays that nodes may name, where the task has none of its own.
-    """
-    arrays = weights if task.weights is None else task.weights
-    return {
-        "folder": str(folder),
-        "weights": None if arrays is None else str(arrays.resolve()),
-        "outputs": task.outputs,
-        "opset": task.opset,
-        "batch": task.batch,
-        "disabled": task.disabled,
-        "form": task.form,
-        "changed": task.changed,
-    }
-
-
-def worker_of(converter: str) -> str:
-    """Name of the worker that runs a converter."""
-    kind = CONVERTERS[converter]
-    return converter if kind.own_worker else kind.host
-
-
-def backend_forked_for(library: str) -> str:
-    """The Keras backend whose fork server forks a library's worker, or nothing."""
-    kind = plugin_of(library)
-    return kind.keras_backend or "" if kind.forks and "@" not in library else ""
-
-
-def outcome_of(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOutcome:
-    """A worker's answer as the end of a step."""
+def outcome_of(index: int, backend: str, answer: Mapping[str, Any]) -> ExecutionOutcome:
+    """A worker's answer as the end of a step of a model."""
     names = ("stage", "status", "exception", "message", "frame", "warned")
     facts = {name: answer[name] for name in names if name in answer}
-    return ExecutionOutcome(task.index, backend, **facts)
+    return ExecutionOutcome(index, backend, **facts)

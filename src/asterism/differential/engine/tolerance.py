@@ -10,10 +10,6 @@ from numpy.typing import NDArray
 
 from asterism.memo.universe.tensors import EPSILON
 
-#: Roundings per layer within which an output is kept as the float64 output that it agrees with.
-#: The oracle's own tolerance must not be smaller.
-CLOSE_ULPS = 4.0
-
 
 @dataclass(frozen=True)
 class Tolerance:

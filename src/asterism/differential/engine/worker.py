@@ -29,7 +29,6 @@ from asterism.differential.adapters.library import (
 )
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.questions import QUESTIONS
-from asterism.differential.engine.array_files import INPUTS, KERAS_FILE
 from asterism.differential.engine.branches import SWITCH, BranchMeter
 from asterism.differential.engine.messages import is_internal, is_unsupported, steady
 from asterism.differential.engine.texts import arrays_of
@@ -88,7 +87,9 @@ class Worker:
     def _open(self, request: dict[str, Any]) -> ModelUnderTest:
         if request["model"] != self._model or self._subject is None:
             self._model, self._compiled = request["model"], {}
-            self._subject = ModelUnderTest(**request["model"])
+            facts = dict(request["model"])
+            places = {n: Path(facts[n]) for n in ("folder", "weights") if facts.get(n)}
+            self._subject = ModelUnderTest(**(facts | places))
         return self._subject
 
     def _convert(self, request: dict[str, Any]) -> Answer:
@@ -112,7 +113,7 @@ class Worker:
 
         keras.backend.clear_session()  # names inside of wrappers are counted in each model anew
         model_under_test = self._open(request)
-        save_keras(model_under_test.keras(), model_under_test.file(*KERAS_FILE))
+        save_keras(model_under_test.keras(), Path(request["target"]))
         return {}
 
     def _passes(self, request: dict[str, Any]) -> Answer:
@@ -137,8 +138,7 @@ class Worker:
 
     def _write_outputs(self, compiled: Any, request: dict[str, Any]) -> None:
         """Run the model on each kind of inputs; a reference gets them in its own dtype."""
-        folder, dtype = Path(request["arrays"]), request["dtype"]
-        given = read_arrays(folder / INPUTS)
+        dtype, given = request["dtype"], read_arrays(Path(request["inputs"]))
         results: dict[str, Any] = {}
         for kind in request["distributions"]:
             inputs = [array for name, array in given.items() if name.startswith(f"{kind}/")]
@@ -147,7 +147,7 @@ class Worker:
             asked = kind if dtype is None or kind in QUESTIONS else ""
             outputs = self.library.run(compiled, inputs, asked)
             results |= {f"{kind}/{at}": array for at, array in enumerate(outputs)}
-        np.savez(folder / request["target"], **results)
+        np.savez(request["target"], **results)
 
 
 def _executed(request: dict[str, Any]) -> Answer:

@@ -1,15 +1,13 @@
-"""A set of workers that run models side by side: one thread and one queue for each library."""
+"""Workers that run models side by side in every backend."""
 
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -30,24 +28,17 @@ from asterism.differential.adapters.backends import (
     reads_given,
     under_test,
 )
-from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.adapters.library import CONVERTERS, GIVEN
-from asterism.differential.engine.array_files import INPUTS, KERAS_FILE, outputs_file
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import (
     GivenFile,
     LayerDescription,
     Result,
     Task,
-    backend_forked_for,
-    model_request,
     outcome_of,
-    special_of,
-    worker_of,
 )
 from asterism.differential.engine.trivial import trivial_models
-from asterism.differential.engine.worker_client import WorkerClient
-from asterism.differential.engine.worker_environment import keras_forks
+from asterism.differential.engine.workers import Workers
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.tensors import Config
 
@@ -80,9 +71,18 @@ class _Submitted:
         """The folder of the task's inputs and outputs."""
         return self.folder / f"arrays{self.number}"
 
+    @property
+    def inputs(self) -> Path:
+        """The file of the task's inputs."""
+        return self.arrays / "inputs.npz"
 
-class WorkerPool:
-    """Workers for some backends. Use it as a context manager; its workers end with it.
+    def outputs(self, backend: str) -> Path:
+        """The file of a backend's outputs."""
+        return self.arrays / f"{backend.replace(':', '-')}.npz"
+
+
+class WorkerPool(Workers):
+    """Workers for some backends, which run models.
 
     Args:
         backends: ``library:option``.
@@ -102,55 +102,15 @@ class WorkerPool:
         environment: dict[str, str] | None = None,
     ) -> None:
         check_backends(b for b in under_test(backends) if not reads_given(b))
+        converters = {c for c in map(converter_of, backends) if c is not None}
+        workers = {library: library for library in map(library_of, backends)}
+        workers |= {c: CONVERTERS[c].host for c in converters}  # which are slow
+        super().__init__(workers, limits, environment)
         self.backends = tuple(backends)
         self.left_out: dict[str, str] = {}
         self._started = False
         self._submitted = 0
         self._weights = weights
-        self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
-        converters = {c for c in map(converter_of, backends) if c is not None}
-        workers = {library: library for library in map(library_of, backends)}
-        workers |= {worker_of(c): CONVERTERS[c].host for c in converters}
-        more = environment or {}
-        self._fork_servers = {
-            b: keras_forks(b, more) for b in sorted(map(backend_forked_for, workers.values())) if b
-        }
-        self._clients = {
-            name: WorkerClient(
-                library,
-                limits,
-                more,
-                self._fork_servers.get(backend_forked_for(library)),
-                interpreter_of(library),
-            )
-            for name, library in sorted(workers.items())
-        }
-        self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._clients}
-
-    def __enter__(self) -> WorkerPool:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the workers, whatever they are at, and forget their files."""
-        for thread in self._threads.values():
-            thread.shutdown(wait=False, cancel_futures=True)
-        for client in self._clients.values():
-            client.give_up()
-        for thread in self._threads.values():
-            thread.shutdown()
-        for client in self._clients.values():
-            client.stop()
-        for server in self._fork_servers.values():
-            server.stop()
-        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def start(self) -> dict[str, str]:
         """Start all workers at once and check every backend on a trivial model, the first time.
@@ -161,9 +121,7 @@ class WorkerPool:
         if self._started:
             return self.left_out
         self._started = True
-        started = {n: self._threads[n].submit(h.start) for n, h in self._clients.items()}
-        for future in started.values():
-            future.result()
+        self.start_all()
         inputs = {"normal": [np.ones((1, 3), np.float32)]}
         outcomes: dict[str, ExecutionOutcome] = {}
         for model, chosen in trivial_models(self.backends):
@@ -171,16 +129,10 @@ class WorkerPool:
         for backend in (b for b in self.backends if b in outcomes):
             outcome = outcomes[backend]
             if outcome.status != "ok":
-                client = self._clients[library_of(backend)]
-                self.left_out[backend] = client.broken or f"{outcome.exception} {outcome.message}"
+                broken = self._clients[library_of(backend)].broken
+                self.left_out[backend] = broken or f"{outcome.exception} {outcome.message}"
                 log.warning("left out", backend=backend, reason=self.left_out[backend])
         return self.left_out
-
-    def renew(self, workers: Iterable[str]) -> None:
-        """End some workers, by name. Each begins as a fresh process with its next request."""
-        ended = [self._threads[n].submit(self._clients[n].stop) for n in sorted(set(workers))]
-        for future in ended:
-            future.result()
 
     def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
         """The backends that work, of those that are wanted."""
@@ -195,22 +147,6 @@ class WorkerPool:
         if not task.is_probed:
             useless |= probes()
         return tuple(b for b in backends if b not in useless)
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Processor time of each step in all, for logs and benchmarks."""
-        return {k: v for client in self._clients.values() for k, v in client.seconds.items()}
-
-    @property
-    def deaths(self) -> int:
-        """How often workers have died, or could not be started, up to now."""
-        return sum(client.deaths for client in self._clients.values())
-
-    def news(self) -> Iterator[dict[str, Any]]:
-        """What workers that measure branches have told since the last call."""
-        for client in self._clients.values():
-            yield from client.news
-            client.news = []
 
     def described(self, graph: Graph, changed: Config | None = None) -> dict[int, LayerDescription]:
         """What a worker says of each layer, by its node: only workers have Keras.
@@ -236,19 +172,19 @@ class WorkerPool:
     def saved(self, graph: Graph) -> bytes | None:
         """A model as a file of Keras' own; None where Keras rejects it or dies of it."""
         with self._files(graph) as folder:
-            answer = self._ask_keras("save", Task(-1, graph, {}), folder)
-            ok = answer.get("status") == "ok"
-            return (folder / "".join(KERAS_FILE)).read_bytes() if ok else None
+            target = folder / "model.keras"
+            answer = self._ask_keras("save", Task(-1, graph, {}), folder, target=str(target))
+            return target.read_bytes() if answer.get("status") == "ok" else None
 
-    def _ask_keras(self, step: str, task: Task, folder: Path) -> dict[str, Any]:
+    def _ask_keras(self, step: str, task: Task, folder: Path, **more: Any) -> dict[str, Any]:
         """What the first worker answers that has Keras and takes the model; nothing if none does.
 
         The references' workers come first: they build every model anyway.
         """
         first = [library_of(r) for r in REFERENCES]
-        with_keras = [n for n, h in self._clients.items() if plugin_of(h.library).keras_backend]
+        with_keras = [n for n, lib in self.libraries.items() if plugin_of(lib).keras_backend]
         for name in dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras):
-            answer = self._ask(name, self._request(step, task, folder, step))
+            answer = self.ask(name, self._request(step, task, folder, step, **more))
             if answer["status"] == "ok":
                 return answer
         return {}
@@ -256,8 +192,7 @@ class WorkerPool:
     def converted(self, task: Task, converter: str) -> bytes | ExecutionOutcome:
         """The file that a converter makes of a model, or how it failed."""
         with self._files(task.graph) as folder:
-            worker = self._threads[worker_of(converter)]
-            outcome = worker.submit(self._convert, task, folder, converter).result()
+            outcome = self._converting(task, folder, converter).result()
             if outcome.status != "ok":
                 return outcome
             return (folder / f"{converter}{CONVERTERS[converter].suffix}").read_bytes()
@@ -270,21 +205,18 @@ class WorkerPool:
         source = converter_of(backend)
         with self._files(task.graph) as folder:
             if source is not None:
-                worker = self._threads[worker_of(source)]
-                worker.submit(self._convert, task, folder, source).result()
+                self._converting(task, folder, source).result()
             request = self._request("passes", task, folder, backend, option=option_of(backend))
-            return tuple(self._ask(library_of(backend), request).get("passes", ()))
+            return tuple(self.ask(library_of(backend), request).get("passes", ()))
 
     def _request(
         self, step: str, task: Task, folder: Path, backend: str, **more: Any
     ) -> dict[str, Any]:
         """What a worker is asked about a task."""
-        model = model_request(task, folder, self._weights)
+        model = {**task.model, "folder": str(folder)}
+        if task.weights is None and self._weights is not None:
+            model["weights"] = str(self._weights.resolve())
         return {"step": step, "backend": backend, "model": model, **more}
-
-    def _ask(self, worker: str, request: dict[str, Any]) -> dict[str, Any]:
-        """What a worker answers, when it is through with what it was asked before."""
-        return self._threads[worker].submit(self._clients[worker].ask, request).result()
 
     def run(self, task: Task) -> Result:
         """One model in every backend."""
@@ -315,7 +247,7 @@ class WorkerPool:
     def _folder(self, graph: Graph | GivenFile) -> Path:
         """A folder for one task. A worker keeps what it built by folder, so none is used twice."""
         self._submitted += 1
-        folder = self._scratch / f"task{self._submitted}"
+        folder = self.scratch / f"task{self._submitted}"
         folder.mkdir()
         if isinstance(graph, GivenFile):
             (folder / f"{GIVEN}{graph.suffix}").write_bytes(graph.content)
@@ -339,47 +271,43 @@ class WorkerPool:
         submitted = _Submitted(task, folder, number, {} if same is None else same.conversions)
         submitted.arrays.mkdir()
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
-        np.savez(submitted.arrays / INPUTS, **arrays)  # type: ignore[arg-type]
+        np.savez(submitted.inputs, **arrays)  # type: ignore[arg-type]
         backends = self._asked(task)
         for converter in sorted({c for c in map(converter_of, backends) if c is not None}):
             if converter not in submitted.conversions:
-                worker = self._threads[worker_of(converter)]
-                ended = worker.submit(self._convert, task, folder, converter)
-                submitted.conversions[converter] = ended
+                submitted.conversions[converter] = self._converting(task, folder, converter)
             submitted.steps[converter] = submitted.conversions[converter]
         for backend in backends:
             source = converter_of(backend)
             after = submitted.steps[source] if source is not None else None
-            worker = self._threads[library_of(backend)]
-            step = worker.submit(self._step, task, folder, submitted.arrays, backend, after)
+            step = self.queued(library_of(backend), self._step, submitted, backend, after)
             submitted.steps[backend] = step
         return submitted
 
+    def _converting(self, task: Task, folder: Path, converter: str) -> Future[ExecutionOutcome]:
+        return self.queued(converter, self._convert, task, folder, converter)
+
     def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
         request = self._request("convert", task, folder, converter)
-        client = self._clients[worker_of(converter)]
-        return outcome_of(task, converter, client.ask(request, task.seconds))
+        answer = self._clients[converter].ask(request, task.seconds)
+        return outcome_of(task.index, converter, answer)
 
     def _step(
-        self,
-        task: Task,
-        folder: Path,
-        arrays: Path,
-        backend: str,
-        after: Future[ExecutionOutcome] | None,
+        self, submitted: _Submitted, backend: str, after: Future[ExecutionOutcome] | None
     ) -> ExecutionOutcome:
+        task = submitted.task
         if after is not None and after.result().status != "ok":
             return ExecutionOutcome(task.index, backend, "convert", "blocked")
         more = {
             "option": option_of(backend),
             "distributions": list(task.inputs),
             "dtype": "float64" if not under_test([backend]) else None,
-            "arrays": str(arrays),
-            "target": outputs_file(backend),
+            "inputs": str(submitted.inputs),
+            "target": str(submitted.outputs(backend)),
         }
-        request = self._request("run", task, folder, backend, **more)
-        client = self._clients[library_of(backend)]
-        return outcome_of(task, backend, client.ask(request, task.seconds))
+        request = self._request("run", task, submitted.folder, backend, **more)
+        answer = self._clients[library_of(backend)].ask(request, task.seconds)
+        return outcome_of(task.index, backend, answer)
 
     def _collect(self, submitted: _Submitted) -> Result:
         task, steps = submitted.task, submitted.steps
@@ -387,11 +315,11 @@ class WorkerPool:
             task.index,
             tuple(task.inputs),
             {name: step.result() for name, step in steps.items()},
-            special=special_of(task),
+            special=task.special,
         )
         for backend in self._asked(task):
             if result.outcomes[backend].status == "ok":
-                arrays = read_arrays(submitted.arrays / outputs_file(backend))
+                arrays = read_arrays(submitted.outputs(backend))
                 result.outputs[backend] = {
                     kind: [array for name, array in arrays.items() if name.startswith(f"{kind}/")]
                     for kind in task.inputs

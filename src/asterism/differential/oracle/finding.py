@@ -18,8 +18,7 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.inputs import DISTRIBUTIONS
 from asterism.differential.engine.outcomes import STAGES
-from asterism.differential.oracle.compare import DIFFERENCES
-from asterism.differential.oracle.history import Earlier
+from asterism.differential.oracle.standard import DIFFERENCES
 
 #: The library to blame for generated models that Keras rejects.
 KERAS = "keras"
@@ -72,6 +71,19 @@ _EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """A model that a worker ran before another one.
+
+    Args:
+        model: its index.
+        distributions: kinds of inputs that it was run with.
+    """
+
+    model: int
+    distributions: tuple[ShortText, ...]
+
+
+@dataclass(frozen=True)
 class Finding:
     """Something that a library did wrong with one model.
 
@@ -119,11 +131,6 @@ class Finding:
         """Whether a process died of it, or had to be ended."""
         ends = ("SIG", "exit status")
         return self.symptom in (CRASH, HANG, MEMORY) or self.exception.startswith(ends)
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether the library does what it must not."""
-        return self.symptom in FAULTS
 
     @property
     def fails(self) -> bool:

@@ -22,7 +22,6 @@ from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import tolerance_for
 from asterism.differential.oracle.finding import (
     ERROR,
     INVALID_INPUTS,
@@ -36,7 +35,7 @@ from asterism.differential.oracle.finding import (
     WRONG_BUFFERS,
     Finding,
 )
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import Standard, tolerance_for
 
 #: What one of eight bits is off, relative to its tensor's range.
 _STEP_OF_EIGHT_BITS = 1 / 255

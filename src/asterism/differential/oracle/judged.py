@@ -1,36 +1,28 @@
-"""The oracle over all models that have run: their findings, and counts of them."""
+"""The oracle over all models that have run: their findings, what their workers had run, and counts.
+
+A fault may need what its worker process had run before.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from asterism.differential.adapters.backends import library_of
 from asterism.differential.engine.record import Record
-from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.history import Histories
-from asterism.differential.oracle.oracle import judge
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import INVALID_MODEL, Earlier
+from asterism.differential.oracle.oracle import Judgement, judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
 
-
-@dataclass(frozen=True)
-class Judged:
-    """What the oracle says about many models.
-
-    Args:
-        findings: of all models, in their order.
-        apart: differences that are no wrong results, likewise.
-        metrics: counts, as a JSON value.
-    """
-
-    findings: list[Finding]
-    apart: list[Finding]
-    metrics: dict[str, Any]
+#: Models of a worker that are remembered, the latest ones.
+REMEMBERED = 32
 
 
-def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judged:
+def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judgement:
     """Judge every model of a record, one at a time. Findings say what their worker ran before.
 
     Args:
@@ -39,30 +31,59 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
         params: tolerances.
         seed: for the targets of D_MAD.
     """
-    findings: list[Finding] = []
-    apart: list[Finding] = []
-    agreed = unresolved = 0
+    found = Judgement([], [])
     histories = Histories()
     for result in record.results(len(graphs)):
-        verdict = judge(graphs[result.index], result, params, seed)
-        findings += [_after(finding, histories) for finding in verdict.findings]
-        apart += [_after(finding, histories) for finding in verdict.apart]
-        agreed += verdict.agreed
-        unresolved += verdict.unresolved
+        one = judge(graphs[result.index], result, params, seed)
+        for kept, told in ((found.findings, one.findings), (found.apart, one.apart)):
+            kept += [replace(f, before=histories.before(f.backends[0])) for f in told]
+        found.agreed += one.agreed
+        found.unresolved += one.unresolved
         histories.add(result)
+    return found
+
+
+def metrics_of(found: Judgement, models: int) -> dict[str, Any]:
+    """Counts of what the oracle says about so many models, as a JSON value."""
     # A model is one, however many groups of inputs it was rejected with.
-    invalid = len({f.model for f in findings if f.symptom == "invalid model"})
-    metrics = {
-        "findings": len(findings),
-        "agreements": agreed,
-        "unresolved": unresolved,
+    invalid = len({f.model for f in found.findings if f.symptom == INVALID_MODEL})
+    return {
+        "findings": len(found.findings),
+        "agreements": found.agreed,
+        "unresolved": found.unresolved,
         "invalid_models": invalid,
-        "invalid_rate": invalid / max(len(graphs), 1),
-        "by_symptom": dict(sorted(Counter(f.symptom for f in findings).items())),
-        "apart": dict(sorted(Counter(f.symptom for f in apart).items())),
+        "invalid_rate": invalid / max(models, 1),
+        "by_symptom": dict(sorted(Counter(f.symptom for f in found.findings).items())),
+        "apart": dict(sorted(Counter(f.symptom for f in found.apart).items())),
     }
-    return Judged(findings, apart, metrics)
 
 
-def _after(finding: Finding, histories: Histories) -> Finding:
-    return replace(finding, before=histories.before(finding.backends[0]))
+class Histories:
+    """What every worker has run since its process began, as the results of a run follow.
+
+    Results come in the order in which the workers got their models. A run that was interrupted,
+    or whose parts several processes shared, began more processes than that: then this is more
+    than the worker had.
+    """
+
+    def __init__(self) -> None:
+        self._ran: dict[str, list[Earlier]] = {}
+
+    def before(self, backend: str) -> tuple[Earlier, ...]:
+        """The models before the next one, in the worker of a backend or a converter."""
+        return tuple(self._ran.get(library_of(backend), ()))
+
+    def add(self, result: Result) -> None:
+        """A model has run. A worker that died of it begins anew."""
+        died = set(_workers(result, killed=True))
+        for worker in set(_workers(result)):
+            kept = [] if worker in died else self._ran.get(worker, [])
+            now = [] if worker in died else [Earlier(result.index, result.distributions)]
+            self._ran[worker] = [*kept, *now][-REMEMBERED:]
+
+
+def _workers(result: Result, *, killed: bool = False) -> Iterator[str]:
+    """The workers that were asked something of a model, or those that died of it."""
+    for backend, outcome in result.outcomes.items():
+        if outcome.killed if killed else outcome.status != "blocked":
+            yield library_of(backend)

@@ -26,7 +26,6 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import outside_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import d_mad, distance, moved_of
 from asterism.differential.oracle.finding import (
     APART,
     FAILURES,
@@ -42,26 +41,26 @@ from asterism.differential.oracle.judge import Judge, failure, reads_another
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import Probes
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import Standard, StandardRuns, d_mad, distance
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
 
 
-@dataclass(frozen=True)
+@dataclass
 class Judgement:
-    """What the oracle says about one model.
+    """What the oracle says about models.
 
     Args:
         findings: what went wrong.
-        unresolved: outputs that differ, and nobody can tell who is right.
-        agreed: outputs that are right.
-        apart: differences that are no wrong results, see :mod:`.apart`.
+        apart: differences that are no wrong results.
+        unresolved: how many outputs differ, and nobody can tell who is right.
+        agreed: how many outputs are right.
     """
 
-    findings: tuple[Finding, ...]
-    unresolved: int
-    agreed: int
-    apart: tuple[Finding, ...] = ()
+    findings: list[Finding]
+    apart: list[Finding]
+    unresolved: int = 0
+    agreed: int = 0
 
 
 def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judgement:
@@ -75,7 +74,7 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
     """
     if OUTSIDE in result.distributions:
         tried = outside_of(graph, seed, result.index)
-        return Judgement((), 0, 0, tuple(judge_outside(result, str(tried))))
+        return Judgement([], judge_outside(result, str(tried)))
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     judges = [judge_of(graph, result, d, params) for d in distributions or [""]]
     told = [(judge, judge.findings()) for judge in judges]
@@ -93,9 +92,9 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
             known = differing.get((now.library, now.symptom, severity))
             joined = now if known is None else _joined(known, now)
             differing[now.library, now.symptom, severity] = joined
-    findings = (*failures, *(differing[k] for k in sorted(differing)))
+    findings = [*failures, *(differing[k] for k in sorted(differing))]
     agreed = symptoms[RIGHT] + symptoms[SPECIAL_VALUES]
-    return Judgement(findings, symptoms[UNRESOLVED], agreed, tuple(apart))
+    return Judgement(findings, apart, symptoms[UNRESOLVED], agreed)
 
 
 def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:
@@ -168,25 +167,16 @@ def judge_of(
         params: tolerances.
         outputs: nodes that were put out, in place of those that are compared.
     """
-    given = {
-        r: result.outputs[r][distribution]
-        for r in REFERENCES
-        if distribution in result.outputs.get(r, {})
-    }
     bounds = Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
-    if not given:
-        return Judge(result, distribution, bounds, None)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
+    dtypes = [graph.tensors[i].dtype for i in nodes]
     of_weights = {*special_kinds(graph), *result.special}
-    standard = Standard(
-        given,
-        [graph.tensors[i].dtype for i in nodes],
-        bounds,
-        result.outputs.get(PERTURBED_FROM, {}).get(distribution),
-        moved_of(result.outputs, PERTURBED, distribution),
-        Probes.of(result.outputs, PROBES, distribution, of_weights),
-    )
-    return Judge(result, distribution, bounds, standard.by_majority())
+    probes = Probes.of(result.outputs, PROBES, distribution, of_weights)
+    runs = StandardRuns(REFERENCES, PERTURBED_FROM, PERTURBED)
+    standard = Standard.of(result.outputs, distribution, runs, dtypes, bounds, probes)
+    if standard is not None:
+        standard = standard.by_majority()
+    return Judge(result, distribution, bounds, standard)
 
 
 def _differences(judge: Judge, found: Iterable[Finding], seed: int) -> Iterator[Finding]:

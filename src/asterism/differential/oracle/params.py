@@ -5,14 +5,13 @@ from __future__ import annotations
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.differential.engine.tolerance import CLOSE_ULPS
 
 
 class JudgeParams(ParameterSection):
     """The oracle's tolerances. Changing them executes nothing again."""
 
     ulps: float = Field(
-        ge=CLOSE_ULPS,
+        gt=0,
         description="roundings per layer that a value may be off, relative to its tensor",
     )
     conditioning: float = Field(

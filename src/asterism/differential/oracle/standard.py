@@ -1,30 +1,148 @@
 """What a model's outputs must be, and what each element of them may be off.
 
-Every subject is judged by it: generated models, files, and calls of functions.
+Every subject is judged by it: generated models, files, and calls of functions. Outputs are compared
+with float64 references, and rounding says how far they may move.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import INDEPENDENT, REFERENCES
+from asterism.differential.adapters.backends import INDEPENDENT, REFERENCES, precision_of
+from asterism.differential.adapters.reference import STEP
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.compare import (
-    DIFFERENCES,
-    Arrays,
-    Difference,
-    Moved,
-    difference,
-    distance,
-    spreads_of,
-    tolerance_for,
-)
 from asterism.differential.oracle.special_values import Probes
+from asterism.memo.universe.tensors import EPSILON
+
+Arrays = Sequence[NDArray[Any]]
+
+#: Outputs of perturbed float64 runs, by the dtype whose rounding moves their inputs and weights.
+Moved = Mapping[str, Sequence[Arrays]]
+
+#: Kinds of difference, the worst first.
+DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How an output differs from what it should be.
+
+    Args:
+        kind: one of :data:`DIFFERENCES`.
+        output: which output of the model.
+        excess: how far off. Of values the worst deviation as a multiple of its tolerance, of
+            a NaN/Inf mask the number of its elements that differ, 0 of shapes and dtypes.
+    """
+
+    kind: str
+    output: int
+    excess: float
+
+
+def distance(kind: str, excess: float) -> tuple[int, float]:
+    """How far off an output is: by the kind of difference first, then by its size."""
+    return -DIFFERENCES.index(kind), excess
+
+
+def difference(
+    actual: NDArray[Any], expected: NDArray[Any], tolerance: NDArray[Any], dtype: str
+) -> tuple[str, float] | None:
+    """The worst kind of difference of an output from a float64 reference; None where they agree.
+
+    With it comes how far off the output is, see :class:`Difference`.
+    """
+    if actual.shape != expected.shape:
+        return "wrong shape", 0.0
+    if str(actual.dtype) != dtype:
+        return "wrong dtype", 0.0
+    with np.errstate(all="ignore"):
+        # What is finite in float64 may be too large for the dtype: no library is to blame.
+        # Nor is one where nothing decides what is right, so that any deviation is tolerated.
+        largest = np.finfo(actual.dtype).max if actual.dtype.kind == "f" else np.inf
+        judged = ~(np.isfinite(expected) & (np.abs(expected) > largest / 4)) & (tolerance < np.inf)
+        wrong = np.isnan(actual) != np.isnan(expected)
+        wrong |= np.isinf(actual) != np.isinf(expected)
+        wrong |= np.isinf(expected) & ((actual > 0) != (expected > 0))
+        compared = judged & np.isfinite(actual) & np.isfinite(expected)
+        deviation = np.where(compared, np.abs(actual.astype("float64") - expected), 0.0)
+        excess = float(np.max(deviation / tolerance, initial=0.0))
+    if (wrong & judged).any():
+        return "NaN/Inf mask differs", float((wrong & judged).sum())
+    return ("values differ", excess) if excess > 1 else None
+
+
+def spreads_of(base: Arrays, moved: Moved, tolerance: Tolerance) -> list[float]:
+    """How far rounding moves each output of a float64 run at most, scaled to float32's rounding.
+
+    :meth:`Tolerance.of` multiplies by how much coarser the dtype of the outputs is. That is right
+    for smooth functions. Where a function jumps nearby, the coarse rounding moves an output
+    further, and the perturbed runs of the coarse dtype say how far. A step of quantisation counts
+    once, where rounding counts as often as ``conditioning`` says. Elements too large for float32
+    are left out.
+
+    Args:
+        base: the run.
+        moved: perturbed runs, by the dtype whose rounding they stand for; those of other shapes,
+            which depend on values, say nothing.
+        tolerance: whose dtype's rounding counts beside float32's.
+    """
+    coarser = tolerance.epsilon / EPSILON["float32"]
+    scales = {dtype: coarser for dtype, e in EPSILON.items() if e == tolerance.epsilon}
+    scales |= {"float32": 1.0, STEP: tolerance.conditioning * max(coarser, 1.0)}
+    found = [0.0] * len(base)
+    for dtype, scale in scales.items():
+        for run in moved.get(dtype, ()):
+            if [m.shape for m in run] == [b.shape for b in base]:
+                apart = zip(found, map(_farthest, base, run), strict=True)
+                found = [max(before, far / scale) for before, far in apart]
+    return found
+
+
+def _farthest(reference: NDArray[Any], moved: NDArray[Any]) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Small and unsigned integers would wrap.
+        values = np.abs(moved.astype(np.float64) - reference)
+        counted = np.isfinite(values) & (np.abs(reference) <= np.finfo(np.float32).max)
+    return float(values[counted].max(initial=0.0))
+
+
+#: Roundings per layer, and multiple of the movement, of a backend that rounds to a coarser dtype:
+#: it still adds up in float32, so that few roundings are coarse ones.
+_COARSE_ULPS, _COARSE_CONDITIONING = 8.0, 2.0
+
+
+def tolerance_for(backend: str, tolerance: Tolerance) -> Tolerance:
+    """What a backend may differ by: more than others where it rounds to a coarser dtype.
+
+    Args:
+        backend: ``library:option``; nothing for one that rounds to the model's own dtype.
+        tolerance: for backends that round to the model's own dtype.
+    """
+    precision = precision_of(backend) if backend else None
+    if precision is None or EPSILON[precision] <= tolerance.epsilon:
+        return tolerance
+    ulps = min(tolerance.ulps, _COARSE_ULPS)
+    conditioning = min(tolerance.conditioning, _COARSE_CONDITIONING)
+    return Tolerance(ulps, conditioning, EPSILON[precision], tolerance.depth)
+
+
+class StandardRuns(NamedTuple):
+    """The runs in float64 that say what is right, by name.
+
+    Args:
+        references: each of which may be right.
+        perturbed_from: the run that rounding moves.
+        perturbed: that run with inputs and weights off by rounding, by the rounding's dtype.
+    """
+
+    references: Sequence[str]
+    perturbed_from: str
+    perturbed: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -48,6 +166,37 @@ class Standard:
     probes: Probes | None = None
     _spreads: dict[Tolerance, list[float]] = field(default_factory=dict, compare=False, repr=False)
 
+    @classmethod
+    def of(
+        cls,
+        outputs: Mapping[str, Mapping[str, Arrays]],
+        distribution: str,
+        runs: StandardRuns,
+        dtypes: Sequence[str],
+        tolerance: Tolerance,
+        probes: Probes | None,
+    ) -> Standard | None:
+        """The standard among the outputs of all backends; None where no reference ran.
+
+        Args:
+            outputs: by backend and kind of inputs.
+            distribution: the inputs.
+            runs: names of the runs.
+            dtypes: that each output must have, where it is said of as many as there are.
+            tolerance: of backends that round to the model's own dtype.
+            probes: where inputs are special.
+        """
+        given = {b: kinds[distribution] for b, kinds in outputs.items() if distribution in kinds}
+        references = {name: given[name] for name in runs.references if name in given}
+        if not references:
+            return None
+        moved = {
+            dtype: [given[name] for name in names if name in given]
+            for dtype, names in runs.perturbed.items()
+        }
+        base = given.get(runs.perturbed_from)
+        return cls(references, dtypes, tolerance, base, moved, probes)
+
     @property
     def expected(self) -> Arrays:
         """What is right."""
@@ -66,7 +215,7 @@ class Standard:
         """
         free = backend in REFERENCES or not self.dtypes
         dtypes = [str(array.dtype) for array in outputs] if free else self.dtypes
-        limit, each = self.tolerance_for(backend), []
+        limit, each = tolerance_for(backend, self.tolerance), []
         for reference in self.references.values():
             found = self._first(outputs, reference, dtypes, limit, strictly)
             if found is None:
@@ -118,15 +267,11 @@ class Standard:
 
     def allowed(self, backend: str = "") -> list[NDArray[np.float64]]:
         """What each element of what is expected may be off; infinity where nothing decides."""
-        limit = self.tolerance_for(backend)
+        limit = tolerance_for(backend, self.tolerance)
         return [self._bounds(at, a, limit) for at, a in enumerate(_numbers(self.expected))]
 
-    def tolerance_for(self, backend: str) -> Tolerance:
-        """What a backend may be off."""
-        return tolerance_for(backend, self.tolerance) if backend else self.tolerance
-
     def spreads(self, tolerance: Tolerance) -> list[float]:
-        """How far rounding moves each output, see :func:`~.compare.spreads_of`."""
+        """How far rounding moves each output, see :func:`spreads_of`."""
         if tolerance not in self._spreads:
             base = self.expected if self.base is None else self.base
             moved = self.moved if self.base is not None else {}
@@ -164,3 +309,16 @@ class Standard:
 def _numbers(arrays: Arrays) -> list[NDArray[Any]]:
     """Truth values as numbers, which can be subtracted."""
     return [a.astype(np.uint8) if a.dtype == bool else a for a in arrays]
+
+
+def d_mad(first: NDArray[Any], second: NDArray[Any], target: NDArray[Any]) -> float:
+    """CRADLE's D_MAD of two outputs for real targets (Pham et al., ICSE 2019, eq. 5 and 6).
+
+    ``δ(O) = mean |O - target|`` and ``D_MAD = |δ(O1) - δ(O2)| / (δ(O1) + δ(O2))``. With targets
+    of zeros, as released code had them, it sees neither sign nor order.
+    """
+    one = float(np.mean(np.abs(first.astype(np.float64) - target))) if first.size else 0.0
+    two = float(np.mean(np.abs(second.astype(np.float64) - target))) if second.size else 0.0
+    if not (np.isfinite(one) and np.isfinite(two)):
+        return 0.0 if one == two or (np.isnan(one) and np.isnan(two)) else 1.0
+    return abs(one - two) / (one + two) if one + two > 0 else 0.0

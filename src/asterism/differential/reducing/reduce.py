@@ -11,12 +11,12 @@ channels changed, those of the channels that are left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
 from asterism.memo.graphs.coverage import Elements, elements_of
-from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.graphs.graph import INPUT, Graph, Node
 from asterism.memo.universe.shapes import per_axis
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError
@@ -148,3 +148,44 @@ def renumbered(graph: Graph) -> Graph:
     return Graph(
         {new[i]: replace(n, inputs=tuple(new[s] for s in n.inputs)) for i, n in graph.nodes.items()}
     )
+
+
+#: Parameters that say how many channels a layer puts out.
+WIDTHS = ("filters", "units")
+
+
+def narrowed(graph: Graph, width: int | None) -> Graph:
+    """The graph with layers of at most ``width`` channels or units, as far as shapes still meet.
+
+    A layer of hundreds of channels takes longer to build, to convert and to run than one of a few,
+    and is computed by the same code of a library.
+
+    The same layers, pairs and parameters are covered. Layers keep their weights for the channels
+    that are left. All layers are narrowed at once, as branches that are added need. Where that
+    leaves no valid graph, layers are narrowed one by one, and those that cannot be stay wide.
+    Without a width nothing is narrowed.
+    """
+    if width is None:
+        return graph
+    wide = [i for i in graph.layers if _narrow(graph.nodes[i], width) != graph.nodes[i]]
+    if (smaller := _with_narrow(graph, wide, width)) is not None:
+        return smaller
+    for identity in wide:
+        graph = _with_narrow(graph, [identity], width) or graph
+    return graph
+
+
+def _with_narrow(graph: Graph, wide: Sequence[int], width: int) -> Graph | None:
+    """The graph with some layers narrowed; None where shapes do not meet or coverage is lost."""
+    narrow = {i: _narrow(graph.nodes[i], width) for i in wide}
+    try:
+        smaller = graph.with_nodes({**graph.nodes, **narrow})
+    except InvalidLayerError:
+        return None
+    return smaller if keeps(smaller, elements_of(graph)) else None
+
+
+def _narrow(node: Node, width: int) -> Node:
+    sizes = {name: node.config[name] for name in WIDTHS if name in node.config}
+    smaller = {name: min(size, width) for name, size in sizes.items()}
+    return node if smaller == sizes else replace(node, config={**node.config, **smaller})

@@ -50,47 +50,25 @@ class ScriptRun:
         return self.status == 1 and ACTUAL in self.output
 
 
-@dataclass(frozen=True)
-class Death:
-    """How a process must end that shows a finding, where it is not by the script's own status.
+def death_of(finding: Finding) -> str:
+    """How a process ends that shows a finding, where it is not by the script's own status.
 
-    Args:
-        kind: ``signal`` for any; ``hang``; the number of an exit status; or nothing.
-        seconds: after which a hang is one.
+    Returns:
+        ``signal`` for any; ``hang``; the number of an exit status; or nothing.
     """
-
-    kind: str = ""
-    seconds: float = SECONDS
-
-    def shown_by(self, run: ScriptRun) -> int:
-        """The status as a script that decides by itself would have it: 1 is the bug."""
-        status = TOO_LATE if run.status is None else run.status
-        wanted = {
-            "signal": status < 0,
-            "hang": status == TOO_LATE,
-            "": run.shows,
-        }.get(self.kind, str(status) == self.kind)
-        if wanted:
-            return 1
-        return 2 if status == 1 or status < 0 else status
-
-
-def death_of(finding: Finding) -> Death:
-    """How a process ends that shows a finding."""
     if finding.symptom == "hang":
-        return Death("hang", PATIENCE)
+        return "hang"
     if finding.exception.startswith("SIG"):
-        return Death("signal")
-    if finding.exception.startswith("exit status"):
-        return Death(finding.exception.split()[-1])
-    return Death()
+        return "signal"
+    return finding.exception.split()[-1] if finding.exception.startswith("exit status") else ""
 
 
 def exit_statuses(
     script: Path,
     times: int,
     interpreter: Interpreter = OWN_INTERPRETER,
-    death: Death = Death(),
+    death: str = "",
+    seconds: float | None = None,
 ) -> tuple[int, ...]:
     """How processes that run a script end: 1 is the bug, 0 none, 124 is too late.
 
@@ -101,11 +79,19 @@ def exit_statuses(
         script: its file.
         times: how many processes.
         interpreter: the Python that runs them.
-        death: how a process ends that shows the finding.
+        death: how a process ends that shows the finding, see :func:`death_of`.
+        seconds: time limit of each; None for what is usual, which is less for a hang.
     """
+    limit = seconds or (PATIENCE if death == "hang" else SECONDS)
     found: list[int] = []
     while len(found) < times and all(status == 1 for status in found):
-        found.append(death.shown_by(run_script(script, interpreter, death.seconds)))
+        run = run_script(script, interpreter, limit)
+        status = TOO_LATE if run.status is None else run.status
+        shown = {"": run.shows, "signal": status < 0, "hang": status == TOO_LATE}
+        if shown.get(death, str(status) == death):
+            found.append(1)
+        else:
+            found.append(2 if status == 1 or status < 0 else status)
     return tuple(found)
 
 

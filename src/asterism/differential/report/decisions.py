@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.oracle.finding import (
-    INTERNAL_ERROR,
-    SILENT_ACCEPTANCE,
     WRONG_BUFFERS,
     Finding,
     failed_condition,
@@ -27,8 +25,6 @@ from asterism.differential.report.python_text import literal
 
 Arrays = Sequence[NDArray[Any]]
 
-#: Bytes that the script of a memory blow-up may take on top of what its imports took.
-MEMORY = 3000 * 2**20
 #: Outputs of more numbers are compared where they differ most.
 _SHOWN = 12
 
@@ -54,40 +50,28 @@ class Right:
 
 
 @dataclass(frozen=True)
-class OutputDecision:
-    """A script that compares ``outputs`` with what is right.
+class Decision:
+    """What a script compares: what its program gives with what is right, or how it ends.
 
     Args:
-        expected: lines that set ``expected``.
+        expected: lines that set ``expected``; of a failure what is expected, in words.
         actual: the expression of what is compared with it.
         differs: the expression that is true while the bug lives.
+        finding: the failure that is looked for; None where outputs are compared.
     """
 
     expected: str
-    actual: str
+    actual: str = ""
     differs: str = "actual != expected"
+    finding: Finding | None = None
+
+    @property
+    def recorded(self) -> tuple[str, list[str]]:
+        """Name of the recorded exception, and words of its message that it always says."""
+        return recorded_words(self.finding) if self.finding else ("", [])
 
 
-@dataclass(frozen=True)
-class FailureDecision:
-    """A script that compares how it ends with the recorded end.
-
-    Args:
-        wanted: literal of what is expected, in words.
-        dies: whether the process must end, or never end, while the bug lives.
-        ends: expression of the exit status after an exception ``error``, which has ``said`` so.
-        runs: exit status where nothing fails.
-        memory: bytes that it may take; 0 for no limit.
-    """
-
-    wanted: str
-    dies: bool = False
-    ends: str = "2"
-    runs: int = 0
-    memory: int = 0
-
-
-def comparing(right: Right, reference: str = "") -> OutputDecision:
+def comparing(right: Right, reference: str = "") -> Decision:
     """The decision between what a program gives and what it should give.
 
     Args:
@@ -96,14 +80,14 @@ def comparing(right: Right, reference: str = "") -> OutputDecision:
     """
     expected, actual = right.expected, right.actual
     if len(expected) != len(actual):
-        return OutputDecision(f"expected = {len(expected)}  # outputs", "len(outputs)")
+        return Decision(f"expected = {len(expected)}  # outputs", "len(outputs)")
     for at, (one, other) in enumerate(zip(expected, actual, strict=True)):
         if one.shape != other.shape:
-            return OutputDecision(f"expected = {literal(one.shape)}", f"np.shape(outputs[{at}])")
+            return Decision(f"expected = {literal(one.shape)}", f"np.shape(outputs[{at}])")
     for at, (dtype, other) in enumerate(zip(right.dtypes, actual, strict=False)):
         if str(other.dtype) != dtype:
             given = f"str(np.asarray(outputs[{at}]).dtype)"
-            return OutputDecision(f"expected = {literal(dtype)}", given)
+            return Decision(f"expected = {literal(dtype)}", given)
     at, place = _worst(right)
     whole = expected[at].size <= _SHOWN and bool(np.isfinite(right.allowed[at]).all())
     index = "" if whole or not place else f"[{', '.join(map(str, place))}]"
@@ -111,35 +95,13 @@ def comparing(right: Right, reference: str = "") -> OutputDecision:
     wanted = np.asarray(expected[at][chosen], np.float64)
     relative, absolute = _line_through(wanted, np.asarray(right.allowed[at][chosen]))
     near = f"rtol={relative:.2g}, atol={absolute:.2g}, equal_nan=True"
-    return OutputDecision(
+    return Decision(
         f"{reference}\nexpected = np.asarray(expected[{at}]){index}"
         if reference
         else f"expected = {literal_array(wanted).source}  # by float64",
         f"np.asarray(outputs[{at}]){index}",
         f"not np.allclose(actual, expected, {near})",
     )
-
-
-def failing(finding: Finding, wanted: str) -> FailureDecision:
-    """The decision whether a program fails as it was recorded.
-
-    Args:
-        finding: a failure.
-        wanted: what is expected, in words.
-    """
-    told = literal(f"expected: {wanted}")
-    if finding.symptom == "memory":
-        ended = 'any(w in said.lower() for w in ("memory", "alloc"))'
-        return FailureDecision(told, ends=f"1 if {ended} else 2", memory=MEMORY)
-    if finding.deadly or finding.symptom in ("hang", "crash"):
-        return FailureDecision(told, dies=True)
-    missing = "2 if isinstance(error, ImportError) else 0"
-    if finding.symptom == SILENT_ACCEPTANCE:  # any exception of the library's is wanted
-        return FailureDecision(told, ends=missing, runs=1)
-    name, words = recorded_words(finding)
-    recorded = f"type(error).__name__ == {name!r} and all(w in said for w in {words})"
-    others = missing if finding.symptom == INTERNAL_ERROR else "2"
-    return FailureDecision(told, ends=f"1 if {recorded} else {others}")
 
 
 def recorded_words(finding: Finding) -> tuple[str, list[str]]:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from asterism.core.files.records import record_from
 from asterism.core.files.user_files import NO_FILE
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, concerning
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.engine.inputs import DISTRIBUTIONS
 
@@ -62,11 +63,8 @@ def read_known_issues(name: str) -> dict[str, KnownIssue]:
 
 
 def _issue(name: str, part: object, said: object) -> KnownIssue:
-    if not isinstance(said, dict):
-        return KnownIssue(str(said))
-    texts = {str(key): str(value) for key, value in said.items()}
-    if "link" not in texts or set(texts) - {"link", "limit", "inputs"}:
-        raise UserError(f"{name}: {part!r} needs a `link`, and may have a `limit` and `inputs`")
-    if texts.get("inputs", "normal") not in DISTRIBUTIONS:
-        raise UserError(f"{name}: {part!r}: there are no inputs {texts['inputs']!r}")
-    return KnownIssue(**texts)
+    with concerning(f"{name}: {part!r}"):
+        issue = record_from(KnownIssue, said if isinstance(said, dict) else {"link": str(said)})
+        if issue.inputs not in ("", *DISTRIBUTIONS):
+            raise UserError(f"there are no inputs {issue.inputs!r}")
+        return issue

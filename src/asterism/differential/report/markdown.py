@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from asterism.core.messages.escaping import printable, printable_lines
+from asterism.differential.report.python_text import literal
 
 #: Texts without a meaning in Markdown, and links from a file of the user's.
 _PLAIN = re.compile(r"[\w .,:;=()/%+'…–-]*")
@@ -31,6 +32,7 @@ def templates(package: str = __package__) -> Environment:
         "block": block,
         "cell": cell,
         "code": code,
+        "literal": literal,
         "shown": shown,
     }
     made.filters |= filters

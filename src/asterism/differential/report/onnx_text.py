@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from asterism.differential.report.decisions import Right
+from asterism.differential.report.numbers import Array
 
 #: Lines and characters of a text that a reader takes in.
 _MOST_LINES, _MOST_CHARACTERS = 40, 6000
@@ -51,3 +57,34 @@ def onnx_text(content: bytes) -> str | None:
     except Exception:  # what the printer writes is not always what the parser reads
         return None
     return text if len(parsed.graph.node) == len(model.graph.node) else None
+
+
+def onnx_reference(text: str, inputs: Sequence[Array], right: Right | None) -> str:
+    """Lines that compute what is right by ONNX's evaluator, where it is right; or nothing.
+
+    Args:
+        text: the model.
+        inputs: the batch.
+        right: what is right; None where something fails.
+    """
+    from onnx import parser
+    from onnx.reference import ReferenceEvaluator
+
+    if right is None:
+        return ""
+    try:
+        evaluator = ReferenceEvaluator(parser.parse_model(text))
+        given = dict(zip(evaluator.input_names, (a.values for a in inputs), strict=True))
+        with np.errstate(all="ignore"):
+            found = evaluator.run(None, given)
+    except Exception:  # whatever an evaluator raises of an operator that it does not know
+        return ""
+    for actual, wanted, limit in zip(found, right.expected, right.allowed, strict=True):
+        with np.errstate(all="ignore"):
+            near = np.abs(actual.astype(np.float64) - wanted) <= limit
+            same = near | (actual == wanted) | (np.isnan(actual) & np.isnan(wanted))
+        if actual.shape != wanted.shape or not same[np.isfinite(limit)].all():
+            return ""
+    return """from onnx.reference import ReferenceEvaluator
+reference = ReferenceEvaluator(path)
+expected = reference.run(None, dict(zip(reference.input_names, inputs)))"""

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import write_arrays
 from asterism.differential.adapters.backends import library_of, option_of, plugin_of
 from asterism.differential.adapters.code import BackendCode, given, source_of
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.fixed_draws import DRAWN, fixed
-from asterism.differential.adapters.library import CONVERTERS, Converter, Library
+from asterism.differential.adapters.library import CONVERTERS, Converter, FileLibrary, Library
 from asterism.differential.engine.inputs import random_training
 from asterism.differential.engine.worker_environment import variables
-from asterism.differential.report.decisions import FailureDecision, OutputDecision
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.report.decisions import Decision, Right, comparing
 from asterism.differential.report.markdown import rendered
 from asterism.differential.report.model_text import Layers, model_lines
 from asterism.differential.report.numbers import Array, Numbers
@@ -97,7 +104,7 @@ class ScriptProgram:
         self,
         title: str,
         versions: str,
-        decision: OutputDecision | FailureDecision,
+        decision: Decision,
         before: Sequence[ScriptProgram] = (),
     ) -> str:
         """The text of its script.
@@ -187,3 +194,49 @@ def _environment(keras_backend: str) -> dict[str, str]:
     names += ["TF_ENABLE_ONEDNN_OPTS"] if keras_backend == "tensorflow" else []
     more = {"JAX_ENABLE_X64": "1"} if keras_backend == "jax" else {}
     return {name: values[name] for name in names} | more
+
+
+def write_file_script(
+    script: Path,
+    title: str,
+    backend: str,
+    content: bytes,
+    inputs: Sequence[NDArray[Any]],
+    right: Right | None,
+    finding: Finding,
+) -> None:
+    """Write a script that exits 1 where a version shows the finding, its model and its arrays.
+
+    The model lies beside it as a file, with the inputs and what is expected. So the script needs
+    one library and NumPy, in whatever version.
+
+    Args:
+        script: its file.
+        title: what the script is about, one line.
+        backend: that is to blame.
+        content: of the model's file.
+        inputs: the batch that shows it.
+        right: what is right; None where something fails.
+        finding: what is looked for.
+    """
+    runner = Runner.of([backend])
+    assert isinstance(runner.library, FileLibrary)
+    suffix, batch = runner.library.suffix, next((len(i) for i in inputs if i.ndim), None)
+    code = runner.lines(len(inputs), "")
+    lines = (
+        "os.chdir(os.path.dirname(os.path.abspath(__file__)))",
+        f'path, arrays = "model{suffix}", np.load("arrays.npz")',
+        f'inputs = [arrays[f"input{{n}}"] for n in range({len(inputs)})]',
+        *filter(None, (code.prepare, code.call)),
+    )
+    program = ScriptProgram(("import os", *code.imports), lines)
+    arrays = {f"input{n}": array for n, array in enumerate(inputs)}
+    decision = Decision("it runs", finding=finding)
+    if right is not None:
+        count = len(right.expected)
+        reference = f'expected = [arrays[f"expected{{n}}"] for n in range({count})]'
+        arrays |= {f"expected{n}": array for n, array in enumerate(right.expected)}
+        decision = comparing(right, reference)
+    script.write_text(program.script(title, runner.versions, decision), encoding="utf-8")
+    (script.parent / f"model{suffix}").write_bytes(runner.library.readable(content, batch))
+    write_arrays(script.parent / "arrays.npz", **{n: np.asarray(a) for n, a in arrays.items()})

@@ -27,20 +27,10 @@ from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.library import CONVERTERS, FileLibrary
 from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
 from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.outside import allowance, expected_outside
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.computed_references import eager_reference, onnx_reference
-from asterism.differential.report.decisions import (
-    FailureDecision,
-    OutputDecision,
-    Right,
-    comparing,
-    failing,
-)
-from asterism.differential.report.file_scripts import write_file_script
+from asterism.differential.report.decisions import Decision, Right, comparing
 from asterism.differential.report.model_text import Layers, with_changes
 from asterism.differential.report.numbers import (
     Numbers,
@@ -48,15 +38,15 @@ from asterism.differential.report.numbers import (
     literal_numbers,
     simplest,
 )
-from asterism.differential.report.onnx_text import onnx_text, recounted
+from asterism.differential.report.onnx_text import onnx_reference, onnx_text, recounted
 from asterism.differential.report.program_text import (
     Runner,
     ScriptProgram,
     keras_program,
     onnx_program,
+    write_file_script,
 )
-from asterism.differential.triage.ablation import with_dtype
-from asterism.differential.triage.reproduction import Reproduction
+from asterism.differential.triage.reproduction import Reproduction, with_dtype
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import weights_file
@@ -83,22 +73,14 @@ class ScriptWriter:
 
     Args:
         found: the finding.
-        worker_pool: started workers.
-        judging: tolerances.
-        seed: of the inputs.
+        show: asks workers whether a model shows it.
         stored: arrays that nodes may name.
     """
 
-    def __init__(
-        self,
-        found: UniqueFinding,
-        worker_pool: WorkerPool,
-        judging: JudgeParams,
-        seed: int,
-        stored: Stored,
-    ) -> None:
+    def __init__(self, found: UniqueFinding, show: Reproduction, stored: Stored) -> None:
         self._found, self._finding = found, found.finding
-        self._pool, self._judging, self._seed, self._stored = worker_pool, judging, seed, stored
+        self._show, self._stored = replace(show, hang_seconds=PATIENCE), stored
+        self._pool = show.worker_pool
         self._kind = next(iter(self._finding.distributions), "")
         self._rights: dict[bool, Right] = {}
 
@@ -131,7 +113,7 @@ class ScriptWriter:
     def _known(self) -> Numbers:
         """The numbers with which it was seen."""
         graph, kind = self._found.graph, self._kind or "normal"
-        inputs = sample_inputs(graph, self._seed, self._finding.model, kind)
+        inputs = sample_inputs(graph, self._show.seed, self._finding.model, kind)
         return literal_numbers(graph, self._stored, self._layers, inputs)
 
     @cached_property
@@ -140,8 +122,7 @@ class ScriptWriter:
         if self._found.changed:  # whether it is rejected depends on no number
             differs = self._finding.symptom == OUTSIDE_DIFFERS
             return self._known if differs else any_numbers(self._known)
-        show = Reproduction(self._pool, self._judging, self._seed, PATIENCE)
-        return simplest(show, self._found.graph, self._finding, self._known, self._layers)
+        return simplest(self._show, self._found.graph, self._finding, self._known, self._layers)
 
     @cached_property
     def _graph(self) -> Graph:
@@ -158,7 +139,6 @@ class ScriptWriter:
         numbers = self._known if kind == WHOLE else self._simple
         values, right = self._as_run(numbers), self._right(numbers)
         runner, reference = Runner.of(finding.backends), ""
-        decision: OutputDecision | FailureDecision
         if kind == NATIVE:
             text = self._onnx_text(values)
             if text is None:
@@ -176,7 +156,8 @@ class ScriptWriter:
             dtypes = [graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
             decision = comparing(replace(right, dtypes=dtypes), reference)
         else:
-            decision = failing(finding, expected_outside(finding) if found.changed else "it runs")
+            wanted = expected_outside(finding) if found.changed else "it runs"
+            decision = Decision(wanted, finding=finding)
         before = [self._program(task) for task in found.before]
         return program.script(found.signature, runner.versions, decision, before)
 
@@ -271,7 +252,7 @@ class ScriptWriter:
         with weights_file(stored) as weights:
             task = Task(finding.model, graph, given, backends=wanted, weights=weights)
             result = self._pool.run(task)
-        standard = judge_of(graph, result, self._kind, self._judging).standard
+        standard = judge_of(graph, result, self._kind, self._show.judging).standard
         assert standard is not None
         actual = result.outputs.get(backend, {}).get(self._kind, [])
         return Right(standard.expected, actual, standard.allowed(backend))
@@ -306,3 +287,16 @@ def own_environment(finding: Finding) -> str | None:
 def packages_of(library: str) -> str:
     """The packages of a library's environment that it names, with their versions."""
     return ", ".join(f"{package} {v}" for package, v in versions_of(library).items())
+
+
+def eager_reference(found: UniqueFinding, runner: Runner) -> str:
+    """Lines that compute what is right by an eager run, where that is right; or nothing."""
+    finding = found.finding
+    backend = {"torch": "pytorch"}.get(runner.keras_backend, runner.keras_backend)
+    eager = f"{backend}:eager"
+    plain = not finding.question and finding.distributions[:1] not in (("split",), ("lengthened",))
+    if not plain or not finding.by_values or eager not in finding.agreeing:
+        return ""
+    given = "inputs" if len(found.graph.inputs) > 1 else "inputs[0]"
+    called = f"keras.tree.flatten(model({given}, training=False))"
+    return f"expected = [keras.ops.convert_to_numpy(y) for y in {called}]  # eagerly"

@@ -3,47 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
-from asterism.differential.oracle.finding import ODD_REFERENCE, Finding, signature
+from asterism.differential.engine.inputs import OUTSIDE
+from asterism.differential.engine.outside import Outside, outside_of
+from asterism.differential.oracle.finding import (
+    ODD_REFERENCE,
+    SILENT_ACCEPTANCE,
+    Finding,
+    signature,
+)
+from asterism.differential.triage.unique import LayerAtFault, UniqueFinding
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
-
-
-@dataclass(frozen=True)
-class LayerAtFault:
-    """A layer with those of its parameters that are words or switches off their defaults.
-
-    Numbers are left out: a defect seldom depends on one, and they would make one defect many.
-    """
-
-    type: str
-    parameters: frozenset[tuple[str, str]]
-
-    def __str__(self) -> str:
-        named = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters))
-        return f"{self.type}({named})"
-
-    def explains(self, other: LayerAtFault) -> bool:
-        """Whether what goes wrong here goes wrong there: there, no less is off its default."""
-        return self.type == other.type and self.parameters <= other.parameters
-
-
-def layer_at_fault(graph: Graph, identity: int) -> LayerAtFault:
-    """A node of a graph as part of a signature."""
-    node = graph.nodes[identity]
-    defaults = universe()[node.type].defaults() if node.type in universe() else {}
-    return LayerAtFault(
-        node.type,
-        frozenset(
-            (name, str(node.config[name]))
-            for name, default in defaults.items()
-            if name in node.config
-            and node.config[name] != default
-            and isinstance(node.config[name], str | bool)
-        ),
-    )
 
 
 def in_order(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -86,3 +58,53 @@ def _harm(finding: Finding) -> int:
     if finding.symptom in ("wrong shape", "NaN/Inf mask differs", "values differ"):
         return 1
     return 3 if finding.symptom in ("wrong dtype", "invalid model", ODD_REFERENCE) else 2
+
+
+def unique_outside(
+    apart: Sequence[Finding],
+    graphs: Sequence[Graph],
+    seed: int,
+    most: int,
+    known: Collection[str] = (),
+) -> list[UniqueFinding]:
+    """One finding for each symptom, library, layer and parameter; those that kill come first.
+
+    Args:
+        apart: findings that stand apart; those of other kinds are passed over.
+        graphs: the models of the run.
+        seed: of the run.
+        most: findings at most.
+        known: signatures of earlier runs.
+    """
+    unique: dict[str, UniqueFinding] = {}
+    for finding in sorted(apart, key=lambda f: (not f.deadly, f.symptom, f.library, f.model)):
+        if finding.distributions != (OUTSIDE,):
+            continue
+        outside = outside_of(graphs[finding.model], seed, finding.model)
+        if outside is None:
+            continue
+        found = _unique(finding, outside)
+        if found.signature in known:
+            continue
+        if found.signature in unique:
+            unique[found.signature].models.add(finding.model)
+        elif len(unique) < most:
+            unique[found.signature] = found
+    return [unique[signature] for signature in sorted(unique)]
+
+
+def _unique(finding: Finding, outside: Outside) -> UniqueFinding:
+    kind = outside.graph.nodes[outside.graph.layers[0]].type
+    names = ", ".join(sorted(outside.changed))
+    place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
+    parts = (finding.symptom, finding.library, f"{kind}({names})", place)
+    said = finding.message.removeprefix(str(outside)).removeprefix(": ")
+    return UniqueFinding(
+        " | ".join(filter(None, parts)),
+        replace(finding, message="" if finding.symptom == SILENT_ACCEPTANCE else said),
+        outside.graph,
+        LayerAtFault(kind, frozenset((n, str(v)) for n, v in outside.changed.items())),
+        {finding.model},
+        1,
+        changed=outside.changed,
+    )

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
+from asterism.differential.triage.budget import Budget
 
 M = TypeVar("M")
+P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -42,49 +43,19 @@ class Reducer(Generic[M]):
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
         key: a name of a candidate; nothing is asked twice.
-        steps: how many candidates may be tried.
-        ceiling: of time, after which none is tried.
-
-    Attributes:
-        out_of_time: whether it was time, rather than steps, for want of which it stopped.
-        tried: how many candidates were asked.
+        budget: of candidates.
     """
 
-    def __init__(
-        self,
-        shows: Callable[[M], bool],
-        key: Callable[[M], str],
-        steps: int,
-        ceiling: Ceiling = NO_CEILING,
-    ) -> None:
-        self.out_of_time = False
-        self.tried = 0
-        self._shows, self._key = shows, key
-        self._steps, self._ceiling = steps, ceiling
+    def __init__(self, shows: Callable[[M], bool], key: Callable[[M], str], budget: Budget) -> None:
+        self._shows, self._key, self._budget = shows, key, budget
         self._gone: set[str] = set()
-        self._untried: set[str] = set()
 
-    @property
-    def untried(self) -> int:
-        """How many candidates were left to try of the model that it stopped at; 0 of a minimal one.
-
-        One of them that shows the finding would bring others.
-        """
-        return len(self._untried)
-
-    def still(self, model: M) -> bool:
-        """Whether it is still there; nothing is asked twice, nor when no steps are left.
-
-        Once it has stopped, the rest is gone through all the same, and counted.
-        """
-        key = self._key(model)
-        if key in self._gone:
+    def still(self, model: M | None) -> bool:
+        """Whether it is still there; nothing is asked twice, nor when the budget has ended."""
+        if model is None or (key := self._key(model)) in self._gone:
             return False
-        if self._untried or self.tried >= self._steps or self._ceiling.is_reached():
-            self.out_of_time |= not self._untried and self.tried < self._steps
-            self._untried.add(key)
+        if not self._budget.allows(key):
             return False
-        self.tried += 1
         if self._shows(model):
             return True
         self._gone.add(key)
@@ -103,13 +74,27 @@ class Reducer(Generic[M]):
 
     def repeat(self, model: M, candidates: Callable[[M], Iterator[M]]) -> M:
         """Take the first candidate that still shows it, until none does."""
-        found = True
-        while found:
-            found = False
-            for smaller in candidates(model):
-                if self.still(smaller):
-                    model, found = smaller, True
-                    break
+        while (smaller := next(filter(self.still, candidates(model)), None)) is not None:
+            model = smaller
+        return model
+
+    def in_groups(
+        self, model: M, parts: Sequence[P], changed: Callable[[M, Sequence[P]], M | None]
+    ) -> M:
+        """Change all parts at once, then halves of them, quarters, and each, where it still shows.
+
+        Args:
+            model: that shows it.
+            parts: what can be changed.
+            changed: a model with some of them changed; None where that is not possible.
+        """
+        size = len(parts)
+        while size:
+            for start in range(0, len(parts), size):
+                smaller = changed(model, parts[start : start + size])
+                if smaller is not None and smaller != model and self.still(smaller):
+                    model = smaller
+            size //= 2
         return model
 
     def _around(self, parts: Parts[M], suspect: int) -> M | None:
@@ -118,7 +103,7 @@ class Reducer(Generic[M]):
         size = 1
         while size < len(parts.order):
             model = parts.alone(set(near[:size]))
-            if model is not None and self.still(model):
+            if self.still(model):
                 return model
             if size == len(near):
                 break
@@ -138,18 +123,3 @@ class Reducer(Generic[M]):
             else:
                 break
         return model
-
-
-def unfinished(untried: int, steps: str, ceiling: str) -> str:
-    """Why shrinking stopped and what it would take to go on; nothing where it did not stop.
-
-    Args:
-        untried: candidates that were left.
-        steps: the budget of steps, as users name it.
-        ceiling: that of time, where it was the reason, likewise.
-    """
-    if not untried:
-        return ""
-    left = f"{untried:,} smaller models are" if untried > 1 else "1 smaller model is"
-    goes_on = ", and the next run goes on here" if ceiling else ""
-    return f"stopped by {ceiling or steps}; {left} left to try{goes_on}"

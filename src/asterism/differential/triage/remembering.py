@@ -17,7 +17,7 @@ import inspect
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,27 +82,27 @@ class Memory:
         if self._shrunk:
             log.info("goes on", stage="triage", remembered_findings=len(self._shrunk))
 
-    def recalled(self, asked: Any, steps: int) -> UniqueFinding | None:
-        """A finding as it was shrunk; None where it was not, or where more steps may go on.
+    def shrunk(
+        self, asked: Any, steps: int, shrink: Callable[[], tuple[UniqueFinding, bool]]
+    ) -> UniqueFinding:
+        """A finding as an earlier run shrank it, or as it is shrunk now and kept.
+
+        One that was left unfinished is shrunk again where there are other steps.
 
         Args:
             asked: the finding and all that shrinking it depends on, JSON values.
             steps: the budget.
+            shrink: does it, and says whether the result may be kept.
         """
-        value = self._shrunk.get(_key_of(asked))
-        if value is None or (value["unfinished"] and value["steps"] != steps):
-            return None
-        return UniqueFinding.from_json(value)
-
-    def add(self, asked: Any, steps: int, found: UniqueFinding) -> None:
-        """Remember a finding for the runs after this one."""
-        self._facts.known.append([_key_of(asked), {**found.to_json(), "steps": steps}])
-        self._facts.save()
-
-
-def _key_of(facts: Any) -> str:
-    """A short name of JSON values, the same in every run."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+        key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+        value = self._shrunk.get(key)
+        if value is not None and (not value["unfinished"] or value["steps"] == steps):
+            return UniqueFinding.from_json(value)
+        found, is_sure = shrink()
+        if is_sure:
+            self._facts.known.append([key, {**found.to_json(), "steps": steps}])
+            self._facts.save()
+        return found
 
 
 @contextmanager

@@ -1,8 +1,11 @@
-"""Running a model again to see whether it still shows a finding, in as few backends as needed."""
+"""Running a model again to see whether it still shows a finding, in as few backends as needed.
+
+So it is found where values first go wrong, and what a finding depends on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +15,9 @@ from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Finding, signature
-from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.oracle import judge, judge_of
 from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph import INPUT, Graph
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,89 @@ class Reproduction:
         references = FLOAT64 if finding.by_values else ()
         wanted = (*shown, *readers, *agreeing, *hosts, *references)
         return tuple(r for r in dict.fromkeys(wanted) if r in self.worker_pool.usable())
+
+
+def first_diverging(show: Reproduction, task: Task, backend: str) -> int | None:
+    """The first layer, in the model's order, that is wrong although what it reads is right.
+
+    Every intermediate output is put out by the backend itself and by the references.
+
+    Returns:
+        The layer's node; None where putting out intermediate results hides the difference.
+    """
+    graph = task.graph
+    assert isinstance(graph, Graph)
+    nodes = tuple(i for i in graph.nodes if graph.nodes[i].type != INPUT)
+    backends = tuple(dict.fromkeys((backend, *FLOAT64)))
+    result = show.worker_pool.run(replace(task, outputs=nodes, backends=backends))
+    for distribution in task.inputs:
+        for at, node in enumerate(nodes):
+            single = {
+                r: {distribution: outputs[distribution][at : at + 1]}
+                for r, outputs in result.outputs.items()
+            }
+            given = replace(result, outputs=single), distribution, show.judging, (node,)
+            if judge_of(graph, *given).of(backend).by_values:
+                return node
+    return None
+
+
+def ablate(
+    show: Reproduction,
+    graph: Graph,
+    finding: Finding,
+    distributions: Sequence[str],
+    passes: int = 0,
+) -> dict[str, str]:
+    """What was varied, and whether the finding still ``shows``, is ``gone`` or cannot be told.
+
+    One thing at a time is varied.
+
+    A graph pass without which it is gone is the one at fault.
+
+    Args:
+        show: asks whether a model shows a finding.
+        graph: the minimal model.
+        finding: as it shows there.
+        distributions: inputs to try.
+        passes: graph passes to disable at most, where the library has some that change the model.
+    """
+    varied: dict[str, Reproduced] = {}
+    for dtype in ("float32", "float64", "float16"):
+        varied[f"dtype {dtype}"] = show.look(with_dtype(graph, dtype), finding)
+    for distribution in distributions:
+        varied[f"input {distribution}"] = show.look(
+            graph, replace(finding, distributions=(distribution,))
+        )
+    for converter, opset in _opsets(finding):
+        varied[f"{converter} opset {opset}"] = show.look(graph, finding, opset=opset)
+    varied["batch of 1"] = show.look(graph, finding, batch=1)
+    backend = next((b for b in finding.backends if b not in CONVERTERS), None)
+    if passes and backend is not None:
+        task = show.task(finding.model, graph, finding.distributions[:1])
+        for name in show.worker_pool.passes(task, backend)[:passes]:
+            varied[f"without {name}"] = show.look(graph, finding, disabled=(name,))
+    return {what: shown.answer(finding.backends) for what, shown in varied.items()}
+
+
+def _opsets(finding: Finding) -> Iterator[tuple[str, int]]:
+    """Versions of the file's format, where the finding's backends read one that has versions."""
+    named = {r if r in CONVERTERS else converter_of(r) for r in finding.backends}
+    for converter in sorted(c for c in named if c is not None):
+        for opset in CONVERTERS[converter].opsets:
+            yield converter, opset
+
+
+def with_dtype(graph: Graph, dtype: str) -> Graph:
+    """The graph with all floating layers and inputs in one dtype."""
+    return Graph(
+        {
+            i: n
+            if n.config.get("dtype") == "int32"
+            else replace(n, config={**n.config, "dtype": dtype})
+            for i, n in graph.nodes.items()
+        }
+    )
 
 
 def _reads(backend: str, converters: Sequence[str]) -> bool:

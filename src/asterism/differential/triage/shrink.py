@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
-from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
+from asterism.differential.triage.budget import Budget
 from asterism.differential.triage.reducer import Parts, Reducer
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.universe.spec import universe
@@ -23,12 +23,11 @@ class Shrinker(Reducer[Graph]):
 
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
-        steps: how many candidates may be tried.
-        ceiling: of time, after which none is tried.
+        budget: of candidates.
     """
 
-    def __init__(self, shows: Shows, steps: int, ceiling: Ceiling = NO_CEILING) -> None:
-        super().__init__(shows, _key, steps, ceiling)
+    def __init__(self, shows: Shows, budget: Budget) -> None:
+        super().__init__(shows, _key, budget)
 
     def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:
         """The smallest model found.
@@ -39,7 +38,8 @@ class Shrinker(Reducer[Graph]):
         """
         graph = self.fewest(graph, layers_of(graph), suspect)
         graph = self.repeat(graph, self._removals)
-        graph = self._defaults(graph)
+        changes = [c for i in graph.layers for c in _off_default(graph, i)]
+        graph = self.in_groups(graph, changes, _reset)
         graph = self.repeat(graph, self._shapes)
         return renumbered(graph)
 
@@ -63,18 +63,6 @@ class Shrinker(Reducer[Graph]):
                 ):
                     if smaller is not None and 0 < len(smaller.layers) < len(graph.layers):
                         yield smaller
-
-    def _defaults(self, graph: Graph) -> Graph:
-        """Parameters back at their defaults and edits of weights dropped: all, halves, … each."""
-        changes = [c for i in graph.layers for c in _off_default(graph, i)]
-        size = len(changes)
-        while size:
-            for start in range(0, len(changes), size):
-                smaller = _reset(graph, changes[start : start + size])
-                if smaller is not None and smaller != graph and self.still(smaller):
-                    graph = smaller
-            size //= 2
-        return graph
 
     def _shapes(self, graph: Graph) -> Iterator[Graph]:
         """One axis of one input smaller, one number of one layer's size smaller."""

@@ -8,19 +8,14 @@ from typing import NamedTuple
 
 from asterism.core.messages.console import progress
 from asterism.differential.adapters.backends import under_test
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Finding, signature
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.ablation import ablate
-from asterism.differential.triage.ceiling import NO_CEILING, Ceiling
-from asterism.differential.triage.groups import in_order, layer_at_fault
-from asterism.differential.triage.localise import first_diverging
+from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
+from asterism.differential.triage.groups import in_order
 from asterism.differential.triage.params import TriageParams
-from asterism.differential.triage.reducer import unfinished
 from asterism.differential.triage.remembering import Memory
-from asterism.differential.triage.reproduction import Reproduction
+from asterism.differential.triage.reproduction import Reproduction, ablate, first_diverging
 from asterism.differential.triage.shrink import Shrinker
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 
@@ -43,29 +38,22 @@ class Triage:
     """De-duplicates and shrinks findings.
 
     Args:
-        worker_pool: whose workers are asked.
-        judging: tolerances.
+        show: asks whether a model shows a finding.
         params: budgets.
-        seed: of the inputs.
         memory: what earlier runs have shrunk.
         ceiling: of time.
     """
 
     def __init__(
         self,
-        worker_pool: WorkerPool,
-        judging: JudgeParams,
+        show: Reproduction,
         params: TriageParams,
-        seed: int,
         memory: Memory | None = None,
         ceiling: Ceiling = NO_CEILING,
     ) -> None:
-        self._worker_pool = worker_pool
-        self._judging = judging
-        self._params = params
-        self._show = Reproduction(worker_pool, judging, seed, params.hang_seconds)
+        self._worker_pool = show.worker_pool
+        self._show, self._params, self._ceiling = show, params, ceiling
         self._memory = Memory() if memory is None else memory
-        self._ceiling = ceiling
 
     def run(
         self,
@@ -124,7 +112,7 @@ class Triage:
         if finding.question:  # derivatives have no value in the midst of a model
             return None
         task = self._show.task(finding.model, graph, finding.distributions)
-        return first_diverging(self._worker_pool, task, finding.backends[0], self._judging)
+        return first_diverging(self._show, task, finding.backends[0])
 
     def _explained(
         self, finding: Finding, graph: Graph, suspect: int | None, unique: dict[str, UniqueFinding]
@@ -140,14 +128,15 @@ class Triage:
         """A finding on its minimal model, from memory where an earlier run has shrunk it."""
         steps, backends = self._params.max_steps, list(self._worker_pool.usable())
         asked = [replace(finding, before=()).to_json(), graph.to_json(), suspect, backends]
-        known = self._memory.recalled(asked, steps)
-        if known is not None:
-            return replace(known, finding=replace(known.finding, before=finding.before))
-        found, is_sure = self._shrink(finding, graph, suspect)
-        if is_sure and not found.out_of_time:
-            self._memory.add(asked, steps, found)
-            self._ceiling.advanced()
-        return found
+
+        def shrink() -> tuple[UniqueFinding, bool]:
+            found, is_sure = self._shrink(finding, graph, suspect)
+            if is_sure := is_sure and not found.out_of_time:
+                self._ceiling.advanced()
+            return found, is_sure
+
+        found = self._memory.shrunk(asked, steps, shrink)
+        return replace(found, finding=replace(found.finding, before=finding.before))
 
     def _shrink(
         self, finding: Finding, graph: Graph, suspect: int | None
@@ -168,11 +157,10 @@ class Triage:
             is_sure &= self._worker_pool.deaths == deaths
             return False
 
-        shrinker = Shrinker(shows, self._params.max_steps, self._ceiling)
-        minimal = shrinker.shrink(graph, suspect)
+        budget = Budget(self._params.max_steps, "triage.max_steps", self._ceiling)
+        minimal = Shrinker(shows, budget).shrink(graph, suspect)
         judged = self._show.look(minimal, finding, everywhere=True)
-        time = self._ceiling.name if shrinker.out_of_time else ""
-        rest = unfinished(shrinker.untried, f"triage.max_steps={self._params.max_steps}", time)
+        rest = budget.unfinished
         if judged.finding is None:  # it needs the weights or inputs of the whole model
             minimal = graph
             none = "none smaller was found that shows it when it runs in all backends"
@@ -192,7 +180,7 @@ class Triage:
             len(graph.layers),
             {r: judged.answers[r] for r in under_test(self._worker_pool.usable())},
             rest,
-            out_of_time=shrinker.out_of_time,
+            out_of_time=budget.out_of_time,
         )
         return found, is_sure
 

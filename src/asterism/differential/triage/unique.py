@@ -8,10 +8,45 @@ from typing import Any
 
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.triage.groups import LayerAtFault, layer_at_fault
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
+from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Config
+
+
+@dataclass(frozen=True)
+class LayerAtFault:
+    """A layer with those of its parameters that are words or switches off their defaults.
+
+    Numbers are left out: a defect seldom depends on one, and they would make one defect many.
+    """
+
+    type: str
+    parameters: frozenset[tuple[str, str]]
+
+    def __str__(self) -> str:
+        named = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters))
+        return f"{self.type}({named})"
+
+    def explains(self, other: LayerAtFault) -> bool:
+        """Whether what goes wrong here goes wrong there: there, no less is off its default."""
+        return self.type == other.type and self.parameters <= other.parameters
+
+
+def layer_at_fault(graph: Graph, identity: int) -> LayerAtFault:
+    """A node of a graph as part of a signature."""
+    node = graph.nodes[identity]
+    defaults = universe()[node.type].defaults() if node.type in universe() else {}
+    return LayerAtFault(
+        node.type,
+        frozenset(
+            (name, str(node.config[name]))
+            for name, default in defaults.items()
+            if name in node.config
+            and node.config[name] != default
+            and isinstance(node.config[name], str | bool)
+        ),
+    )
 
 
 @dataclass
@@ -30,6 +65,10 @@ class UniqueFinding:
         before: what must run before it in the same process, see :mod:`.replay`.
         changed: parameters of the layer with other values than the graph's, be they invalid.
         out_of_time: whether it is unfinished for want of time, which the next run may have.
+        folder: of its script and report, below the folder of all findings.
+        confirmed: how the fresh processes of its script ended.
+        known: a link to an issue or a page; empty where there is none.
+        limit: what the library is documented not to do; empty where it is no known limit.
     """
 
     signature: str
@@ -43,6 +82,15 @@ class UniqueFinding:
     before: tuple[Task, ...] = ()
     changed: Config = field(default_factory=dict)
     out_of_time: bool = False
+    folder: str = ""
+    confirmed: tuple[int, ...] = ()
+    known: str = ""
+    limit: str = ""
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every fresh process showed it."""
+        return all(status == 1 for status in self.confirmed)
 
     @property
     def minimality(self) -> str:
@@ -58,8 +106,15 @@ class UniqueFinding:
         return f"minimal, {reduced}"
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value that :meth:`from_json` reads."""
+        """A JSON value that :meth:`from_json` reads, with more that people read."""
         return {
+            "folder": self.folder,
+            "confirmed": list(self.confirmed),
+            "known": self.known,
+            "limit": self.limit,
+            "layers": len(self.graph.layers),
+            "minimality": self.minimality,
+            "changed": self.changed,
             "signature": self.signature,
             "finding": {**self.finding.to_json(), "excess": min(self.finding.excess, 1e30)},
             "graph": self.graph.to_json(),

@@ -18,7 +18,7 @@ from asterism.differential.oracle.finding import INVALID_INPUTS
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import CallProgram
-from asterism.findings.calls.running import TextRun, Runners
+from asterism.findings.calls.running import CallWorkers, TextRun
 from asterism.findings.calls.way import WAYS
 
 #: The folder of what the ways have shown, below the root of the state.
@@ -49,7 +49,7 @@ class Shown:
 def run_calls(
     calls: Mapping[str, Call],
     names: Sequence[str],
-    runners: Runners,
+    workers: CallWorkers,
     folder: Path,
     elsewhere: Mapping[str, Any],
 ) -> Iterator[tuple[str, Shown]]:
@@ -58,7 +58,7 @@ def run_calls(
     Args:
         calls: by name, in order.
         names: of ways of one framework.
-        runners: workers.
+        workers: of their framework.
         folder: where it is saved.
         elsewhere: what :func:`totals` gave, perhaps on another machine.
 
@@ -82,8 +82,8 @@ def run_calls(
                 way, began = WAYS[name], time.monotonic()
                 program = CallProgram(call, way)
                 if way.expected not in plains:
-                    plains[way.expected] = runners.plain(program)
-                shown = _show(program, plains[way.expected], runners, began)
+                    plains[way.expected] = workers.plain(program)
+                shown = _show(program, plains[way.expected], workers, began)
                 kept[name].add(asdict(shown))
                 yield name, shown
 
@@ -122,13 +122,18 @@ def read_shown(folder: Path, way: str) -> list[Shown]:
     return [record_from(Shown, value) for value in read_facts(folder_of(folder, way))]
 
 
-def _show(program: CallProgram, plains: tuple[TextRun, TextRun, TextRun], runners: Runners, began: float) -> Shown:
-    plain, exact, moved = plains
-    if plain.status in ("crash", "hang", "memory"):
-        return Shown(program.call.name, INVALID_INPUTS, f"{plain.status}: {plain.message}")
-    indirect = runners.indirect(program)
-    narrow = program.call.narrow
-    one = judge(program.way, plain, exact, moved, indirect, runners.params, narrow)
+def _show(
+    program: CallProgram,
+    plains: tuple[TextRun, TextRun, TextRun],
+    workers: CallWorkers,
+    began: float,
+) -> Shown:
+    ended = plains[0].outcome
+    if ended.killed:
+        return Shown(program.call.name, INVALID_INPUTS, f"{ended.status}: {ended.message}")
+    one = judge(
+        program.way, *plains, workers.indirect(program), workers.params, program.call.narrow
+    )
     seconds = round(time.monotonic() - began, 3)
     facts = one.symptom, one.message[:600], one.exception, one.frame
     return Shown(program.call.name, *facts, seconds)

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.oracle.compare import DIFFERENCES
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import Shown, read_shown
 from asterism.findings.calls.judging import judge, standards_of
 from asterism.findings.calls.program import FILLS, CallProgram
-from asterism.findings.calls.running import Runners
+from asterism.findings.calls.running import CallWorkers
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, Way
@@ -113,18 +113,18 @@ class CallScripts:
     """Writes the scripts of calls.
 
     Args:
-        runners: workers of the calls' framework.
+        workers: of the calls' framework.
     """
 
-    runners: Runners
+    workers: CallWorkers
 
     def __call__(self, sighting: Sighting[Call], folder: Path) -> Entry | None:
         """The script of the call with the simplest inputs that show the symptom."""
         call, way, word = sighting.subject, WAYS[sighting.backend], sighting.symptom
-        params = self.runners.params
+        params = self.workers.params
         for fill in FILLS:
             program = CallProgram(call, way, fill)
-            plains, indirect = self.runners.plain(program), self.runners.indirect(program)
+            plains, indirect = self.workers.plain(program), self.workers.indirect(program)
             found = judge(way, *plains, indirect, params, call.narrow)
             if found.symptom == word:
                 break

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.library import UNSUPPORTED as SAYS_UNSUPPORTED
 from asterism.differential.engine.messages import is_unsupported
+from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     CRASH,
@@ -30,8 +30,8 @@ from asterism.memo.universe.tensors import EPSILON
 
 #: A function is computed in several steps, each of which rounds.
 _STEPS = 4
-#: By which a way says that it does not do something, beside what all libraries say so by.
-_LIMITS = (*SAYS_UNSUPPORTED, r"No (conversion|translator)")
+#: By which a converter says that it does not do something, beside what all libraries say so by.
+_LIMITS = (r"No (conversion|translator)",)
 
 
 def judge(
@@ -55,23 +55,22 @@ def judge(
         narrow: dtypes that the call computes in between.
     """
 
-    def found(status: str, said: str, odd: TextRun = indirect) -> Finding:
+    def found(status: str, said: str, odd: ExecutionOutcome = indirect.outcome) -> Finding:
         facts = 0, status, "run", way.library, (way.framework,)
         return Finding(*facts, exception=odd.exception, frame=odd.frame, message=said)
 
-    said = f"{indirect.exception}: {indirect.message}"
-    if indirect.status == CRASH and plain.status in ("ok", ERROR):
+    usual, ended = plain.outcome, indirect.outcome
+    said = f"{ended.exception}: {ended.message}"
+    if ended.status == CRASH and not usual.killed:
         return found(CRASH, said)
-    if not plain.is_ok:
-        must_fail = way.checks and plain.status == ERROR and not _says_limit(plain, ())
-        if not must_fail or not indirect.is_ok:
-            return found(INVALID_INPUTS, plain.message, plain)
-        return found(SILENT_ACCEPTANCE, f"{plain.exception}: {plain.message}", plain)
-    if indirect.status == HANG:
-        return found(HANG, indirect.exception)
-    if not indirect.is_ok:
-        limit = _says_limit(indirect, way.unsupported)
-        return found(UNSUPPORTED if limit else ERROR, said)
+    if not usual.ran:
+        if way.checks and usual.status == ERROR and not _says_limit(usual, ()) and ended.ran:
+            return found(SILENT_ACCEPTANCE, f"{usual.exception}: {usual.message}", usual)
+        return found(INVALID_INPUTS, usual.message, usual)
+    if ended.status == HANG:
+        return found(HANG, ended.exception)
+    if not ended.ran:
+        return found(UNSUPPORTED if _says_limit(ended, way.unsupported) else ERROR, said)
     if len(plain.arrays) != len(indirect.arrays):
         counts = f"{len(indirect.arrays)} outputs in place of {len(plain.arrays)}"
         return found("wrong shape", counts)
@@ -122,7 +121,7 @@ def standards_of(
 
 def _like(run: TextRun, at: int, expected: NDArray[Any]) -> NDArray[Any] | None:
     """A result of another run, where it has the shape and kind of what is expected."""
-    if not run.is_ok or at >= len(run.arrays):
+    if at >= len(run.arrays):
         return None
     found = run.arrays[at]
     alike = found.shape == expected.shape and found.dtype.kind == expected.dtype.kind
@@ -147,5 +146,7 @@ def _first(array: NDArray[Any]) -> str:
     return re.sub(r"\s+", " ", np.array2string(array.reshape(-1)[:8], precision=5))
 
 
-def _says_limit(ran: TextRun, patterns: Sequence[str]) -> bool:
-    return is_unsupported(ran.exception, ran.message, (*_LIMITS, *patterns))
+def _says_limit(ended: ExecutionOutcome, patterns: Sequence[str]) -> bool:
+    limits = (*_LIMITS, *patterns)
+    said = is_unsupported(ended.exception, ended.message, limits)
+    return ended.status == UNSUPPORTED or said

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
-from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
-from asterism.differential.engine.worker_client import WorkerClient
-from asterism.differential.oracle.finding import ERROR, UNSUPPORTED
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import outcome_of
+from asterism.differential.engine.workers import Workers
+from asterism.differential.oracle.finding import ERROR
 from asterism.differential.oracle.params import JudgeParams
 from asterism.findings.calls.program import CallProgram
+from asterism.findings.calls.way import WAYS
 
 #: Texts after which a worker is started anew: compilers keep what they have compiled.
 _LIFE = 300
@@ -25,36 +27,31 @@ _ENVIRONMENT = {
     "TF_USE_LEGACY_KERAS": "0",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
+#: The worker of plain calls and of ways that import nothing more; others are named by what they do.
+PLAIN = ""
 
 
 @dataclass(frozen=True)
 class TextRun:
-    """How a text ended.
+    """What a text gave.
 
     Args:
-        status: ``ok``, ``error``, ``crash``, ``hang`` or ``memory``.
+        outcome: how it ended.
         arrays: results.
         dtypes: their dtypes, as the library names them.
-        exception: type of an exception, or the signal that ended the process.
-        message: of the exception, or the last lines of a process that died.
-        frame: innermost frame inside a package.
     """
 
-    status: str
+    outcome: ExecutionOutcome
     arrays: tuple[NDArray[Any], ...] = ()
     dtypes: tuple[str, ...] = ()
-    exception: str = ""
-    message: str = ""
-    frame: str = ""
-
-    @property
-    def is_ok(self) -> bool:
-        """Whether it gave results."""
-        return self.status == "ok"
 
 
-class Runners:
-    """Workers of one framework's library: one for plain calls, one for each library's ways.
+#: A text that was not run.
+NOT_RUN = TextRun(ExecutionOutcome(0, PLAIN, "run", ERROR))
+
+
+class CallWorkers(Workers):
+    """Workers of one framework's library: a process loads what some ways import, or nothing more.
 
     Args:
         framework: whose calls.
@@ -63,60 +60,46 @@ class Runners:
     """
 
     def __init__(self, framework: str, limits: Limits, params: JudgeParams) -> None:
-        self.framework, self.params, self.limits = framework, params, limits
-        self._stack = ExitStack()
-        self._folder = self._stack.enter_context(own_temporary_folder())
-        self._clients: dict[str, WorkerClient] = {}
-        self._served: dict[str, int] = {}
+        imports = {way.imports for way in WAYS.values() if way.framework == framework}
+        super().__init__(dict.fromkeys({PLAIN, *imports}, framework), limits, _ENVIRONMENT)
+        self.params = params
+        self._served: Counter[str] = Counter()
 
-    def run(self, text: str, result: str, worker: str = "") -> TextRun:
+    def run(self, text: str, result: str, worker: str = PLAIN) -> TextRun:
         """Run a text.
 
         Args:
             text: with all that it imports.
             result: the name that holds its results.
-            worker: names the process, which is started when it is first needed.
+            worker: which runs it.
 
         Raises:
             UserError: it does not start.
         """
-        if worker not in self._clients:
-            environment = {**_ENVIRONMENT, "TMPDIR": str(self._folder)}
-            client = WorkerClient(self.framework, self.limits, environment)
-            self._stack.callback(client.stop)
-            self._clients[worker] = client
-        client = self._clients[worker]
-        self._served[worker] = self._served.get(worker, 0) + 1
+        self._served[worker] += 1
         if self._served[worker] % _LIFE == 0:
-            client.stop()
-        target = self._folder / "results.npz"
+            self.renew([worker])
+        target = self.scratch / "results.npz"
         request = {"step": "text", "backend": worker, "text": text, "result": result}
-        answer = client.ask(request | {"target": str(target)}, self.limits.seconds)
-        if answer["status"] == "blocked":
-            raise UserError(f"no worker of {self.framework} starts: {answer['message']}")
-        facts = {name: answer.get(name, "") for name in ("exception", "message", "frame")}
-        if answer["status"] != "ok":
-            status = ERROR if answer["status"] == UNSUPPORTED else answer["status"]
-            return TextRun(status, **facts)
+        answer = self.ask(worker, request | {"target": str(target)})
+        outcome = outcome_of(0, worker, answer)
+        if outcome.status == "blocked":
+            raise UserError(f"no worker of {self.libraries[worker]} starts: {outcome.message}")
+        if outcome.status != "ok":
+            return TextRun(outcome)
         stored = read_arrays(target)
         arrays = tuple(stored[f"arr_{at}"] for at in range(len(stored)))
-        return TextRun("ok", arrays, tuple(answer["dtypes"]))
+        return TextRun(outcome, arrays, tuple(answer["dtypes"]))
 
     def plain(self, program: CallProgram) -> tuple[TextRun, TextRun, TextRun]:
         """A plain call as it is, in float64, and in float64 with inputs that are moved."""
         plain = self.run(program.plain, "expected")
         floating = any("float" in given.dtype for given in program.call.inputs)
-        if not plain.is_ok or not floating:
-            return plain, TextRun(ERROR), TextRun(ERROR)
+        if not plain.outcome.ran or not floating:
+            return plain, NOT_RUN, NOT_RUN
         exact, moved = (self.run(program.in_float64(m), "expected") for m in (False, True))
         return plain, exact, moved
 
     def indirect(self, program: CallProgram) -> TextRun:
         """What the way of a program gives."""
         return self.run(program.indirect, "actual", program.way.imports)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,13 @@ class ModuleRuntime(Runtime):
     the other inputs of a call, such as a dynamically quantised one, is asked one by one.
 
     Args:
-        module: takes one tensor, whose first axis counts the inputs.
+        module: takes one tensor, whose first axis counts the inputs; or several.
         name: what messages call it.
         example: some inputs as the module takes them, ``(n, ...)``; or pictures, uint8
             ``(n, H, W, C)``, which a module that computes in real numbers gets as real numbers
             ``(n, C, H, W)``.
+        parts: shapes of an input's several tensors, whose numbers a row of the example holds one
+            after the other; none where there is one.
 
     Raises:
         UserError: it fails on the first input.
@@ -44,11 +47,19 @@ class ModuleRuntime(Runtime):
 
     varies_in = "PyTorch"
     calls_alone = True
+    #: The user's name for one in the module: the same.
+    named = str
 
-    def __init__(self, module: torch.nn.Module, name: str, example: NDArray[Any]) -> None:
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        name: str,
+        example: NDArray[Any],
+        parts: Sequence[tuple[int, ...]] = (),
+    ) -> None:
         import torch
 
-        self.module = module
+        self.module, self._parts = module, parts
         tensors = [*module.parameters(), *module.buffers()]
         self._device = tensors[0].device if tensors else torch.device("cpu")
         real = [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
@@ -110,12 +121,17 @@ class ModuleRuntime(Runtime):
     def _answer(self, array: NDArray[Any]) -> Any:
         import torch
 
+        arrays = [array]
+        if self._parts:
+            ends = np.cumsum([math.prod(shape) for shape in self._parts])[:-1]
+            pieces = zip(np.split(array, ends, axis=1), self._parts, strict=True)
+            arrays = [piece.reshape(-1, *shape) for piece, shape in pieces]
         # A copy: an axis of length 1 may have any stride, which PyTorch takes for an order.
-        tensor = torch.from_numpy(array.copy(order="C")).to(self._device)
-        if tensor.dtype.is_floating_point and self._dtype is not None:
-            tensor = tensor.to(self._dtype)
+        tensors = [torch.from_numpy(one.copy(order="C")).to(self._device) for one in arrays]
+        if self._dtype is not None:
+            tensors = [t.to(self._dtype) if t.dtype.is_floating_point else t for t in tensors]
         with torch.no_grad():
-            return self.module(tensor)
+            return self.module(*tensors)
 
 
 @contextmanager

@@ -14,6 +14,15 @@ _ENDS = re.compile(r"(?:^|_)(?:in|input|out|output|next|new|prev|old)(?=_|$)|n$|
 #: What caches of decoders are called, before a step and after it.
 _CACHE = re.compile(r"(?:^|_)(?:past|present)(?:_key_values?)?(?=_|$)")
 
+#: Parts of names that say what an input tells of the tokens: which are there, of which segment they
+#: are, where they stand, how many there are.
+_ROLES = {
+    "mask": ("mask",),
+    "segment": ("token_type", "segment"),
+    "position": ("position",),
+    "length": ("length", "lens"),
+}
+
 
 @dataclass(frozen=True)
 class TensorSpec:
@@ -98,15 +107,34 @@ class Signature:
 
     @property
     def given(self) -> tuple[TensorSpec, ...]:
-        """The inputs that are no carried state."""
+        """The inputs that are no carried state, the main one first.
+
+        That is the file's first, but for masks and the like, which may be listed before the tokens
+        that they follow from.
+        """
         carried = {name for name, _ in self.states}
-        return tuple(spec for spec in self.inputs if spec.name not in carried)
+        given = [spec for spec in self.inputs if spec.name not in carried]
+        tokens = [spec for spec in given if role_of(spec.name) is None and _are_tokens(spec)]
+        if tokens and role_of(given[0].name) is not None:
+            given.sort(key=lambda spec: spec != tokens[0])
+        return tuple(given)
 
     @property
     def answers(self) -> tuple[TensorSpec, ...]:
         """The outputs that are no carried state."""
         carried = {name for _, name in self.states}
         return tuple(spec for spec in self.outputs if spec.name not in carried)
+
+
+def role_of(name: str) -> str | None:
+    """How an input follows from the main one, as its name tells; None where it tells nothing."""
+    plain = name.lower()
+    named = (role for role, words in _ROLES.items() if any(word in plain for word in words))
+    return next(named, None)
+
+
+def _are_tokens(spec: TensorSpec) -> bool:
+    return len(spec.shape) == 2 and spec.dtype in ("int32", "int64")
 
 
 def range_of(scale: float, zero: int, dtype: str) -> tuple[float, float] | None:

@@ -13,21 +13,12 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.runtimes.runtime import Tensors
-from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.models.signatures.signature import Signature, TensorSpec, role_of
 
 #: The padding of texts of which none is filled up: no token is this.
 NO_PADDING = -1
 #: The largest size and token, as models count them in 32 bits.
 _MOST = 2**31 - 1
-
-#: Parts of names that say what an input tells of the tokens: which are there, of which segment they
-#: are, where they stand, how many there are.
-_ROLES = {
-    "mask": ("mask",),
-    "segment": ("token_type", "segment"),
-    "position": ("position",),
-    "length": ("length", "lens"),
-}
 
 
 class ConstantInput(ParameterSection):
@@ -114,7 +105,7 @@ class Feed:
         self._initial = [spec for spec in signature.inputs if spec.name in self._states]
         for spec in self._others:
             if self._role(spec) is None:
-                raise UserError(f"the input {spec} has no value: give it one among the constants")
+                raise UserError(f"the input {spec} has no value: give it one (--constant)")
         self._first = bool(images) and _channels_first(self.main)
 
     def inputs(self, items: NDArray[Any], past: NDArray[Any] | None = None) -> Tensors:
@@ -188,9 +179,7 @@ class Feed:
     def _role(self, spec: TensorSpec) -> str | None:
         if spec.name in self._constants:
             return "constant"
-        name = spec.name.lower()
-        named = [role for role, words in _ROLES.items() if any(word in name for word in words)]
-        return named[0] if named else None
+        return role_of(spec.name)
 
     def _derived(
         self, role: str, spec: TensorSpec, items: NDArray[Any], past: NDArray[Any] | None

@@ -10,7 +10,7 @@ from typing import Any
 from asterism.core.messages.escaping import counted
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, percent
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.params import VetParams
+from asterism.vetting.params import REPAIRED, REPAIRED_PROGRAM, VetParams
 from asterism.vetting.statistics import Share
 from asterism.vetting.verdict import Verdict
 
@@ -22,7 +22,7 @@ _LEVELS = {
 }
 _STEPS = {
     "ship": Step("Keep the certificate. This repeats it:"),
-    "ship with the repair": Step("Take the repaired file instead:", "repaired.onnx"),
+    "ship with the repair": Step("Take the repaired file instead:", REPAIRED),
     "not enough inputs to say": Step("Give more inputs, and ask again."),
     "do not ship": Step("See what matters, what is to blame and what to do, below."),
 }
@@ -66,6 +66,8 @@ def _step(params: VetParams, verdict: Verdict, repair: Any) -> Step:
     if verdict.word == "ship":
         return replace(step, command=params.commands()[0])
     if verdict.word == "ship with the repair" and "kept_in_float" in repair:
+        if "sha256" in repair:
+            return replace(step, command=REPAIRED_PROGRAM)
         names = f"kept = {repair['kept_in_float']}"
         return Step("Quantise again, and leave these modules in float:", names)
     return step

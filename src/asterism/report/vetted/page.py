@@ -27,7 +27,7 @@ from asterism.report.base.section import ReportSection, percent
 from asterism.report.vetted.answer import answer
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import certify, verdict_on
-from asterism.vetting.params import CERTIFICATE, REPAIRED, VetParams
+from asterism.vetting.params import CERTIFICATE, REPAIRED, REPAIRED_PROGRAM, VetParams
 from asterism.vetting.verdict import Verdict
 
 _render = renderer("asterism.report.vetted")
@@ -43,7 +43,7 @@ def write_vet_page(
     folder: Path,
     sha256: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """Write ``index.html``, ``certificate.json`` and, where there is one, ``repaired.onnx``.
+    """Write ``index.html``, ``certificate.json`` and, where there is one, the repaired file.
 
     Args:
         params: the pair and what was asked.
@@ -81,9 +81,10 @@ def write_vet_page(
             temporary / CERTIFICATE,
             certify(params, seed, measured, searches, repair, sha256 or params.hashes()).to_json(),
         )
-        repaired = workspace / "artifacts/vet_repair" / REPAIRED
-        if repaired.exists():
-            (temporary / REPAIRED).write_bytes(repaired.read_bytes())
+        for name in (REPAIRED, REPAIRED_PROGRAM):
+            repaired = workspace / "artifacts/vet_repair" / name
+            if repaired.exists():
+                (temporary / name).write_bytes(repaired.read_bytes())
     return verdict
 
 

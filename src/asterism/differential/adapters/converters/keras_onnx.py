@@ -15,16 +15,10 @@ class KerasOnnx(Converter):
     keras_backend = "torch"
     suffix = ".onnx"
     host = "pytorch"
-    # Also because a failed export was seen to change what PyTorch computed afterwards.
-    own_worker = True
     opsets = (15, 17, 18)
     unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
 
-    def code(self) -> BackendCode:
-        """See :class:`Converter`."""
-        return self.code_for(None)
-
-    def code_for(self, opset: int | None) -> BackendCode:
+    def code(self, opset: int | None = None) -> BackendCode:
         """See :class:`Converter`; the exporter needs the model to have been called."""
         more = "" if opset is None else f", opset_version={opset}"
         return BackendCode(

@@ -24,16 +24,11 @@ class Tf2Onnx(Converter):
     keras_backend = "tensorflow"
     suffix = ".onnx"
     host = "tensorflow"
-    own_worker = True
     zero_initializers = False
     opsets = (13, 15, 17)
     unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")
 
-    def code(self) -> BackendCode:
-        """See :class:`Converter`."""
-        return self.code_for(None)
-
-    def code_for(self, opset: int | None) -> BackendCode:
+    def code(self, opset: int | None = None) -> BackendCode:
         """See :class:`Converter`. Keras' layers need no rewriting of their Python code."""
         return BackendCode(
             ("import tensorflow as tf", "import tf2onnx"),

@@ -26,7 +26,6 @@ class TfLite(Converter):
     keras_backend = "tensorflow"
     suffix = ".tflite"
     host = "tensorflow"
-    own_worker = True
     zero_initializers = False
     unsupported = (
         r"Please consider using Select TF ops",
@@ -35,7 +34,7 @@ class TfLite(Converter):
         r"TensorListReserve",
     )
 
-    def code(self) -> BackendCode:
+    def code(self, opset: int | None = None) -> BackendCode:
         """See :class:`Converter`; without quantisation."""
         return BackendCode(
             ("import tensorflow as tf",),

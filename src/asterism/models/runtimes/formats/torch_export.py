@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import keyword
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -14,6 +15,12 @@ from asterism.models.foreign.torch_archive import rewritten
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.torch import signature_of_graph
+
+if TYPE_CHECKING:
+    import torch
+
+#: What PyTorch notes of the run that exported a program: where the source lies, and addresses.
+_OF_THIS_RUN = ("stack_trace", "from_node")
 
 
 class TorchRuntime(Runtime):
@@ -25,15 +32,23 @@ class TorchRuntime(Runtime):
         module: takes tensors in order, and gives a tensor or a sequence of them.
         signature: of its inputs and outputs, by names of any choice.
         device: where the module lies, ``"cpu"`` or ``"cuda:0"``.
+        named: the user's name for one in the module.
 
     Attributes:
         plain: the module.
+        named: see above.
     """
 
     varies_in = "PyTorch"
 
-    def __init__(self, module: Any, signature: Signature, device: str = "cpu") -> None:
-        self.plain, self.signature, self._device = module, signature, device
+    def __init__(
+        self,
+        module: Any,
+        signature: Signature,
+        device: str = "cpu",
+        named: Callable[[str], str] = str,
+    ) -> None:
+        self.plain, self.signature, self._device, self.named = module, signature, device, named
         self.notes = () if device == "cpu" else (f"runs on {device}",)
         self.fixed_batch = next((spec.shape[0] for spec in signature.inputs if spec.shape), None)
 
@@ -58,7 +73,51 @@ class TorchRuntime(Runtime):
 
     def running(self, module: Any) -> TorchRuntime:
         """Another module in this one's place, which takes and gives the same."""
-        return TorchRuntime(module, self.signature, self._device)
+        return TorchRuntime(module, self.signature, self._device, self.named)
+
+    def program(self, inputs: Mapping[str, NDArray[Any]]) -> torch.export.ExportedProgram:
+        """The module as a program whose inputs have the user's names, where Python allows these.
+
+        It gives a tensor, or several.
+
+        Args:
+            inputs: at least two, by the signature's names.
+
+        Raises:
+            UserError: PyTorch cannot export it.
+        """
+        import torch
+        from torch import fx
+
+        graph = fx.Graph()
+        given: Any = graph.graph_copy(self.plain.graph, {})
+        one = isinstance(given, tuple | list) and len(given) == 1
+        graph.output(given[0] if one else given)
+        for node in graph.find_nodes(op="placeholder"):
+            name = self.named(node.name)
+            if name.isidentifier() and name.isascii() and not keyword.iskeyword(name):
+                node._rename(name)
+            node.target = node.name
+        module = fx.GraphModule(self.plain, graph).to("cpu")
+        rows = [torch.from_numpy(inputs[spec.name].copy()) for spec in self.signature.inputs]
+        sizes = (
+            [n for n, size in enumerate(s.shape) if size is None] for s in self.signature.inputs
+        )
+        free = tuple(dict.fromkeys(axes, torch.export.Dim.AUTO) for axes in sizes)
+        try:
+            return torch.export.export(module, tuple(rows), dynamic_shapes=free)
+        except Exception as error:  # whatever tracing a foreign graph raises
+            raise UserError(f"PyTorch cannot export the repaired program: {error}") from error
+
+
+def save_program(program: torch.export.ExportedProgram, path: Path) -> None:
+    """Write a program, in the same bytes for the same one."""
+    import torch
+
+    for node in program.graph.nodes:
+        for fact in _OF_THIS_RUN:
+            node.meta.pop(fact, None)
+    torch.export.save(program, path)
 
 
 def require_device() -> str:
@@ -84,8 +143,8 @@ def opened_program(path: Path) -> TorchRuntime:
             :func:`~asterism.models.foreign.torch_archive.rewritten`.
     """
     program, device = rewritten(path), require_device()
-    module = program.module(device)
-    return TorchRuntime(module, signature_of_graph(module.graph, program.names.theirs), device)
+    module, named = program.module(device), program.names.theirs
+    return TorchRuntime(module, signature_of_graph(module.graph, named), device, named)
 
 
 @FORMATS.register("torch")

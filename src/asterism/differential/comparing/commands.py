@@ -1,0 +1,265 @@
+"""The two commands: all libraries that read a model's file, and two versions of one library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from asterism.config import changed_params
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
+from asterism.differential.adapters.backends import OF_ONNX, product_of
+from asterism.differential.comparing.comparison import Comparison, Page, Params, Request
+from asterism.differential.comparing.judging import findings_of, lacks_reference, within_type
+from asterism.differential.comparing.naming import (
+    installed,
+    made,
+    named_version,
+    package_versions,
+    readers_of,
+    readers_of_version,
+    title_of,
+    ways_of,
+)
+from asterism.differential.comparing.upgrade import (
+    CHANGES,
+    UNCHANGED,
+    WORSE,
+    Change,
+    Pair,
+    changes_of,
+)
+from asterism.differential.engine.branch_params import RewardedGenerateParams
+from asterism.differential.engine.execution import limits_of
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import FAULTS, RIGHT, STATUSES, Finding
+from asterism.differential.reducing.params import ReduceParams
+from asterism.differential.reducing.reduction import reduce_models
+from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
+from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects.onnx_file import Subject, subject_of
+from asterism.differential.subjects.operators import operator_subjects
+from asterism.differential.subjects.reading import read_subjects
+from asterism.memo.generating.generate import generate
+from asterism.memo.graphs.light_keras import import_keras
+
+OF_LIBRARIES = Page(
+    "libraries",
+    "findings.json",
+    "Do these models compute the same in every library that reads their files?",
+    "models with a fault of a library",
+    "models show a fault of a library",
+    kinds=STATUSES,
+    told=FAULTS,
+    bad=FAULTS,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrariesRequest(Request):
+    """What a user asks of libraries.
+
+    Args:
+        libraries: to run the models, with an environment where one is named; none: all installed.
+        environments: libraries beside these, in environments of their own: ``onnxruntime@1.20``.
+    """
+
+    libraries: Sequence[str]
+    environments: Sequence[str]
+
+
+def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> Comparison:
+    """Run every model in every library that reads its file, explain faults, and write the page.
+
+    Raises:
+        UserError: a library or a model is not to be had.
+    """
+    params = changed_params(Params, request.changes, request.root)
+    if not request.models:
+        raise UserError("give --model FILE, as often as there are models")
+    rejected: NotCompared = []
+    subjects = read_subjects(request.models, request.size, request.shapes, rejected)
+    libraries = _libraries(request, {subject.suffix for subject in subjects}, say, rejected)
+    backends = [f"{library}:{way}" for library in libraries for way in ways_of(library)]
+    references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
+    with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
+        titles = [title_of(library) for library in libraries]
+        found = Comparison(
+            page=OF_LIBRARIES, compared=titles, left_out=pool.start(), rejected=rejected
+        )
+
+        def judged(
+            subject: ModelFile, inputs: Mapping[str, Arrays], result: Result
+        ) -> list[Change]:
+            ended = findings_of(subject, result, params.judge)
+            ended = within_type(pool, subject, inputs, ended)
+            known = not lacks_reference(subject, result)
+            return [_beside(subject.name, one, known) for one in ended]
+
+        found.run(request, params, pool, subjects, backends, judged)
+    return found
+
+
+def _libraries(
+    request: LibrariesRequest, formats: set[str], say: Callable[[str], None], rejected: NotCompared
+) -> list[str]:
+    """The libraries that are asked for; each environment is made where it is missing."""
+    own = [name for name in readers_of(formats) if installed(name)]
+    names = [*(request.libraries or own), *request.environments]
+    pairs = [(product_of(name), name.partition("@")[2]) for name in names]
+    found = []
+    for name in dict.fromkeys(named_version(*pair, formats) for pair in pairs):
+        with going_on(name, rejected):
+            found.append(made(name, say))
+    require_some(found, rejected)
+    return found
+
+
+def _beside(subject: str, one: Finding, known: bool) -> Change:
+    """A finding as the change from a configuration that is right, or back, if none can say so."""
+    if not one.agreeing:
+        return Change(subject, one, one, status=one.symptom)
+    other = one.agreeing[0]
+    right = replace(one, symptom=RIGHT, backends=(other,), exception="", message="")
+    if known or one.fails:
+        return Change(subject, right, one, status=one.symptom)
+    return Change(subject, one, right, referee=other, status=one.symptom)
+
+
+#: The converter that makes files of generated models.
+CONVERTER = "tf2onnx"
+
+
+OF_VERSIONS = Page(
+    "versions",
+    "changes.json",
+    "Does the upgrade change what these models compute?",
+    "models that change",
+    "models change from {} to {}",
+    kinds=CHANGES,
+    told=[kind for kind in CHANGES if kind not in UNCHANGED],
+    bad=WORSE,
+)
+
+
+class UpgradeParams(Params):
+    """What is read of ``params.yaml``."""
+
+    reduce: ReduceParams
+    generate: RewardedGenerateParams
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpgradeRequest(Request):
+    """What a user asks of an upgrade.
+
+    Args:
+        library: under test.
+        old: version that is left.
+        new: version that is taken.
+        generated: number of models to generate beside the user's.
+        operators: whether models of one operator each run too.
+    """
+
+    library: str
+    old: str
+    new: str
+    generated: int
+    operators: bool
+
+
+def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Comparison:
+    """Run every model in both versions, look for the nodes to blame, and write the page.
+
+    A way to run files that one of the versions lacks is left out.
+
+    Raises:
+        UserError: the library, a version or a model is not to be had.
+    """
+    params = changed_params(UpgradeParams, request.changes, request.root)
+    if not (request.models or request.generated or request.operators):
+        raise UserError("give --model FILE, a number by --generated, or --operators")
+    rejected: NotCompared = []
+    subjects = read_subjects(request.models, request.size, request.shapes, rejected)
+    of_onnx = [".onnx"] if request.generated or request.operators else []
+    formats = {*of_onnx, *(subject.suffix for subject in subjects)}
+    readers = [
+        readers_of_version(request.library, version, say, formats)
+        for version in (request.old, request.new)
+    ]
+    one, other = (next(iter(names.values())) for names in readers)
+    if one == other:
+        raise UserError(f"{request.old} and {request.new} are both the {one} that is here")
+    found = Comparison(
+        page=OF_VERSIONS,
+        compared=(title_of(one), title_of(other)),
+        versions=(package_versions(one), package_versions(other)),
+        rejected=rejected,
+    )
+    old, new = readers
+    pairs = [p for kind in old if kind in new for p in pairs_of(old[kind], new[kind])]
+    references = [r for subject in subjects for r in subject.references.all]
+    references += OF_ONNX.all if of_onnx else ()
+    references += [f"onnxruntime:{CONVERTER}"] if request.generated else []
+    every = [*_backends(pairs), *dict.fromkeys(references)]
+    with WorkerPool(every, limits_of(params.execute)) as pool:
+        lacking = pool.start()
+        works = [pair for pair in pairs if not {pair.old, pair.new} & lacking.keys()]
+        known = [b for b in _backends(pairs) if b in lacking]
+        rejected += [(f"all models in {backend}", lacking[backend]) for backend in known]
+        if not works:
+            raise UserError("; ".join(f"{b} does not work: {why}" for b, why in lacking.items()))
+        subjects += operator_subjects() if request.operators else ()
+        subjects += generated_models(request, params, pool, rejected)
+
+        def judged(subject: ModelFile, _: Mapping[str, Arrays], result: Result) -> list[Change]:
+            changes = changes_of(subject, result, works, params.judge)
+            if not changes:
+                raise UserError(f"not both versions have a way to run {subject.suffix} files")
+            return changes
+
+        found.run(request, params, pool, subjects, _backends(works), judged)
+    return found
+
+
+def pairs_of(old: str, new: str) -> Iterator[Pair]:
+    """Every way to run a file, in both versions; another library may have only one of its own.
+
+    Args:
+        old: the reader of the version that is left.
+        new: that of the other.
+    """
+    ways = {old: ways_of(old), new: ways_of(new)}
+    more, fewer = sorted(ways.values(), key=len, reverse=True)
+    for option in more:
+        one, other = (option if option in ways[n] else fewer[0] for n in (old, new))
+        yield Pair(f"{old}:{one}", f"{new}:{other}")
+
+
+def _backends(pairs: Sequence[Pair]) -> list[str]:
+    return list(dict.fromkeys(backend for pair in pairs for backend in (pair.old, pair.new)))
+
+
+def generated_models(
+    request: UpgradeRequest, params: UpgradeParams, pool: WorkerPool, rejected: NotCompared
+) -> Iterator[Subject]:
+    """Generated models as files; those that the converter makes none of are noted."""
+    import onnx
+
+    if not request.generated:
+        return
+    import_keras("numpy")
+    seeds = reduce_models(params.reduce.model_copy(update={"timing_runs": 0}), params.seed)
+    alone = params.generate.model_copy(update={"compared": []})
+    campaigns = generate(seeds.models, alone, params.seed, reward=nullcontext)
+    main = campaigns[params.generate.strategy]
+    for index in progress(sorted(main.broadest(request.generated)), label="convert", unit="model"):
+        name = f"generated {index:05d}"
+        content = pool.converted(Task(index, main.mutants[index].graph, {}), CONVERTER)
+        if isinstance(content, ExecutionOutcome):
+            rejected.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
+            continue
+        yield subject_of(name, onnx.load_model_from_string(content), request.size, {})

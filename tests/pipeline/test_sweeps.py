@@ -27,7 +27,7 @@ def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(proj
     points = ["sweep", "--name", "s", "abstraction.k=1,2", "fuzz.mutants=5,6"]
     status, output = call(project, *points, "--dry-run")
     assert status == 0, output
-    assert "4 points, 9 stages to run in all" in output
+    assert "4 points, 9 stages" in output
     assert "left (shared)" in output
     assert project.ran() == []
 
@@ -92,7 +92,7 @@ def test_the_local_submitit_launcher(project):
 def test_a_failing_point_is_reported_and_the_others_finish(project):
     status, output = call(project, "sweep", "--name", "s", "fuzz.mutants=13,5")
     assert status == 1
-    assert "exit code 3: stage right failed" in output
+    assert "exit code 3" in output
     assert "thirteen mutants are bad luck" in output
     rows = table(project, "s")
     assert [r["status"] for r in rows] == ["failed", "finished"]
@@ -112,7 +112,7 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
-    assert "the same command goes on" in output
+    assert "the same command" in output
     assert "Traceback" not in output
     assert "None" not in output
     assert "left" in project.ran()
@@ -133,7 +133,7 @@ def test_data_under_dvc_add_and_data_that_are_missing(project):
     sweep = ["sweep", "--name", "s", "data=npz", "data.path=mine.txt", "abstraction.k=1,2"]
     status, output = call(project, *sweep, "--dry-run")
     assert status == 0, output
-    assert "2 points, 6 stages to run in all" in output
+    assert "2 points, 6 stages" in output
     status, output = call(project, *sweep)
     assert status == 0, output
     assert project.ran() == ["base", "end", "end", "left", "left", "right"]
@@ -145,7 +145,7 @@ def test_data_under_dvc_add_and_data_that_are_missing(project):
     run(project.root, "dvc", "add", data.name)
     commit(project.root, "other data")
     status, output = call(project, *sweep, "--dry-run")
-    assert "2 points, 6 stages to run in all" in output
+    assert "2 points, 6 stages" in output
 
     sweep[4] = "data.path=missing.npz"
     status, output = call(project, *sweep, "--dry-run")
@@ -164,8 +164,8 @@ def test_a_dirty_workspace_is_rejected_with_one_way_back(project):
     script.write_text(script.read_text() + "# changed\n")
     status, output = call(project, "sweep", "abstraction.k=1,2")
     assert status == 1
-    assert "not committed (stages/small.py)" in output
-    assert "put them away by `git stash --include-untracked`" in output
+    assert "(stages/small.py)" in output
+    assert "`git stash --include-untracked`" in output
     assert output.count("\n") == 1
     run(project.root, "git", "stash", "--include-untracked")
     assert call(project, "sweep", "abstraction.k=1,2", "--dry-run")[0] == 0
@@ -180,7 +180,7 @@ def test_parameters_that_an_experiment_changed_and_staged_stop_no_sweep(project)
     status, output = call(project, "sweep", "abstraction.k=1,2", "--dry-run")
     assert status == 0, output
     assert output.startswith("params.yaml differs from the commit in fuzz.mutants: no point")
-    assert "2 points, 6 stages to run in all" in output
+    assert "2 points, 6 stages" in output
 
 
 @pytest.mark.slow
@@ -284,7 +284,7 @@ def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_othe
     (project.notes / "hold-left").unlink()
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "error: stage right failed with exit status 3" in output
+    assert "exit status 3" in output
     assert (project.root / "metrics/left.json").exists()
     assert "end" not in project.ran()
 

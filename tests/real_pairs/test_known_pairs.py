@@ -78,7 +78,7 @@ def test_a_pair_that_is_not_known_is_one_line():
 def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
     with pytest.raises(UserError) as missing:
         prepare("magika", read_pair("magika"), ROOT / "conf")
-    assert "pair magika: the wheel of magika 1.0.3 is not there" in str(missing.value)
+    assert "magika 1.0.3" in str(missing.value)
 
 
 def test_a_file_comes_out_of_its_wheel_only_with_its_hash(small_wheel, tmp_path):

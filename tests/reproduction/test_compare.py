@@ -216,7 +216,7 @@ def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
         "is recorded for 1: 1.5 minutes. Not for `other`." in text
     )
     assert "`SCALE=smoke`: the recorded runs (1) took 0.1 minutes by the clock." in text
-    assert "All of it may take 10 minutes on two idle cores" in text
+    assert "10 minutes" in text
     assert "`SCALE=full`" not in text
 
 
@@ -250,7 +250,7 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
         "| `dflare_success_lenet1` | full | 3 of 3 | 6 (beside other work) | not recorded | 10 "
         "| 2026-01-02 |" in text
     )
-    assert "The paper contradicts itself on CIFAR-10" in text
+    assert "contradicts itself on CIFAR-10" in text
     assert "images/reproduction/dflare_table4.svg" in text
     assert Path("docs/images/reproduction/dflare_table4.svg").exists()
     compare(True, print)

@@ -4,8 +4,10 @@
 
 Keras' own code interrupts Dynamo, so that one model is many graphs. Models of generation run here
 as in a worker, with the variables that it has, and with an empty cache of compiled graphs: what an
-earlier run has left there would count as fast. Processor seconds are those of this process and of
-Inductor's compilers below it. No model begins after the minutes, of which generation takes a part.
+earlier run has left there would count as fast. As in a worker too, a trivial model is first
+compiled: the first graph of a process makes the headers and starts the compilers of all later ones.
+Processor seconds are those of this process and of Inductor's compilers below it. No model begins
+after the minutes, of which generation takes a part.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from asterism.core.parameters.params import read_params
-from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
 from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.trivial import trivial_models
 from asterism.differential.engine.worker_environment import variables
 from asterism.memo.generating.strategy import campaign
+from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.light_keras import import_keras
 from libraries import Params, processor_seconds, seeds
@@ -69,16 +73,17 @@ def measure(option: str, models: int, deadline: float) -> None:
     params = read_params(Params)
     budget = params.generate.model_copy(update={"models": 2000})
     whole = campaign(seeds(params.reduce), budget, 0, "memo")
+    trivial, _ = next(trivial_models([f"pytorch:{option}"]))
+    assert isinstance(trivial, Graph)
+    compiled_by(library, trivial, option, 0)
     graphs = ran = tried = 0
     began = processor_seconds()
     for number in whole.broadest(models):
         tried += 1
         counters.clear()
-        graph, before = whole.mutants[number].graph, processor_seconds()
-        inputs, said = sample_inputs(graph, 0, number, "normal"), "ran"
+        before, said = processor_seconds(), "ran"
         try:
-            compiled = library.compile(Built(graph, build(graph)), option)  # type: ignore[arg-type]
-            library.run(compiled, inputs)
+            compiled_by(library, whole.mutants[number].graph, option, number)
             ran += 1
         except Exception as error:
             said = type(error).__name__
@@ -95,6 +100,12 @@ def measure(option: str, models: int, deadline: float) -> None:
     header = ["option", "models that ran", "graphs", "processor seconds a model"]
     header += ["graphs an hour on two cores", "models an hour on two cores"]
     print(" | ".join(header), " | ".join(row), sep="\n")
+
+
+def compiled_by(library: Library, graph: Graph, option: str, number: int) -> None:
+    """Compile a model and run it once."""
+    compiled = library.compile(Built(graph, build(graph)), option)  # type: ignore[arg-type]
+    library.run(compiled, sample_inputs(graph, 0, number, "normal"))
 
 
 if __name__ == "__main__":

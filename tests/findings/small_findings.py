@@ -1,7 +1,7 @@
 """Collected findings that tests make up: scripts that end as they are told to."""
 
 from asterism.differential.oracle.finding import Finding
-from asterism.findings.causes import Candidate
+from asterism.findings.sightings import Candidate
 from asterism.findings.entry import Entry
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor

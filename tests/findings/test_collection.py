@@ -8,7 +8,7 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.findings.audit import comparison, unlike
 from asterism.findings.campaign import TRIAGED, folder_of_pieces, read_unique
-from asterism.findings.causes import have_one_cause, same_place
+from asterism.findings.sightings import have_one_cause, same_place
 from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import Entry, place_of, read_entries

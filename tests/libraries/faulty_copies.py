@@ -35,20 +35,6 @@ def changed(right, prepare, before="", after=""):
     return replace(right, prepare=f"{right.prepare}\n{prepare}", call=call)
 
 
-@LIBRARIES.register("ort_with_stale_shapes")
-class StaleShapes(OnnxRuntime):
-    """ONNX Runtime that computes as many items as the first batch has, and repeats them."""
-
-    name = "ort_with_stale_shapes"
-
-    def code(self, option):
-        before = (
-            "first.append(len(inputs[0]))\ngiven, inputs = inputs, [x[:first[0]] for x in inputs]"
-        )
-        after = "outputs = [np.resize(y, (len(given[0]), *y.shape[1:])) for y in outputs]"
-        return changed(super().code(option), "first = []", before, after)
-
-
 @LIBRARIES.register("ort_with_stale_lengths")
 class StaleLengths(OnnxRuntime):
     """ONNX Runtime that forgets the steps beyond the first length that it has seen."""

@@ -12,8 +12,8 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import LONGEST, report_text
 from asterism.differential.report.script_writer import ScriptWriter
+from asterism.differential.report.writing import LONGEST, report_text
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential

@@ -11,9 +11,9 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import Reporter
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
+from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential

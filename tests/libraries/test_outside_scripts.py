@@ -21,9 +21,8 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.oracle.judged import judge_all
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.bug_reports import Reporter
 from asterism.differential.report.script_writer import ScriptWriter
-from asterism.differential.report.writing import write_reports
+from asterism.differential.report.writing import Reporter, write_reports
 from asterism.differential.triage.groups import unique_outside
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import sequential

@@ -9,9 +9,9 @@ import pytest
 from asterism.core.messages.errors import UserError
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report import bug_reports
-from asterism.differential.report.bug_reports import Reporter, folder_name
+from asterism.differential.report import writing
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
+from asterism.differential.report.writing import Reporter, folder_name
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
@@ -72,9 +72,9 @@ def test_a_reporter_writes_the_scripts_confirms_them_and_then_reports(
     ends, limit, written, place, tmp_path, monkeypatch
 ):
     asked, statuses = [], iter(ends)
-    monkeypatch.setattr(bug_reports, "ScriptWriter", Writer)
+    monkeypatch.setattr(writing, "ScriptWriter", Writer)
     monkeypatch.setattr(
-        bug_reports,
+        writing,
         "exit_statuses",
         lambda script, times, _python, _death: (asked.append((script, times)), next(statuses))[1],
     )

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.questions import FIRST
 from asterism.differential.engine import branch_reward as rewarding
 from asterism.differential.engine import execution
+from asterism.differential.engine.inputs import BATCH, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import (
-    Task,
-)
+from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
@@ -84,11 +84,17 @@ def test_tasks_of_other_settings_share_nothing(more):
     assert not task.has_model_of(Task(0, sequential(Tensor((2,)), [layer("ReLU")]), {}))
 
 
-def test_inputs_of_the_same_compiled_model_follow_each_other():
+def test_inputs_of_the_same_compiled_model_follow_each_other_in_what_takes_them():
     named = ["resized", "wide", "split", "overwritten", "normal", "empty", "gradient"]
     assert list(execution._groups(named)) == [
         *(["wide", "normal"], ["overwritten"], ["gradient"], ["resized"], ["split"], ["empty"]),
     ]
+    backends = ("litert:tflite", "numpy:float64", "tensorflow:graph")
+    assert execution._asked(backends, ["resized"]) == backends[1:]
+    assert execution._asked(backends, ["gradient"]) == backends[2:]
+    assert execution._asked(backends, ["normal"]) == backends
+    (inputs,) = sample_inputs(GRAPH, 0, 0, "resized")
+    assert len(inputs) not in (FIRST, BATCH)
 
 
 class Twice(LIBRARIES["onnxruntime"]):

@@ -7,7 +7,7 @@ from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64, PROBES
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task, special_of
+from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
@@ -57,7 +57,7 @@ def test_tasks_with_special_weights_are_probed_and_questions_are_not(tmp_path):
     path = tmp_path / "weights.npz"
     write_weights(path, {"a": [("kernel", np.array([[1, np.inf]], np.float32))]})
     task = Task(0, PLAIN, {"normal": []}, weights=path)
-    assert special_of(task) == ("infinity",) and task.is_probed
+    assert task.special == ("infinity",) and task.is_probed
 
 
 def made(graph, given, special=()):

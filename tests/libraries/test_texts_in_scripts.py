@@ -16,12 +16,12 @@ from asterism.core.messages.escaping import printable
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import FAILURES, Finding, read_findings, signature
-from asterism.differential.report.bug_reports import report_text
 from asterism.differential.report.decisions import Decision, Right, comparing
 from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
 from asterism.differential.report.program_text import Runner, keras_program
 from asterism.differential.report.python_text import call, in_docstring, literal
+from asterism.differential.report.writing import report_text
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor

@@ -1,6 +1,5 @@
 """How worker processes start, end and start again; and what Keras finds in them."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -251,26 +250,6 @@ def test_no_worker_is_started_while_closing(server, folder):
     finally:
         for handle in handles:
             handle.stop()
-
-
-@pytest.mark.parametrize("moment", [0.0, 0.05, 0.3])
-def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, moment):
-    """Before the process is started, while it is, and while it imports."""
-    fake = tmp_path / "modules/keras.py"
-    fake.parent.mkdir()
-    fake.write_text("import time\ntime.sleep(1000)\n")
-    path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(handle.start)
-        time.sleep(moment)
-        handle.give_up()
-        with contextlib.suppress(CancelledError):
-            assert not asked.result(60)
-    assert server.pid is None
-    handle.stop()
-    server.stop()
 
 
 @pytest.mark.parametrize("library", ["small", pytest.param("lone", marks=pytest.mark.slow)])

@@ -23,7 +23,6 @@ from asterism.differential.reducing.reduce import (
 )
 from asterism.differential.reducing.reduction import _opened, reduce_models
 from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
-from asterism.differential.reducing.user_models import UserModel
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build
@@ -491,7 +490,7 @@ def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
     else:
         model.save(path)
     with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as rejected:
-        _opened(UserModel(path, {}), 4, 0)
+        _opened(path, {}, 4, 0)
     assert "\n" not in str(rejected.value)
 
 

@@ -15,7 +15,7 @@ from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import work
 from asterism.differential.reducing.reduction import reduce_models
 from asterism.differential.reducing.seeds import make_seed_model
-from asterism.differential.reducing.user_models import UserModel, user_models
+from asterism.differential.reducing.user_models import user_models
 from asterism.memo.graphs import light_keras
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.light_keras import import_keras, leave_out
@@ -168,12 +168,12 @@ def test_a_folder_without_models_or_with_two_of_one_name_is_rejected(tmp_path):
 def test_an_architecture_without_weights_is_a_seed_model_and_one_beside_weights_is_not(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(small().to_json())
-    model, graph, arrays = reduction._opened(UserModel(path, {}), 4, 3)
+    model, graph, arrays = reduction._opened(path, {}, 4, 3)
     assert arrays == {} and model.count_params() == small().count_params()
     assert [graph.nodes[at].type for at in graph.layers] == ["Conv2D"] * 3 + ["Flatten", "Dense"]
     path.with_suffix(".h5").touch()
     with pytest.raises(UserError, match=r"no stage would know of changes of .*mine\.h5"):
-        reduction._opened(UserModel(path, {}), 4, 3)
+        reduction._opened(path, {}, 4, 3)
 
 
 def test_a_seed_model_of_keras_applications_has_drawn_weights(monkeypatch):

@@ -13,11 +13,9 @@ from asterism.cli import commands, opening
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
-from asterism.differential.comparing import libraries as libraries_app
-from asterism.differential.comparing import versions as versions_app
+from asterism.differential.comparing import commands as comparing_app
 from asterism.doctor import examination
 from asterism.doctor.check import Check
-from asterism.dvc_hydra.run_cache import _warn as warn_of_cache
 from asterism.findings import campaign as campaigns
 from asterism.findings import checking, entry, gathering
 from asterism.memo.graphs import light_keras
@@ -98,9 +96,9 @@ def fails(error):
             (light_keras, "import_keras", puts(None)),
             (campaigns, "run_pieces", puts([Path(NAME)]))]),
         ("environments x", [(environments, "environment", fails(UserError(HOSTILE)))]),
-        ("compare-versions onnxruntime 1 2", [(versions_app, "compare_versions", puts(Made(
+        ("compare-versions onnxruntime 1 2", [(comparing_app, "compare_versions", puts(Made(
             told=puts([HOSTILE]), is_bad=True)))]),
-        ("compare-libraries", [(libraries_app, "compare_libraries", puts(Made(
+        ("compare-libraries", [(comparing_app, "compare_libraries", puts(Made(
             told=puts([HOSTILE]), is_bad=True)))]),
         ("reproduce", [(reproduction_app, "reproduce", says)]),
         ("compare", [(reproduction_app, "compare", says)]),
@@ -174,12 +172,6 @@ def test_lines_of_running_stages_hold_texts_only(tmp_path):
     told = stream.getvalue()
     assert "x1b" in told
     assert tame(told.replace("\x1b[J", "").replace("\x1b[2F", ""))
-
-
-def test_a_warning_of_the_cache_is_plain(capsys):
-    warn_of_cache(HOSTILE)
-    told = capsys.readouterr().err
-    assert told.startswith("warning: ") and tame(told)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.reducing.reduce import reduce_model, renumbered
 from asterism.differential.reducing.reduction import _opened
-from asterism.differential.reducing.user_models import UserModel
 from asterism.differential.subjects.onnx_file import read_subject
 from asterism.localisation.conversion import as_onnx, convert
 from asterism.localisation.quantised_nodes import match
@@ -146,7 +145,7 @@ def obtain(path: Path, folder: Path) -> None:
 
 def rebuild(path: Path) -> None:
     """The user's network in the libraries' lane, reduced and built anew."""
-    _, graph, arrays = _opened(UserModel(path, {}), 16, 0)
+    _, graph, arrays = _opened(path, {}, 16, 0)
     build(renumbered(reduce_model(graph)), arrays)
 
 

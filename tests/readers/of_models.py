@@ -181,9 +181,8 @@ def architecture_files(place: Places) -> None:
 def read_user_model(path: Path) -> object:
     """A user's network as a seed of the libraries lane."""
     from asterism.differential.reducing.reduction import _opened
-    from asterism.differential.reducing.user_models import UserModel
 
-    _, graph, arrays = _opened(UserModel(path, {}), 16, 0)
+    _, graph, arrays = _opened(path, {}, 16, 0)
     return graph.outputs, sorted(arrays)
 
 

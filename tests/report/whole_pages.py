@@ -12,8 +12,8 @@ from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
+from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import Comparison
-from asterism.differential.comparing.versions import PAGE
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.report.whole.page import write_page
@@ -139,7 +139,7 @@ def write_versions(folder):
     packages = {"numpy": "1.26.4", "onnxruntime": "0.1"}, {"numpy": "2.4.6", "onnxruntime": "1.31"}
     changes = (wrong, *others)
     found = Comparison(
-        page=PAGE,
+        page=OF_VERSIONS,
         compared=("onnxruntime 0.1", "onnxruntime 1.31"),
         versions=packages,
         subjects=[(subject_of(c.subject, chain("Relu", "Exp"), 4, {}), [c]) for c in changes],

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing import blaming, comparison, libraries
+from asterism.differential.comparing import blaming, commands, comparison
 from asterism.differential.engine.outcomes import ExecutionOutcome
 
 REDUCED = {"axes": [1], "keepdims": 1}
@@ -90,14 +90,14 @@ def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
 @pytest.fixture
 def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
-    monkeypatch.setattr(libraries, "_libraries", lambda *given: ["onnxruntime"])
-    for module in (libraries, comparison, blaming):
+    monkeypatch.setattr(commands, "_libraries", lambda *given: ["onnxruntime"])
+    for module in (commands, comparison, blaming):
         monkeypatch.setattr(module, "title_of", lambda library: f"{library} 1")
     monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
     monkeypatch.setattr(comparison, "exit_statuses", lambda script, n, python: [1])
     made = pool(lambda kinds: ("Softplus",))
     made.start = lambda: {"openvino:file": "no such library"}
-    monkeypatch.setattr(libraries, "WorkerPool", lambda backends, limits: nullcontext(made))
+    monkeypatch.setattr(commands, "WorkerPool", lambda backends, limits: nullcontext(made))
     run = made.run
 
     def asked(task):

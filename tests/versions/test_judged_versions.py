@@ -8,8 +8,9 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.answers import answers_in_words
+from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.comparing.judging import (
+    answers_in_words,
     depth_of,
     judge_of_file,
     run_subject,
@@ -22,7 +23,6 @@ from asterism.differential.comparing.upgrade import (
     furthest_apart,
     same_bits,
 )
-from asterism.differential.comparing.versions import pairs_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.oracle.params import JudgeParams

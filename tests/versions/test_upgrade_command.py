@@ -16,17 +16,17 @@ from small_files import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
-from asterism.differential.comparing import blaming, comparison, making, versions
+from asterism.differential.comparing import blaming, commands, comparison, making
 from asterism.differential.comparing.blaming import Part
-from asterism.differential.comparing.comparison import Comparison
-from asterism.differential.comparing.naming import made, named_version, readers_of_version
-from asterism.differential.comparing.upgrade import Pair
-from asterism.differential.comparing.versions import (
-    PAGE,
+from asterism.differential.comparing.commands import (
+    OF_VERSIONS,
     UpgradeRequest,
     compare_versions,
     generated_models,
 )
+from asterism.differential.comparing.comparison import Comparison
+from asterism.differential.comparing.naming import made, named_version, readers_of_version
+from asterism.differential.comparing.upgrade import Pair
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -60,12 +60,12 @@ def faulty(old_runtime, monkeypatch):
         workers.asked += backends
         return nullcontext(workers)
 
-    monkeypatch.setattr(versions, "WorkerPool", made)
+    monkeypatch.setattr(commands, "WorkerPool", made)
     monkeypatch.setattr(
         comparison, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
     )
     monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
-    monkeypatch.setattr(versions, "pairs_of", lambda old, new: [PAIR])
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR])
     return workers
 
 
@@ -108,7 +108,7 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
     faulty, old_runtime, monkeypatch
 ):
     lacking = Pair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
-    monkeypatch.setattr(versions, "pairs_of", lambda old, new: [PAIR, lacking])
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking])
     faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
     onnx.save(chain("Softplus"), old_runtime / "m.onnx")
     found = compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
@@ -164,7 +164,7 @@ def test_facts():
     other = made_change("now runs", "f", inputs="wide", exception="A")
     subject = subject_of("m", chain("Neg"), 4, {})
     rest = {"rejected": [("bad", "why")], "subjects": [(subject, [one, other])]}
-    found = Comparison(page=PAGE, compared=("a", "b"), versions=({}, {}), **rest)
+    found = Comparison(page=OF_VERSIONS, compared=("a", "b"), versions=({}, {}), **rest)
     row = found.rows[0]
     row.part = SimpleNamespace(layers=["Neg n"], nodes=1, finished=True)
     row.folder, row.statuses = "place", {"a": 0, "b": 1}
@@ -204,9 +204,9 @@ def test_generated_models_are_converted(monkeypatch, project):
     params = SimpleNamespace(seed=1, reduce=SimpleNamespace(), generate=SimpleNamespace())
     params.reduce.model_copy = params.generate.model_copy = lambda update: update
     params.generate.strategy = "main"
-    monkeypatch.setattr(versions, "import_keras", lambda name: None)
-    monkeypatch.setattr(versions, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
-    monkeypatch.setattr(versions, "generate", lambda *given, reward: {"main": main})
+    monkeypatch.setattr(commands, "import_keras", lambda name: None)
+    monkeypatch.setattr(commands, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
+    monkeypatch.setattr(commands, "generate", lambda *given, reward: {"main": main})
     files = {2: chain("Neg").SerializeToString()}
     failed = ExecutionOutcome(5, "tf2onnx", "convert", "error", "a.B", "why")
     workers = SimpleNamespace(converted=lambda task, converter: files.get(task.index, failed))

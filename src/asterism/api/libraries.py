@@ -15,8 +15,8 @@ from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
-from asterism.differential.comparing.libraries import LibrariesRequest
-from asterism.differential.comparing.libraries import compare_libraries as compare_files
+from asterism.differential.comparing.commands import LibrariesRequest
+from asterism.differential.comparing.commands import compare_libraries as compare_files
 from asterism.models.signatures.reading import read_signature
 from asterism.project import packaged_conf
 

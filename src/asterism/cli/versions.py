@@ -107,7 +107,7 @@ def compare_versions(
     The answer is a page, with a script for each change. Exit status 1: a change for the worse,
     a model that one version computes wrongly without a word, or one that could not be compared.
     """
-    from asterism.differential.comparing.versions import UpgradeRequest, compare_versions
+    from asterism.differential.comparing.commands import UpgradeRequest, compare_versions
     from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):
@@ -168,7 +168,7 @@ def compare_libraries(
     reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault,
     or something that nothing decides, or that could not be compared.
     """
-    from asterism.differential.comparing.libraries import LibrariesRequest, compare_libraries
+    from asterism.differential.comparing.commands import LibrariesRequest, compare_libraries
     from asterism.differential.subjects.reading import parse_shapes
 
     with _in_project(model, inputs, target) as (models, batch, page):

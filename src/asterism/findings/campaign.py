@@ -24,9 +24,9 @@ from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
 from asterism.core.settings import machine
 from asterism.differential.engine.execution import execute, open_worker_pool
-from asterism.differential.oracle.finding import Finding, signature
+from asterism.differential.oracle.finding import signature
 from asterism.differential.oracle.judged import judge_all, metrics_of
-from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
+from asterism.differential.report.known_issues import issue_of, read_known_issues
 from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
@@ -157,7 +157,11 @@ def run_piece(
             record = execute(graphs, pool, given.distributions, settings.seed, ALONE, *shares)
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
-            worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
+            worth = []  # shrinking what a library documents, whatever the layer, tells nothing
+            for one in judged.findings:
+                issue = issue_of(limits, signature(one), one.distributions)
+                if issue is None or not issue.limit:
+                    worth.append(one)
             all_given = ToTriage(worth, graphs, weights, judged.apart, known, outside_known)
             with remembered(triage_run(weights, settings), target.name) as memory:
                 counts = triage_and_write(all_given, settings, folder / TRIAGED, memory, pool)
@@ -181,12 +185,6 @@ def run_piece(
             },
         )
     log.info("a piece is through", piece=target.name, unique=counts["unique"])
-
-
-def _is_limit(known: Mapping[str, KnownIssue], finding: Finding) -> bool:
-    """Whether a library documents it, whatever the layer: shrinking it would tell nothing."""
-    issue = issue_of(known, signature(finding), finding.distributions)
-    return issue is not None and bool(issue.limit)
 
 
 def outside_signatures(folder: Path) -> set[str]:

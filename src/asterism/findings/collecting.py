@@ -17,12 +17,12 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE, Finding
 from asterism.differential.oracle.standard import DIFFERENCES
-from asterism.differential.report.bug_reports import CONFIRMATIONS, HISTORY
+from asterism.differential.report.writing import CONFIRMATIONS, HISTORY
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
-from asterism.findings.causes import Candidate, have_one_cause
+from asterism.findings.sightings import Candidate, have_one_cause
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import Entry, name_of, names_place
 from asterism.findings.sightings import Sighting

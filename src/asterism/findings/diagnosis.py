@@ -27,9 +27,6 @@ KINDS: Mapping[str, str] = {
 }
 WRONG, CRASH, REJECTED, DIFFERENCE, LIMIT, EMPTY, DORMANT, NO_FAULT = KINDS
 
-#: How :attr:`Diagnosis.searched` begins where nobody has looked yet.
-NOT_LOOKED_UP = "not looked up yet"
-
 #: Kinds that a maintainer is asked to mend.
 TO_MEND = (WRONG, CRASH, REJECTED)
 
@@ -52,7 +49,8 @@ class Diagnosis:
         siblings: what else was run: other axes, dtypes, neighbours; each with its outcome.
         since: what is known of its beginning beside the versions that were run.
         upstream: links to issues or changes of the library.
-        searched: what was searched for, and what came of it, where no issue is linked.
+        searched: what was searched for, and what came of it, where no issue is linked; it begins
+            with ``not looked up yet`` where nobody has searched.
         duplicate_of: folder of the finding with the same cause.
         audit: class that a reader gave it, ``A`` to ``F``; empty where none has read it.
         audit_note: why its kind is not the one of that class, or what was mended since.
@@ -74,29 +72,3 @@ class Diagnosis:
     audit: ShortText = ""
     audit_note: ShortText = ""
     shows: tuple[ShortText, ...] = ()
-
-    @property
-    def gaps(self) -> list[str]:
-        """Names of the fields that a maintainer would miss."""
-        wanted = ["title", "because"]
-        if self.kind == WRONG and not self.duplicate_of:
-            wanted += ["contradicts", "effect", "smallest", "siblings"]
-        if self.kind in TO_MEND and not self.duplicate_of:
-            wanted += ["mended_by"]
-            wanted += [] if self.upstream else ["searched"]
-        unknown = self.searched.startswith(NOT_LOOKED_UP) and self.kind == WRONG
-        return [n for n in wanted if not getattr(self, n) or (n == "searched" and unknown)]
-
-
-def undiagnosed(place: str, symptom: str, library: str, dies: bool, wrong: bool) -> Diagnosis:
-    """The diagnosis of a finding that no person has read: nothing is called wrong by a machine.
-
-    Args:
-        place: function, layer or operator with its parameters.
-        symptom: what goes wrong.
-        library: where it shows.
-        dies: whether the process ends or hangs.
-        wrong: whether a result differs.
-    """
-    kind = CRASH if dies else DIFFERENCE if wrong else REJECTED
-    return Diagnosis(f"{place}: {symptom}", kind, library)

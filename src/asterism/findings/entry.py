@@ -20,7 +20,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, HANG, ODD_REFERENCE
-from asterism.findings.diagnosis import Diagnosis, undiagnosed
+from asterism.findings.diagnosis import CRASH as DIES
+from asterism.findings.diagnosis import DIFFERENCE, REJECTED, Diagnosis
 
 #: The file of a finding's facts.
 FACTS = "finding.yaml"
@@ -94,11 +95,12 @@ class Entry:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What a person told of it, or the little that a machine knows."""
+        """What a person told of it, or the little that a machine knows, which calls nothing wrong."""
         if self.told is not None:
             return self.told
-        dies = self.symptom in (CRASH, HANG)
-        return undiagnosed(self.where, self.symptom, self.library, dies, self.by_values)
+        kind = DIFFERENCE if self.by_values else REJECTED
+        kind = DIES if self.symptom in (CRASH, HANG) else kind
+        return Diagnosis(f"{self.where}: {self.symptom}", kind, self.library)
 
     @property
     def by_values(self) -> bool:

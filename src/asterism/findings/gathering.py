@@ -13,7 +13,7 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.versions import pairs_of
+from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
@@ -27,7 +27,7 @@ from asterism.findings.campaign import (
     folder_of_pieces,
     pieces_of,
 )
-from asterism.findings.causes import Candidate
+from asterism.findings.sightings import Candidate
 from asterism.findings.checking import (
     made_environments,
     note_elsewhere,

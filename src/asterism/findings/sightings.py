@@ -1,21 +1,25 @@
 """Small subjects that show findings: one for each cause, with what decides, and its candidate.
 
 A subject is one operator or one call of a function. Of all that show a finding, what decides are
-the facts which, changed alone, make it vanish.
+the facts which, changed alone, make it vanish. Two findings have one cause where the same symptom
+shows in one place: a library, a family of layers, and the parameters that are needed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from asterism.differential.report.bug_reports import CONFIRMATIONS
+from asterism.differential.report.writing import CONFIRMATIONS
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.causes import Candidate
 from asterism.findings.checking import lives
-from asterism.findings.entry import Entry, name_of
+from asterism.findings.entry import Entry, name_of, place_of
+
+#: A node in ONNX's text: ``y = Relu (x)``.
+_NODE = re.compile(r"= ([A-Z]\w*) [<(]")
 
 S = TypeVar("S")
 
@@ -179,3 +183,85 @@ def written_candidates(
             continue
         entry = replace(seen, models=1 + len(others), also=tuple(others))
         yield Candidate(entry, folder) if lives(entry, folder / REPRO, CONFIRMATIONS) else None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A confirmed finding that may get a folder of its own.
+
+    Args:
+        entry: its facts.
+        folder: of its script and report.
+    """
+
+    entry: Entry
+    folder: Path
+
+    @property
+    def operators(self) -> frozenset[str]:
+        """ONNX operators in the text of its script; none where it has no such text."""
+        text = (self.folder / REPRO).read_text(encoding="utf-8")
+        return frozenset(_NODE.findall(text) if "onnx.parser" in text else ())
+
+
+def have_one_cause(one: Candidate, other: Candidate) -> bool:
+    """Whether two findings are one: by their name, or by place and symptom."""
+    first, second = one.entry, other.entry
+    if first.signature == second.signature:
+        return True
+    return first.symptom == second.symptom and same_place(one, other)
+
+
+def same_place(one: Candidate, other: Candidate) -> bool:
+    """Whether two findings may have one cause, by library, family of layers and parameters.
+
+    An exception with another type or frame is another cause. A model of an operator lies in the
+    place of a layer whose ONNX text has that operator, and of an activation that is it. Of special
+    inputs an operator has one finding, whatever its attributes.
+    """
+    first, second = one.entry, other.entry
+    if "call" in (first.source, second.source):
+        return _same_function(first, second)
+    if _runtime(first) != _runtime(second) or first.by_values != second.by_values:
+        return False
+    if not first.by_values and _failure(first) != _failure(second):
+        return False
+    if first.source != second.source:
+        operator, layer = (one, other) if first.source == "operator" else (other, one)
+        activation = layer.entry.parameters.get("activation", "").replace("_", "")
+        return operator.entry.layer in layer.operators or (
+            layer.entry.layer == "Activation" and operator.entry.layer.lower() == activation
+        )
+    places = [place_of(e.layer, e.parameters, e.symptom) for e in (first, second)]
+    if first.source == "operator" and not (first.is_ordinary or second.is_ordinary):
+        return places[0][0] == places[1][0]
+    return places[0] == places[1]
+
+
+def _same_function(first: Entry, second: Entry) -> bool:
+    """Whether a call of a function and another finding may have one cause.
+
+    Two calls do where they lie in one place and options that decide do not stand apart. With a
+    layer or an operator, a call shares its name.
+    """
+    if first.source == second.source:
+        options = [{n for n in e.parameters if " of " not in n} for e in (first, second)]
+        apart = all(options) and not options[0] & options[1] and first.by_values
+        return first.finding["place"] == second.finding["place"] and not apart
+    alike = _runtime(first) == _runtime(second) and first.by_values == second.by_values
+    return alike and _plain_name(first.layer) == _plain_name(second.layer)
+
+
+def _plain_name(function: str) -> str:
+    """The letters of a function's last name."""
+    return re.sub(r"[^a-z]", "", function.lower().rpartition(".")[2].partition(" ")[0])
+
+
+def _runtime(entry: Entry) -> str:
+    """The library that computes: Keras' OpenVINO backend is OpenVINO."""
+    return entry.library.removesuffix("_keras") if entry.by_values else entry.library
+
+
+def _failure(entry: Entry) -> tuple[str, str, str]:
+    facts = entry.finding
+    return entry.symptom, str(facts.get("exception", "")), str(facts.get("frame", ""))

@@ -19,9 +19,14 @@ from asterism.core.messages.escaping import printable
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.differential.adapters.backends import library_of, product_of, suffix_of
 from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.comparing.answers import Unresolved, unresolved_of
 from asterism.differential.comparing.blaming import Blame, Part
-from asterism.differential.comparing.judging import judge_of_file, lacks_reference, run_subject
+from asterism.differential.comparing.judging import (
+    Unresolved,
+    judge_of_file,
+    lacks_reference,
+    run_subject,
+    unresolved_of,
+)
 from asterism.differential.comparing.naming import title_of
 from asterism.differential.comparing.upgrade import Change
 from asterism.differential.engine.params import ExecuteParams

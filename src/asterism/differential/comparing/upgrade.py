@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import option_of
-from asterism.differential.comparing.answers import answers_in_words
-from asterism.differential.comparing.judging import judge_of_file
+from asterism.differential.comparing.judging import answers_in_words, judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     RIGHT,

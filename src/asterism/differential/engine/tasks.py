@@ -89,12 +89,20 @@ class Task:
         return next((d for d in self.inputs if d in FORMS), "")
 
     @property
+    def special(self) -> tuple[str, ...]:
+        """The kinds of special numbers in its own file of weights; none where it has no file."""
+        if self.weights is None:
+            return ()
+        stored = read_weights(self.weights)
+        return kinds_among(array for named in stored.values() for _, array in named)
+
+    @property
     def is_probed(self) -> bool:
         """Whether its inputs or weights hold special numbers, and it asks for outputs."""
         if set(self.inputs) & set(QUESTIONS):
             return False
         weights = isinstance(self.graph, Graph) and special_kinds(self.graph)
-        return bool(set(self.inputs) & set(PROBED) or weights or special_of(self))
+        return bool(set(self.inputs) & set(PROBED) or weights or self.special)
 
     @property
     def dtypes(self) -> set[str]:
@@ -138,14 +146,6 @@ class LayerDescription:
 
     arguments: Config
     variables: list[Variable]
-
-
-def special_of(task: Task) -> tuple[str, ...]:
-    """The kinds of special numbers in a task's own file of weights; none where it has no file."""
-    if task.weights is None:
-        return ()
-    stored = read_weights(task.weights)
-    return kinds_among(array for named in stored.values() for _, array in named)
 
 
 def outcome_of(index: int, backend: str, answer: Mapping[str, Any]) -> ExecutionOutcome:

@@ -36,7 +36,6 @@ from asterism.differential.engine.tasks import (
     Result,
     Task,
     outcome_of,
-    special_of,
 )
 from asterism.differential.engine.trivial import trivial_models
 from asterism.differential.engine.workers import Workers
@@ -316,7 +315,7 @@ class WorkerPool(Workers):
             task.index,
             tuple(task.inputs),
             {name: step.result() for name, step in steps.items()},
-            special=special_of(task),
+            special=task.special,
         )
         for backend in self._asked(task):
             if result.outcomes[backend].status == "ok":

@@ -133,11 +133,6 @@ class Finding:
         return self.symptom in (CRASH, HANG, MEMORY) or self.exception.startswith(ends)
 
     @property
-    def is_fault(self) -> bool:
-        """Whether the library does what it must not."""
-        return self.symptom in FAULTS
-
-    @property
     def fails(self) -> bool:
         """Whether there are no outputs."""
         return self.symptom in (*FAILURES, UNSUPPORTED, INVALID_INPUTS, NOTHING_RUNS)

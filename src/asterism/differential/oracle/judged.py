@@ -13,7 +13,7 @@ from typing import Any
 from asterism.differential.adapters.backends import library_of
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Result
-from asterism.differential.oracle.finding import INVALID_MODEL, Earlier, Finding
+from asterism.differential.oracle.finding import INVALID_MODEL, Earlier
 from asterism.differential.oracle.oracle import Judgement, judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
@@ -35,8 +35,8 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
     histories = Histories()
     for result in record.results(len(graphs)):
         one = judge(graphs[result.index], result, params, seed)
-        found.findings += [_after(finding, histories) for finding in one.findings]
-        found.apart += [_after(finding, histories) for finding in one.apart]
+        for kept, told in ((found.findings, one.findings), (found.apart, one.apart)):
+            kept += [replace(f, before=histories.before(f.backends[0])) for f in told]
         found.agreed += one.agreed
         found.unresolved += one.unresolved
         histories.add(result)
@@ -56,10 +56,6 @@ def metrics_of(found: Judgement, models: int) -> dict[str, Any]:
         "by_symptom": dict(sorted(Counter(f.symptom for f in found.findings).items())),
         "apart": dict(sorted(Counter(f.symptom for f in found.apart).items())),
     }
-
-
-def _after(finding: Finding, histories: Histories) -> Finding:
-    return replace(finding, before=histories.before(finding.backends[0]))
 
 
 class Histories:

@@ -26,7 +26,7 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.differential.oracle.judge import products_of
+from asterism.differential.oracle.judge import failure, products_of
 from asterism.differential.oracle.standard import Arrays
 
 #: Largest deviation of outputs that agree, relative to the largest of them.
@@ -120,16 +120,10 @@ def _finding(
     result: Result, symptom: str, backend: str, others: Sequence[str], tried: str
 ) -> Finding:
     outcome = result.outcomes[backend]
-    said = f"{tried}: {outcome.message}" if outcome.message else tried
-    return Finding(
-        result.index,
-        symptom,
-        outcome.stage,
-        library_of(backend),
-        (backend,),
-        (OUTSIDE,),
-        tuple(b for b in others if b != backend),
-        exception=outcome.exception,
-        frame=outcome.frame,
-        message=said,
+    return replace(
+        failure(outcome),
+        symptom=symptom,
+        distributions=(OUTSIDE,),
+        agreeing=tuple(b for b in others if b != backend),
+        message=f"{tried}: {outcome.message}" if outcome.message else tried,
     )

@@ -106,12 +106,9 @@ def spreads_of(base: Arrays, moved: Moved, tolerance: Tolerance) -> list[float]:
 def _farthest(reference: NDArray[Any], moved: NDArray[Any]) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
         # Small and unsigned integers would wrap.
-        return _largest(np.abs(moved.astype(np.float64) - reference), reference)
-
-
-def _largest(values: NDArray[Any], reference: NDArray[Any]) -> float:
-    counted = values[np.isfinite(values) & (np.abs(reference) <= np.finfo(np.float32).max)]
-    return float(counted.max()) if counted.size else 0.0
+        values = np.abs(moved.astype(np.float64) - reference)
+        counted = np.isfinite(values) & (np.abs(reference) <= np.finfo(np.float32).max)
+    return float(values[counted].max(initial=0.0))
 
 
 #: Roundings per layer, and multiple of the movement, of a backend that rounds to a coarser dtype:
@@ -123,10 +120,10 @@ def tolerance_for(backend: str, tolerance: Tolerance) -> Tolerance:
     """What a backend may differ by: more than others where it rounds to a coarser dtype.
 
     Args:
-        backend: ``library:option``.
+        backend: ``library:option``; nothing for one that rounds to the model's own dtype.
         tolerance: for backends that round to the model's own dtype.
     """
-    precision = precision_of(backend)
+    precision = precision_of(backend) if backend else None
     if precision is None or EPSILON[precision] <= tolerance.epsilon:
         return tolerance
     ulps = min(tolerance.ulps, _COARSE_ULPS)
@@ -218,7 +215,7 @@ class Standard:
         """
         free = backend in REFERENCES or not self.dtypes
         dtypes = [str(array.dtype) for array in outputs] if free else self.dtypes
-        limit, each = self.tolerance_for(backend), []
+        limit, each = tolerance_for(backend, self.tolerance), []
         for reference in self.references.values():
             found = self._first(outputs, reference, dtypes, limit, strictly)
             if found is None:
@@ -270,15 +267,11 @@ class Standard:
 
     def allowed(self, backend: str = "") -> list[NDArray[np.float64]]:
         """What each element of what is expected may be off; infinity where nothing decides."""
-        limit = self.tolerance_for(backend)
+        limit = tolerance_for(backend, self.tolerance)
         return [self._bounds(at, a, limit) for at, a in enumerate(_numbers(self.expected))]
 
-    def tolerance_for(self, backend: str) -> Tolerance:
-        """What a backend may be off."""
-        return tolerance_for(backend, self.tolerance) if backend else self.tolerance
-
     def spreads(self, tolerance: Tolerance) -> list[float]:
-        """How far rounding moves each output, see :func:`~.compare.spreads_of`."""
+        """How far rounding moves each output, see :func:`spreads_of`."""
         if tolerance not in self._spreads:
             base = self.expected if self.base is None else self.base
             moved = self.moved if self.base is not None else {}

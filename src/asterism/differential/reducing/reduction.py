@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from asterism.core.messages.errors import UserError, naming
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import narrowed, reduce_model, renumbered, work
 from asterism.differential.reducing.seeds import make_seed_model
-from asterism.differential.reducing.user_models import UserModel, user_models
+from asterism.differential.reducing.user_models import user_models
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
-from asterism.memo.graphs.input_sizes import InputSizes
+from asterism.memo.graphs.input_sizes import InputSizes, Shapes
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
 from asterism.memo.graphs.light_keras import import_keras
@@ -49,14 +50,13 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         UserError: a model cannot be read, has what the universe does not declare, or is called
             like a listed one.
     """
-    users = user_models(params)
+    own = user_models(params)
     # NumPy's backend is there in a third of the time, but its own times tell nothing.
     keras = import_keras("tensorflow" if params.timing_runs else "numpy")
     result = Reduction({}, {}, [], [])
-    own = {user.name: user for user in users}
     for name in progress([*params.models, *own], label="reduce", unit="model"):
         if name in own:
-            model, original, arrays = _opened(own[name], params.open_size, seed)
+            model, original, arrays = _opened(*own[name], params.open_size, seed)
         else:
             model = make_seed_model(name, seed)
             original, arrays = graph_of(model, params.open_size, seed)
@@ -71,20 +71,21 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         smaller = build(reduced, named)
         result.rows.append(_row(name, original, reduced, model, smaller))
         if params.timing_runs:
-            sizes = InputSizes(params.open_size, own[name].shapes if name in own else {})
+            sizes = InputSizes(params.open_size, own[name][1] if name in own else {})
             before, after = (_inference(m, sizes, params.timing_runs) for m in (model, smaller))
             result.seconds.append({"model": name, "before": before, "after": after})
         keras.backend.clear_session()
     return result
 
 
-def _opened(user: UserModel, open_size: int, seed: int) -> tuple[keras.Model, Graph, Arrays]:
+def _opened(
+    path: Path, shapes: Shapes, open_size: int, seed: int
+) -> tuple[keras.Model, Graph, Arrays]:
     """A model file of the user's; an architecture without weights gets drawn ones.
 
     Raises:
         UserError: an architecture with weights beside it, or a file that cannot be read.
     """
-    path = user.path
     if path.suffix == ".json":
         if (weights := path.with_suffix(".h5")).exists():
             raise UserError(
@@ -92,11 +93,11 @@ def _opened(user: UserModel, open_size: int, seed: int) -> tuple[keras.Model, Gr
                 "save both as one .keras or .h5 file, or move the weights away"
             )
         with naming(path):
-            graph = graph_of_json(read_json(path), open_size, seed, user.shapes)
+            graph = graph_of_json(read_json(path), open_size, seed, shapes)
         return build(graph), graph, {}
     model = load_keras(path)
     with naming(path):
-        return model, *graph_of(model, open_size, seed, user.shapes)
+        return model, *graph_of(model, open_size, seed, shapes)
 
 
 def _named(node: Node, model: str) -> Node:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.core.files.folders import files_in
@@ -18,32 +17,16 @@ from asterism.models.keras_models.reading import KERAS_SUFFIXES
 _SUFFIXES = (*KERAS_SUFFIXES, ".json")
 
 
-@dataclass(frozen=True)
-class UserModel:
-    """A file with a model of the user's.
+def user_models(params: ReduceParams) -> dict[str, tuple[Path, Shapes]]:
+    """The user's models by the files' names without suffix: each file, and shapes of its inputs.
 
-    Args:
-        path: of the file.
-        shapes: that are given for its inputs.
-    """
-
-    path: Path
-    shapes: Shapes
-
-    @property
-    def name(self) -> str:
-        """What the seed model is called: the file's name without its suffix."""
-        return self.path.stem
-
-
-def user_models(params: ReduceParams) -> list[UserModel]:
-    """The user's models in the order of their names; none where the parameter names no file.
+    There are none where the parameter names no file.
 
     Raises:
         UserError: two seed models have one name, or a folder holds no model.
     """
     if params.user_model == NO_FILE:
-        return []
+        return {}
     given = Path(params.user_model)
     paths = [given]
     if given.is_dir():
@@ -62,10 +45,8 @@ def user_models(params: ReduceParams) -> list[UserModel]:
             )
         if times[path.stem] > 1:
             raise UserError(f"two files of {given} are called {path.stem}: rename one of them")
-    return [
-        UserModel(path, shapes)
-        for path, shapes in zip(paths, _shapes_of(paths, params), strict=True)
-    ]
+    shapes = _shapes_of(paths, params)
+    return {path.stem: (path, one) for path, one in zip(paths, shapes, strict=True)}
 
 
 def _shapes_of(paths: Sequence[Path], params: ReduceParams) -> Iterator[Shapes]:

@@ -66,14 +66,9 @@ class Decision:
     finding: Finding | None = None
 
     @property
-    def words(self) -> list[str]:
-        """Words of the recorded message that it always says."""
-        return recorded_words(self.finding)[1] if self.finding else []
-
-    @property
-    def exception(self) -> str:
-        """Name of the recorded exception."""
-        return recorded_words(self.finding)[0] if self.finding else ""
+    def recorded(self) -> tuple[str, list[str]]:
+        """Name of the recorded exception, and words of its message that it always says."""
+        return recorded_words(self.finding) if self.finding else ("", [])
 
 
 def comparing(right: Right, reference: str = "") -> Decision:

@@ -3,13 +3,17 @@
 #: The files that take longest, by processor time. Workers take files one after the other: what is
 #: begun last must be short.
 LONGEST = (
+    "vetting/test_torchao.py",
     "models/test_classifier.py",
+    "vetting/test_repaired_modules.py",
     "libraries/test_worker_environment.py",
     "deepimportance/test_judged_torch.py",
     "dflare/test_image_pairs.py",
     "compression/test_methods.py",
     "vetting/test_files_people_have.py",
-    "report/test_importance_section.py",
+    "vetting/test_generated_pairs.py",
+    "models/test_strange_programs.py",
+    "models/test_torch_training.py",
     "readers/test_readers.py",
     "vetting/test_vet_in_python.py",
     "pipeline/test_config.py",

@@ -49,10 +49,10 @@ def describe(process):
         return str(process)
 
 
-def wait_until(condition, seconds=60.0):
+def wait_until(condition, otherwise="it did not come", seconds=120.0):
     """Wait for a condition; what it gives."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, otherwise
         time.sleep(0.02)
     return found

@@ -46,7 +46,7 @@ def test_states_of_a_module_are_those_that_its_layer_gives(first):
 
 
 def test_a_layer_that_is_none_is_named():
-    with pytest.raises(UserError, match=r"no recurrent layer .out. .*inner, rnn"):
+    with pytest.raises(UserError, match=r".out. .*inner, rnn"):
         asterism.states(Recurrent(), SEQUENCES, layer="out")
     with pytest.raises(UserError, match="no recurrent layer"):
         asterism.states(nn.Linear(4, 3), SEQUENCES)

@@ -38,9 +38,9 @@ def test_a_model_of_other_data_is_rejected_in_one_line():
     images = np.zeros((4, 32, 32, 3), np.uint8)
     for free in ((28, 28, 1), (None, None, 1)):
         model = keras.Sequential([L.Input(free), L.GlobalMaxPool2D(), L.Dense(3)])
-        with pytest.raises(UserError, match=r"and the data have \(32, 32, 3\): it was made for"):
+        with pytest.raises(UserError, match=r"\(32, 32, 3\)"):
             make_augmentations(model, UNIT, images, np.zeros(4, int), None, None, 0)
-        with pytest.raises(UserError, match="it was made for other data"):
+        with pytest.raises(UserError, match="other data"):
             fit(JudgedKeras(model, UNIT), images, np.zeros(4, int), None, None)
     require_images_of(model, np.zeros((2, 5, 7, 1)))
 
@@ -49,7 +49,7 @@ def test_a_split_of_another_test_set_is_rejected_in_one_line(tmp_path):
     split = Split.draw(10, 0.5, 0)
     write_arrays(tmp_path / "split.npz", base=split.base, pool=split.pool)
     assert (Split.load(tmp_path / "split.npz", 10).base == split.base).all()
-    with pytest.raises(UserError, match="parts 10 test inputs, and the data have 12"):
+    with pytest.raises(UserError, match=r"10 .*12"):
         Split.load(tmp_path / "split.npz", 12)
 
 
@@ -309,7 +309,10 @@ def test_augmentations_are_judged_and_kept(classifier, digits, tmp_path):
     )
     assert list(found) == [*ATTACKS.names(), "semantic"]
     assert len(found["carlini_wagner"].images) == 4
-    assert np.isin(found["fgsm"].sources, split.base).all()
+    victims = found["fgsm"].sources
+    assert np.isin(victims, split.base).all() and len(set(victims.tolist())) == 6
+    before = classifier.predict(CENTRED.apply(digits.test_images[victims]), verbose=0)
+    assert (before.argmax(1) == digits.test_labels[victims]).all()
     assert found["fgsm"].linf.max() <= 0.3 + 1e-6
     assert found["semantic"].summary()["l2_mean"] is None
     assert found["semantic"].summary()["success"] is not None

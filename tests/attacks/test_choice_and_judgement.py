@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from test_attacks import UNIT, attack, params
 
-from asterism.attacks import augmenting, estimator, natural
+from asterism.attacks import estimator, natural
 from asterism.attacks.attack import Victims
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.deviations import AttackPlan, Deviations
@@ -53,62 +53,6 @@ def test_images_that_are_put_into_their_classes_are_found_batch_by_batch(monkeyp
     assert model.sizes == [3, 3, 1]
 
 
-class TestVictims:
-    """Which test inputs are attacked."""
-
-    LEVELS = np.arange(0, 250, 5)
-    LABELS = np.where(np.arange(50) % 5 == 0, 9, LEVELS // 64)  # each fifth is unknown
-
-    def chosen(self, base, count, seed=0):
-        split = Split(np.asarray(base), np.array([], np.int64))
-        images = one_pixel(*self.LEVELS)
-        return augmenting._choose_victims(ByBrightness(), images, self.LABELS, split, count, seed)
-
-    def test_they_are_drawn_from_what_is_right_of_the_test_set(self):
-        base = np.arange(10, 40)
-        found = self.chosen(base, 20)
-        right = [n for n in base.tolist() if n % 5]
-        assert len(found.sources) == 20 and len(set(found.sources.tolist())) == 20
-        assert set(found.sources.tolist()) <= set(right)
-        assert found.sources.tolist() == (
-            stream(0, "attack", "victims").permutation(right)[:20].tolist()
-        )
-        np.testing.assert_array_equal(found.labels, self.LABELS[found.sources])
-        levels = self.LEVELS[found.sources].astype(np.float32) / np.float32(255)
-        np.testing.assert_array_equal(found.images.ravel(), levels)
-        assert found.seed == 0
-        assert self.chosen(base, 20, 1).sources.tolist() != found.sources.tolist()
-        assert sorted(self.chosen(base, 24).sources.tolist()) == right
-
-    def test_too_few_are_told(self):
-        with pytest.raises(UserError, match=r"attack\.inputs is 9, but only 8 inputs"):
-            self.chosen(range(10), 9)
-        with pytest.raises(UserError, match="no test input is classified correctly"):
-            self.chosen([0, 5, 10], 1)
-
-
-def test_attacked_images_succeed_where_the_model_is_wrong_and_where_it_is_after_rounding():
-    before = Victims(pixels(0.1, 0.3, 0.6, 0.7), np.array([0, 1, 2, 2]), np.array([4, 6, 8, 9]), 0)
-    # The last is wrong as it is, and right as a grey level.
-    after = pixels(0.3, 0.3, 0.9, 0.7502)
-    found = augmenting._judge(ByBrightness(), after, before)
-    assert found.success.tolist() == [True, False, True, True]
-    assert found.success_rounded.tolist() == [True, False, True, False]
-    assert found.sources.tolist() == [4, 6, 8, 9]
-    np.testing.assert_allclose(found.l2, [0.2, 0, 0.3, 0.0502], atol=1e-6)
-    np.testing.assert_array_equal(found.images, after)
-
-
-def test_natural_images_succeed_where_their_class_is_known_and_missed():
-    labels = np.array([0, 3, 1])
-    known = AugmentationSet.natural(pixels(0.1, 0.9, 0.9), np.array([0, 1, 2]))
-    found = augmenting._judge_natural(ByBrightness(), known, labels)
-    assert found.success.tolist() == found.success_rounded.tolist() == [False, False, True]
-    assert found.positions.tolist() == [0, 1, 2]
-    unknown = AugmentationSet.natural(pixels(0.1, 0.9), None)
-    assert not augmenting._judge_natural(ByBrightness(), unknown, labels).success.any()
-
-
 @pytest.mark.parametrize("chunk", [2, 512])
 def test_natural_images_are_the_farthest_from_the_base_and_the_chosen(monkeypatch, chunk):
     """Gonzalez' traversal, distance by distance."""
@@ -129,9 +73,6 @@ def test_natural_images_are_the_farthest_from_the_base_and_the_chosen(monkeypatc
     assert farthest_first(pool, base, 4).tolist() == expected[:4]
     with pytest.raises(UserError, match="the pool has 9"):
         farthest_first(pool, base, 10)
-    found = natural._to_nearest(pool, base)
-    wanted = [min(distance(image, other) for other in base) for image in pool]
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_where_natural_images_come_from(tmp_path):

@@ -51,7 +51,7 @@ def test_all_members_together_meet_the_limit_by_the_byte(tmp_path, monkeypatch, 
             assert archive.namelist() == ["one", "two"]
         return
     with (
-        pytest.raises(UserError, match=r"archive\.zip declares content of 1 MB"),
+        pytest.raises(UserError, match=r"archive\.zip .*1 MB"),
         opened_zip(path, "limits.array_mb"),
     ):
         pass

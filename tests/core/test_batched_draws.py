@@ -89,5 +89,5 @@ def test_mixing_is_the_output_function_of_splitmix64():
 def test_a_range_that_ends_before_it_begins_is_rejected():
     require_range(object(), 1.0, 1.0)
     require_range(object(), -1.0, 2.0)
-    with pytest.raises(ValueError, match=r"the range of Words ends at 0\.5, before 1\.0"):
+    with pytest.raises(ValueError, match=r"Words .*0\.5.* 1\.0"):
         require_range(Words([]), 1.0, 0.5)

@@ -43,9 +43,9 @@ def registry():
 def test_options_are_those_of_the_class(registry):
     found = options_of(registry, "blur", {"size": 5})
     assert isinstance(found, Blur.Options) and found.size == 5
-    with pytest.raises(UserError, match=r"options of blur: size is 'x'"):
+    with pytest.raises(UserError, match="blur: size is 'x'"):
         options_of(registry, "blur", {"size": "x"})
-    with pytest.raises(UserError, match="no mutator is called 'blurr'; did you mean 'blur'"):
+    with pytest.raises(UserError, match=r"'blurr'.* 'blur'"):
         options_of(registry, "blurr", {})
 
 

@@ -51,7 +51,7 @@ def test_limits_come_from_the_environment_else_the_file_else_a_default(tmp_path,
     assert machine.limit("limits.array_mb") == 3000 * machine.MB
     Path("machine.yaml").write_text("limits: {array_mb: 7, text_mb: 0.5}\n")
     assert machine.limit("limits.array_mb") == 7 * machine.MB
-    with pytest.raises(UserError, match=r"limits\.text_mb in machine\.yaml .*number of MB"):
+    with pytest.raises(UserError, match=r"limits\.text_mb in machine\.yaml .*MB"):
         machine.limit("limits.text_mb")
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "8")
     assert machine.limit("limits.array_mb") == 8 * machine.MB
@@ -61,7 +61,7 @@ def test_what_is_over_a_limit_that_the_user_raises_is_read(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     artifacts.write_arrays(tmp_path / "x.npz", a=np.zeros(250_001))
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "2")
-    with pytest.raises(UserError, match=r"x\.npz declares .* 2 MB: check the file, or raise"):
+    with pytest.raises(UserError, match=r"x\.npz .* 2 MB.*raise"):
         artifacts.read_arrays(tmp_path / "x.npz")
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "3")
     assert artifacts.read_arrays(tmp_path / "x.npz")["a"].size == 250_001
@@ -71,7 +71,7 @@ def test_a_sparse_matrix_that_declares_too_long_rows_is_rejected(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     artifacts.write_sparse(tmp_path / "s.npz", sparse.csr_array((2, 125_001)))
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
-    with pytest.raises(UserError, match=r"s\.npz declares rows.* 1 MB: check the file, or raise"):
+    with pytest.raises(UserError, match=r"s\.npz .*rows.* 1 MB.*raise"):
         artifacts.read_sparse(tmp_path / "s.npz")
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "2")
     assert artifacts.read_sparse(tmp_path / "s.npz").shape == (2, 125_001)
@@ -104,5 +104,5 @@ def test_threads_are_the_processors_that_this_process_may_use(monkeypatch):
 def test_a_size_may_be_the_limit_itself(monkeypatch):
     monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "2")
     require_room(2 * machine.MB, "limits.text_mb", "x declares texts")
-    with pytest.raises(UserError, match=r"x declares texts of 2 MB, and the limit is 2 MB"):
+    with pytest.raises(UserError, match=r"x .*2 MB.* 2 MB"):
         require_room(2 * machine.MB + 1, "limits.text_mb", "x declares texts")

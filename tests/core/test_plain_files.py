@@ -99,7 +99,7 @@ def test_a_list_of_locks_that_is_nested_deeply_is_named(in_here):
     for text in ("[" * 200_000, "{", ""):
         (in_here / ".dvc/tmp/rwlock").write_text(text)
         if len(text) > 1:
-            with pytest.raises(UserError, match="rwlock is nested too deeply"):
+            with pytest.raises(UserError, match=r"rwlock .*deep"):
                 require_usable(in_here)
         else:
             require_usable(in_here)

@@ -76,5 +76,5 @@ def test_a_damaged_file_is_named(tmp_path):
     write_json(tmp_path / "one.json", RIGHT)
     assert read_record(Animal, tmp_path / "one.json").legs == [Leg(2.0)]
     write_json(tmp_path / "two.json", RIGHT | {"age": "old"})
-    with pytest.raises(UserError, match=r"two.json is damaged: 'age'.*not 'old'"):
+    with pytest.raises(UserError, match=r"two.json .*'age'.*'old'"):
         read_record(Animal, tmp_path / "two.json")

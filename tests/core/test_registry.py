@@ -40,9 +40,7 @@ def test_plugins_are_found_by_lying_in_the_package(package):
 def test_an_unknown_name_is_answered_with_those_that_there_are(package):
     from animals import ANIMALS
 
-    with pytest.raises(
-        UserError, match=r"no animal is called 'dot'; did you mean 'dog'\? .*cat, dog"
-    ):
+    with pytest.raises(UserError, match=r"'dot'.* 'dog'\? .*cat, dog"):
         ANIMALS["dot"]
 
 

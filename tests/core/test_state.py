@@ -19,6 +19,7 @@ from asterism.core.resuming import state as saved_state
 from asterism.core.resuming.state import runs
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
+from marked import wait_until
 from places import ROOT
 
 KEY, OTHER = "a" * 32, "b" * 32
@@ -73,19 +74,12 @@ def start(notes, name):
     return subprocess.Popen([sys.executable, "-c", READER, str(notes), name], env=environment)
 
 
-def wait_for(path):
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} does not come"
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("remover", ["finished", "command", "tidy"])
 def test_what_a_slow_reader_reads_is_not_removed(tmp_path, state_root, remover):
     """Two checkouts with one state root: one ends, or cleans, while the other reads."""
     (tmp_path / "hold-slow").touch()
     slow = start(tmp_path, "slow")
-    wait_for(tmp_path / "slow-reads")
+    wait_until((tmp_path / "slow-reads").exists)
     if remover == "finished":
         assert start(tmp_path, "fast").wait(60) == 0
     elif remover == "command":
@@ -268,8 +262,9 @@ def test_a_folder_whose_place_a_link_takes_is_not_followed(state_root, tmp_path)
 
 
 def test_a_read_only_option_of_another_command_is_rejected():
-    with pytest.raises(UserError, match="belong to --clean"):
-        CliRunner().invoke(app, ["state", "--dry-run"], catch_exceptions=False)
+    for alone in (["--dry-run"], ["--older-than", "3"]):
+        with pytest.raises(UserError, match="belong to --clean"):
+            CliRunner().invoke(app, ["state", *alone], catch_exceptions=False)
 
 
 # Age, by the clock of the file server.

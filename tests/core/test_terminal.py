@@ -15,6 +15,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
 from asterism.core.messages.terminal import EscapedStream, say, say_json
 from terminal_text import HOSTILE, tame
+from thinning import every
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -108,7 +109,9 @@ def test_on_a_terminal_a_library_has_colours_and_bars_and_nothing_else():
     )
 
 
-@pytest.mark.parametrize("command", ["--help", "--version", "environments", "state --json"])
+@pytest.mark.parametrize(
+    "command", every(3, ["--help", "--version", "environments", "state --json"])
+)
 def test_a_closed_pipe_is_the_end_without_a_word(command):
     program = f"import sys; sys.argv[1:] = {command.split()}; from asterism.cli import main; main()"
     process = subprocess.Popen(

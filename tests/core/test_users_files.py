@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.core.files.hashes import digest_of
-from asterism.core.files.user_files import NO_FILE, File, inside, no_file
+from asterism.core.files.user_files import NO_FILE, inside, no_file
 from asterism.core.messages.errors import UserError, concerning, naming
 
 
@@ -51,7 +51,7 @@ def test_a_name_that_leads_out_is_rejected(tmp_path, name):
     (tmp_path / "other").mkdir()
     (folder / "link").symlink_to(tmp_path / "other")
     (folder / "circle").symlink_to(folder / "circle")
-    with pytest.raises(UserError, match=r"the list names .* which is not in"):
+    with pytest.raises(UserError, match="which is not in"):
         inside(folder, name, "the list")
 
 
@@ -61,21 +61,10 @@ def test_a_folder_may_itself_be_a_link(tmp_path):
     assert inside(tmp_path / "set", "a.png", "the list") == tmp_path / "set/a.png"
 
 
-@pytest.mark.parametrize("path", ["a/b.onnx", "./a:b", "/data/c d.h5"])
-def test_a_path_is_one_of_this_machine(path):
-    assert TypeAdapter(File).validate_python(path) == path
-
-
-@pytest.mark.parametrize("path", ["", "https://x/y", "s3:x", "a\nb"])
-def test_an_address_is_none(path):
-    with pytest.raises(ValidationError):
-        TypeAdapter(File).validate_python(path)
-
-
 def test_a_file_that_nobody_reads_is_the_placeholder():
     adapter = TypeAdapter(Annotated[str, no_file("rnn=file")])
     assert adapter.validate_python(NO_FILE) == NO_FILE
-    with pytest.raises(ValidationError, match="choose rnn=file as well"):
+    with pytest.raises(ValidationError, match="rnn=file"):
         adapter.validate_python("mine.h5")
 
 

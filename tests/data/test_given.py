@@ -81,7 +81,7 @@ def test_labels_come_from_a_file(tmp_path, told, labels, classes):
     found = read_inputs(pictures(tmp_path / "p"), "images", Shaping(), path)
     assert found.labels.tolist() == labels and found.classes == classes
     path.write_text(json.dumps(told[:-1] if isinstance(told, list) else {"a/0.png": 3}))
-    with pytest.raises(UserError, match="no label for each of the 4 inputs"):
+    with pytest.raises(UserError, match=r"no label .*4 inputs"):
         read_inputs(tmp_path / "p", "images", Shaping(), path)
 
 
@@ -134,7 +134,7 @@ def of_folders(folder):
 def test_labels_are_counted_before_anything_is_done_by_class(tmp_path, make, labels, seconds):
     """What a loop over classes takes grows with their square."""
     began = time.monotonic()
-    with pytest.raises(UserError, match=r"(labels of more than 18 digits|150,000 classes)"):
+    with pytest.raises(UserError, match=r"18 digits|150,000 classes"):
         make(tmp_path)(labels)
     assert time.monotonic() - began < seconds
 

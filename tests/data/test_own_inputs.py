@@ -111,7 +111,7 @@ def test_sounds_by_class_get_the_length_of_those_for_training(tmp_path):
     assert [np.count_nonzero(wave) for wave in found.train_images] == [70, 40]
     assert found.train_images.shape == (2, 70)
     assert found.test_images.shape == (1, 70)
-    with pytest.raises(UserError, match="holds sound, and this stage works on images only"):
+    with pytest.raises(UserError, match=r"sound.* images only"):
         load(params("folder", tmp_path))
 
 
@@ -175,7 +175,7 @@ def test_arrays_that_disagree_are_told_with_both_forms(tmp_path):
         message = rf"training inputs are int32 \(4, 5\), test inputs {form}; they must agree"
         with pytest.raises(UserError, match=message):
             load_any(arrays(tmp_path / "a.npz", inputs, test_inputs=other))
-    with pytest.raises(UserError, match="test_inputs hold NaN or infinity"):
+    with pytest.raises(UserError, match=r"test_inputs .*NaN"):
         values = np.zeros((4, 5))
         load_any(arrays(tmp_path / "a.npz", values, test_inputs=values[:2] + np.nan))
 
@@ -187,35 +187,18 @@ def test_of_arrays_a_part_may_be_taken_and_a_missing_one_is_named(tmp_path):
     assert (len(found.train_images), len(found.test_images)) == (3, 1)
     assert (len(found.train_labels), len(found.test_labels)) == (3, 1)
     np.savez(tmp_path / "b.npz", train_inputs=inputs, test_labels=[1])
-    with pytest.raises(
-        UserError, match="lacks train_labels, test_inputs; it holds test_labels, tr"
-    ):
+    with pytest.raises(UserError, match=r"train_labels, test_inputs.* test_labels, train_inputs"):
         load_any(params("npz", tmp_path / "b.npz"))
 
 
 # ---- kinds of inputs
 
 
-@pytest.mark.parametrize("largest", [10**30, 10**19])
-def test_a_class_is_no_number_of_any_size(tmp_path, largest):
-    files = {f"{part}__{name}__1": b"x" for part in ("train", "test") for name in (0, largest)}
-    texts(tmp_path, **files)
-    with pytest.raises(UserError, match="labels of more than 18 digits"):
-        load_any(params("folder", tmp_path))
-
-
-def test_classes_are_counted_before_anything_is_done_by_class(tmp_path):
-    many = np.arange(150_000)
-    given = arrays(tmp_path / "a.npz", np.zeros((len(many), 1, 1)), train_labels=many)
-    with pytest.raises(UserError, match=r"a\.npz has 150,000 classes"):
-        load_any(given)
-
-
 @pytest.mark.parametrize("kind", ["tokens", "tensors"])
 def test_arrays_are_stacked_as_they_are_and_read_from_no_other_file(tmp_path, kind):
     rows, notes = INPUT_KINDS[kind].stack([np.array([1, 2]), np.array([3, 4])], Shaping())
     assert (rows.tolist(), notes) == ([[1, 2], [3, 4]], [])
-    with pytest.raises(UserError, match=r"a\.txt: inputs of this kind are read from \.npz and"):
+    with pytest.raises(UserError, match=r"a\.txt.* \.npz and"):
         INPUT_KINDS[kind].read(tmp_path / "a.txt", Shaping())
 
 
@@ -262,7 +245,7 @@ def test_samples_of_any_type_lie_between_minus_one_and_one(tmp_path, dtype, valu
 @pytest.mark.parametrize("values", [[], [0.5, np.nan], [np.inf, 0]])
 def test_sound_that_is_none_is_named(tmp_path, values):
     wavfile.write(tmp_path / "a.wav", 8000, np.array(values, np.float32))
-    with pytest.raises(UserError, match=r"a\.wav holds no sound, or numbers that are not finite"):
+    with pytest.raises(UserError, match=r"a\.wav .*not finite"):
         INPUT_KINDS["sound"].read(tmp_path / "a.wav", Shaping())
 
 
@@ -359,11 +342,11 @@ def test_arrays_that_hold_no_inputs_or_other_labels_are_explained(tmp_path):
     path = tmp_path / "a.npz"
     for given in ({"z": np.zeros((2, 3))}, {"x": np.zeros(3)}, {"x": np.zeros((0, 3))}):
         np.savez(path, **given)
-        with pytest.raises(UserError, match=r"a\.npz holds no inputs: .* \(it holds [xz]\)"):
+        with pytest.raises(UserError, match=r"a\.npz .*holds [xz]\)"):
             read_inputs(path, "tensors", Shaping())
     for labels in (np.zeros(2, int), np.zeros(3)):
         np.savez(path, x=np.zeros((3, 4)), y=labels)
-        with pytest.raises(UserError, match="labels have to be integers, one for each input"):
+        with pytest.raises(UserError, match=r"labels .*integers"):
             read_inputs(path, "tensors", Shaping())
 
 
@@ -384,5 +367,5 @@ def test_one_file_is_an_item_by_its_name(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"hi")
     found = read_inputs(tmp_path / "a.txt", "bytes", Shaping())
     assert (found.names, found.items.tolist(), found.labels) == (("a.txt",), [[104, 105]], None)
-    with pytest.raises(UserError, match=r"a\.txt holds no images: .* \.png, \.jpg, \.jpeg"):
+    with pytest.raises(UserError, match=r"a\.txt .*\.png, \.jpg, \.jpeg"):
         read_inputs(tmp_path / "a.txt", "images", Shaping())

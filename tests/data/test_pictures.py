@@ -39,5 +39,5 @@ def test_a_picture_is_rejected_by_the_size_that_it_declares(tmp_path, monkeypatc
     monkeypatch.setenv("ASTERISM_LIMITS_IMAGE_MB", "1")
     path = tmp_path / "large.png"
     cv2.imwrite(str(path), np.zeros((600, 600, 3), np.uint8))
-    with pytest.raises(UserError, match=r"large\.png declares an image of"):
+    with pytest.raises(UserError, match=r"large\.png declares"):
         read_picture(path)

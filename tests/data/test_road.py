@@ -53,11 +53,11 @@ def test_roads_are_parted_like_a_folders_images():
 
 @pytest.mark.parametrize("overrides", [["driving.images=null"], ["driving.source=none"]])
 def test_only_roads_are_counted(overrides):
-    with pytest.raises(UserError, match="images is for the source road, which needs it"):
+    with pytest.raises(UserError, match=r"images .*source road"):
         settings(*overrides)
 
 
 def test_more_roads_than_fit_are_told(monkeypatch):
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
-    with pytest.raises(UserError, match=r"driving.images and driving.height and driving.width"):
+    with pytest.raises(UserError, match=r"driving.images .*driving.height .*driving.width"):
         load_driving(settings(), 0)

@@ -44,7 +44,7 @@ def test_a_part_of_the_data():
     data = load(params("digits", train=50, test=7))
     assert len(data.train_images) == len(data.train_labels) == 50
     assert len(data.test_images) == 7
-    with pytest.raises(UserError, match="asks for 9999 images, but there are 1437"):
+    with pytest.raises(UserError, match=r"9999 images.* 1437"):
         load(params("digits", train=9999))
 
 
@@ -54,7 +54,7 @@ def test_an_unknown_data_set():
 
 
 def test_a_file_that_the_source_does_not_read():
-    with pytest.raises(UserError, match=r"data: path is 'mine\.npz', but digits reads no file"):
+    with pytest.raises(UserError, match=r"path is 'mine\.npz'.* digits"):
         load(params("digits", path="mine.npz"))
 
 
@@ -175,7 +175,7 @@ def test_unpacking_that_breaks_off_leaves_no_half_file(root, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(cifar10.shutil, "copyfileobj", cut)
-    with pytest.raises(UserError, match=r"data_batch_1\.bin is missing, and no space left"):
+    with pytest.raises(UserError, match=r"data_batch_1\.bin .*no space left"):
         load(params("cifar10"))
     assert list((root / cifar10._FOLDER).iterdir()) == []
 
@@ -230,7 +230,7 @@ def test_a_wrong_npz_is_explained_in_one_line(tmp_path, changes, message):
 
 
 def test_an_npz_that_is_none(tmp_path):
-    with pytest.raises(UserError, match=r"data\.path names no file"):
+    with pytest.raises(UserError, match=r"data\.path"):
         load(params("npz", path=str(tmp_path / "missing.npz")))
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(UserError, match="cannot read arrays"):
@@ -356,7 +356,7 @@ def test_why_a_download_failed_is_never_empty(error, told):
 
 
 def test_no_network(root, checksum):
-    with pytest.raises(UserError, match=r"no connection; get file\.gz by other means") as error:
+    with pytest.raises(UserError, match=r"no connection.* file\.gz") as error:
         fetching.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
     assert "\n" not in str(error.value)
     assert left_behind(root) == []

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
-from sklearn.metrics import silhouette_score
 
 from asterism.deepimportance import histogram as module
 from asterism.deepimportance.clusters import fit_clusters
@@ -65,18 +64,6 @@ def test_large_offsets_lose_no_digits():
     values, counts = counted(np.random.default_rng(0).normal(size=500))
     near, far = (cluster(values + offset, counts, 4)[-1] for offset in (0, 1e7))
     np.testing.assert_array_equal(near.borders, far.borders)
-
-
-@given(NUMBERS)
-@settings(max_examples=80, deadline=None)
-def test_the_silhouette_is_scikit_learns(numbers):
-    values, counts = counted(numbers)
-    for found in cluster(values, counts, 4)[1:]:
-        k = len(found.centroids)
-        if k < len(numbers):
-            labels = np.repeat(np.repeat(np.arange(k), np.diff(found.borders)), counts.astype(int))
-            expected = silhouette_score(np.sort(numbers)[:, None], labels)
-            assert silhouette(values, counts, found.borders) == pytest.approx(expected, abs=1e-6)
 
 
 def slow_silhouette(numbers, labels):

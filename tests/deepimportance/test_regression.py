@@ -1,8 +1,5 @@
 """DAVE-2 on a folder of images and a CSV of steering angles, as a user has one."""
 
-import os
-import re
-
 import cv2
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ from asterism.core.files.artifacts import read_arrays, read_json, write_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.data.driving import DrivingParams, load_driving
 from places import ROOT
 
 
@@ -33,144 +29,11 @@ def drive(tmp_path):
     return folder
 
 
-def params(folder, **changes):
-    defaults = {
-        "source": "folder",
-        "path": str(folder),
-        "table": "driving_log.csv",
-        "image_column": "image",
-        "angle_column": "angle",
-        "height": 66,
-        "width": 80,
-        "test_share": 0.5,
-        "layer": None,
-        "angles": {"degrees": 25.0, "tolerance_degrees": 1.0},
-    }
-    return DrivingParams(**defaults | changes)
-
-
-def test_driving_data_are_read_and_parted(drive):
-    found = load_driving(params(drive), 0)
-    assert found.train_images.shape == (30, 66, 80, 3)
-    assert found.test_images.dtype == np.uint8
-    assert len(found.test_angles) == 30
-    angles = np.concatenate([found.train_angles, found.test_angles])
-    assert len(np.unique(angles)) == 60
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda f: (f / "7.png").unlink(), r"there is no image .*7\.png"),
-        (
-            lambda f: (f / "7.png").write_bytes(b"x"),
-            r"7\.png: it is neither PNG nor JPEG, or is damaged",
-        ),
-        (lambda f: (f / "driving_log.csv").unlink(), "cannot read the table"),
-        (lambda f: (f / "driving_log.csv").write_bytes(b"image,\xff\n"), "cannot read the table"),
-        *(
-            (lambda f, text=text: (f / "driving_log.csv").write_text(text), message)
-            for text, message in (
-                ("", r"no column 'image' \(its columns: none\)"),
-                ("a,b\n1,2\n", r"no column 'image' \(its columns: a, b\)"),
-                ("image,angle\n1.png,0\n2.png,left\n", "row 2 has no number as its angle"),
-                ("image,angle\n1.png,inf\n", "row 1 has no number as its angle"),
-                ("image,angle\n1.png,\n", "row 1 has no number as its angle"),
-                ("image,angle\n1.png,0\n,1\n", "row 2 names no image"),
-                ("image,angle\n1.png,0,9\n", "row 1 has 3 cells, but there are 2 columns"),
-                ("image,angle\n1.png,0\n", "needs at least two rows"),
-            )
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_folder_is_one_line(drive, damage, message, capfd):
-    damage(drive)
-    with pytest.raises(UserError, match=message):
-        load_driving(params(drive), 0)
-    assert "WARN" not in capfd.readouterr().err  # as OpenCV does
-
-
-def _secret(drive):
-    """An image outside of the folder."""
-    path = drive.parent / "secret.png"
-    cv2.imwrite(str(path), np.zeros((70, 90, 3), np.uint8))
-    return path
-
-
-def _link(drive):
-    (drive / "link.png").symlink_to(_secret(drive))
-    return "link.png"
-
-
-def _folder_link(drive):
-    _secret(drive)
-    (drive / "out").symlink_to(drive.parent)
-    return "out/secret.png"
-
-
-def _circle(drive):
-    (drive / "circle.png").symlink_to(drive / "circle.png")
-    return "circle.png"
-
-
-@pytest.mark.parametrize(
-    "lead_out",
-    [
-        lambda drive: str(_secret(drive)),
-        lambda drive: f"../{_secret(drive).name}",
-        lambda drive: f"../drive/../{_secret(drive).name}",
-        lambda drive: "../drive/7.png",
-        lambda drive: r"C:\secret.png",
-        _link,
-        _folder_link,
-        _circle,
-    ],
-)
-def test_a_path_that_leads_out_of_the_folder_is_rejected(drive, lead_out):
-    """A stage depends on the folder, so nothing would know of changes outside."""
-    name = lead_out(drive)
-    table = drive / "driving_log.csv"
-    table.write_text(table.read_text().replace("\n7.png", f"\n{name}"))
-    with pytest.raises(UserError, match="which is not in") as rejected:
-        load_driving(params(drive), 0)
-    assert name in str(rejected.value).replace("\\\\", "\\")
-
-
-def test_the_table_itself_lies_in_the_folder(drive):
-    (drive / "driving_log.csv").rename(drive.parent / "log.csv")
-    for name in ("../log.csv", str(drive.parent / "log.csv")):
-        with pytest.raises(UserError, match=r"driving\.table names .* which is not in"):
-            load_driving(params(drive, table=name), 0)
-
-
-def test_a_link_inside_the_folder_is_followed(drive):
-    (drive / "7.png").rename(drive / "seven.png")
-    (drive / "7.png").symlink_to("seven.png")
-    assert len(load_driving(params(drive), 0).train_images) == 30
-
-
-def test_a_pipe_is_no_image(drive):
-    (drive / "7.png").unlink()
-    os.mkfifo(drive / "7.png")
-    with pytest.raises(UserError, match=r"there is no image .*7\.png"):
-        load_driving(params(drive), 0)
-
-
-def test_spaces_around_the_cells_and_a_mark_at_the_start_mean_nothing(drive):
-    table = drive / "driving_log.csv"
-    plain = load_driving(params(drive), 0)
-    quoted = re.sub(r"\n7\.png,(.*)", r'\n"7.png","\1"', table.read_text())
-    table.write_text(quoted.replace(",", " , "), "utf-8-sig")
-    spaced = load_driving(params(drive), 0)
-    for name, values in vars(plain).items():
-        np.testing.assert_array_equal(getattr(spaced, name), values)
-
-
 @pytest.mark.slow
 def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
     own = tmp_path / "own.npz"
-    roads = load_driving(params(drive), 1).test_images
-    write_arrays(own, images=255 - roads)
+    roads = [cv2.imread(str(drive / f"{number}.png"))[:66, :80] for number in range(30)]
+    write_arrays(own, images=255 - np.stack(roads))
     overrides = [
         "driving=folder",
         f"driving.path={drive}",
@@ -228,7 +91,7 @@ def test_wrong_natural_images_are_rejected_before_the_regressor_trains(
         "asterism.deepimportance.regression.train_regressor", lambda *_: trained.append(1)
     )
     stage = load_script(ROOT / "stages", "measure_driving")
-    with pytest.raises(UserError, match=r"own\.npz needs an array `images`, uint8 of shape"):
+    with pytest.raises(UserError, match=r"own\.npz .*`images`, uint8"):
         stage.run(read_params(stage.Params))
     assert not trained
 

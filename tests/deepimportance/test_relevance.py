@@ -78,15 +78,6 @@ def nested():
     return keras.Model(inputs, L.Dense(4)(inner(inputs)))
 
 
-def logits_of(model):
-    network = network_of(model)
-
-    def call(x):
-        return network.values(x)[network.start]
-
-    return call
-
-
 @pytest.mark.parametrize("build", [lenet, residual, nested])
 def test_the_network_computes_what_the_model_does(build):
     model = randomised(build())
@@ -260,16 +251,6 @@ def test_the_input_rule_is_that_of_the_first_weights_behind_pooling(composite):
     )
 
 
-def test_biases_keep_the_part_that_is_missing():
-    model = randomised(lenet(), seed=2)
-    x = np.random.default_rng(1).uniform(0, 1, (4, 12, 12, 1))
-    composite = COMPOSITES["zero"](RuleSettings())
-    scores, relevance = Propagator(model, composite, "hidden", dtype="float64")(x)
-    winner = scores.argmax(axis=1)
-    kept = np.asarray(model.layers[-1].bias)[winner]
-    np.testing.assert_allclose(relevance.sum(axis=1) + kept, scores.max(axis=1), rtol=1e-7)
-
-
 @pytest.mark.parametrize("layer", ["hidden", "pool", None])
 def test_lrp_0_is_activation_times_gradient(layer):
     """The gradient is Keras' own, of the largest score before the softmax."""
@@ -403,7 +384,7 @@ def test_float32_is_close_to_float64():
 
 def test_an_unsupported_layer_is_named_with_what_is_supported():
     model = keras.Sequential([keras.Input((4, 3)), L.LSTM(5, name="memory"), L.Dense(2)])
-    with pytest.raises(UserError, match=r"'memory' of kind LSTM .*Conv2D.*Dense"):
+    with pytest.raises(UserError, match=r"'memory' .*LSTM .*Conv2D.*Dense"):
         network_of(model)
     assert "LSTM" not in CONVERTERS
 

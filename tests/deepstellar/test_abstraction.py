@@ -26,7 +26,7 @@ def grid(k=2, m=4, bits=8, n_step=2):
 def test_states_of_another_network_are_rejected_in_one_line():
     states = random_states(1)
     abstraction, _ = Abstraction.fit(states, grid())
-    with pytest.raises(UserError, match="states have 5 numbers, and these have 4: `dvc repro"):
+    with pytest.raises(UserError, match=r"5 numbers.* 4: `dvc repro"):
         abstraction.encode(states[..., :4])
 
 

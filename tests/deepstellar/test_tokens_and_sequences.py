@@ -5,11 +5,9 @@ import sys
 
 import keras
 import numpy as np
-import onnx
 import polars as pl
 import pytest
 import yaml
-from onnx import TensorProto, helper, numpy_helper
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
@@ -18,6 +16,7 @@ from asterism.data import DataParams
 from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.models.recurrent import open_rnn
+from onnx_texts import write_onnx
 from places import ROOT
 
 L = keras.layers
@@ -99,7 +98,7 @@ def test_token_ids_give_the_states_that_keras_gives(tmp_path, masks):
         network.run(arrays["test_inputs"][:, :5])
 
 
-def text_lstm(path, elements=TensorProto.INT64):
+def text_lstm(path, elements="int64"):
     """An ONNX file with an embedding and an LSTM, of fixed weights."""
     rng = np.random.default_rng(0)
     weights = {
@@ -108,25 +107,16 @@ def text_lstm(path, elements=TensorProto.INT64):
         "r": rng.normal(0, 0.5, (1, 16, 4)),
         "dense": rng.normal(0, 1, (4, 2)),
     }
-    nodes = [
-        helper.make_node("Gather", ["table", "ids"], ["embedded"]),
-        helper.make_node("Transpose", ["embedded"], ["steps"], perm=[1, 0, 2]),
-        helper.make_node("LSTM", ["steps", "w", "r"], ["", "last"], name="lstm", hidden_size=4),
-        helper.make_node("Squeeze", ["last", "zero"], ["state"]),
-        helper.make_node("MatMul", ["state", "dense"], ["scores"]),
-        helper.make_node("Softmax", ["scores"], ["probabilities"]),
-    ]
-    constants = [numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items()]
-    constants.append(numpy_helper.from_array(np.array([0]), "zero"))
-    graph = helper.make_graph(
-        nodes,
-        "text",
-        [helper.make_tensor_value_info("ids", elements, ["n", STEPS])],
-        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", 2])],
-        constants,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(model, path)
+    text = f"""({elements}[n,{STEPS}] ids) => (float[n,2] probabilities) {{
+        embedded = Gather (table, ids)
+        steps = Transpose <perm = [1, 0, 2]> (embedded)
+        [lstm] every, last = LSTM <hidden_size = 4> (steps, w, r)
+        state = Squeeze (last, zero)
+        scores = MatMul (state, dense)
+        probabilities = Softmax (scores)
+    }}"""
+    constants = {name: values.astype(np.float32) for name, values in weights.items()}
+    write_onnx(path, text, **constants, zero=np.array([0]))
 
 
 def test_an_onnx_file_takes_token_ids(tmp_path):
@@ -138,7 +128,7 @@ def test_an_onnx_file_takes_token_ids(tmp_path):
     assert states.shape == (70, STEPS, 4)
     with pytest.raises(UserError, match=r"indices|out of"):
         network.run(ids + WORDS)
-    with pytest.raises(UserError, match="but the inputs are float32"):
+    with pytest.raises(UserError, match="inputs are float32"):
         network.run(ids.astype(np.float32))
 
 
@@ -147,7 +137,7 @@ def test_vectors_are_not_made_of_token_ids(tmp_path):
     trained(tmp_path / "net.keras", "tensors", arrays)
     network = open_rnn(tmp_path / "net.keras", None)
     assert network.run(arrays["test_inputs"])[1].shape == (150, STEPS, 10)
-    with pytest.raises(UserError, match="takes vectors, but the inputs are token ids"):
+    with pytest.raises(UserError, match=r"vectors.* token ids"):
         network.run(texts(3, 0)[0])
 
 
@@ -198,7 +188,7 @@ def slow_edits(first, second):
 
 def test_mutators_of_another_kind_are_one_line():
     document = yaml.safe_load(compose(ROOT / "conf", []))["fuzz"]
-    with pytest.raises(UserError, match="the seeds are tokens: choose fuzz=tokens"):
+    with pytest.raises(UserError, match=r"tokens: .*fuzz=tokens"):
         MutantMaker.configured(FuzzParams.model_validate(document), texts(5, 0)[0])
 
 
@@ -223,7 +213,7 @@ def test_the_stages_measure_and_detect(tmp_path, monkeypatch, kind):
         command = [sys.executable, ROOT / "stages", stage, *([variant] if variant else [])]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    assert "attacks change the pixels of images: not attacked" in done.stdout + done.stderr
+    assert "not attacked" in done.stdout + done.stderr
     assert read_json(tmp_path / "metrics/train_rnn.json")["test_accuracy"] > 0.85
     assert read_json(tmp_path / "metrics/build_dtmc.json")["states"] > 10
     seeds = read_arrays(tmp_path / "artifacts/select_seeds/seeds.npz")["images"]
@@ -239,5 +229,5 @@ def test_the_stages_measure_and_detect(tmp_path, monkeypatch, kind):
     done = subprocess.run(report, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    assert "Telling crashes by their traces" in page
+    assert "by their traces" in page
     assert "Crashes beside their seeds" not in page

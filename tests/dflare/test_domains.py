@@ -89,21 +89,6 @@ def test_one_call_takes_different_operators(kind):
         assert np.array_equal(mixed[rows], mutated(domain, name, items, rows))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_crossover_gives_items_of_the_kind(kind, seed):
-    items = items_of(kind, 12, seed)
-    domain = domain_of(kind, items)
-    first, second = items[:6], items[6:]
-    children = domain.crossover(first, second, np.random.default_rng(seed))
-    assert children.shape == first.shape
-    assert children.dtype == first.dtype
-    require_range(kind, domain_of(kind, items), children)
-    of_parents = (children == first) | (children == second)
-    assert of_parents.all()
-
-
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_all_changes_reverted_give_the_seed_and_none_the_mutant(kind, name):
     items = items_of(kind, 10)
@@ -173,7 +158,7 @@ def test_a_bound_in_another_kinds_measure_is_one_line():
     chosen = DomainParams(kind="tokens", options=OPTIONS["tokens"])
     accept_bound((chosen, None))
     accept_bound((chosen, BoundParams(measure="edits", limit=3.0)))
-    with pytest.raises(UserError, match=r"no distance of tokens is called 'linf'.*hamming"):
+    with pytest.raises(UserError, match=r"tokens .*'linf'.*hamming"):
         accept_bound((chosen, BoundParams(measure="linf", limit=3.0)))
 
 
@@ -233,6 +218,8 @@ def test_children_have_half_of_each_parent(kind):
     second = np.roll(first, 1, axis=0)
     domain = domain_of(kind, first)
     children = domain.crossover(first, second, np.random.default_rng(3))
+    assert (children.shape, children.dtype) == (first.shape, first.dtype)
+    require_range(kind, domain_of(kind, first), children)
     differ, from_second = first != second, children != first
     if kind in ("tokens", "bytes"):  # of places that both parents may change
         differ &= domain.alphabet.editable(first) & domain.alphabet.editable(second)

@@ -1,14 +1,11 @@
 """The stages' functions on real model files: bad input, nothing to find, the whole way."""
 
-import re
-import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from onnx import TensorProto, helper, numpy_helper, save
 from structlog.testing import capture_logs
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
@@ -21,17 +18,14 @@ from asterism.core.parameters.params import validate
 from asterism.core.resuming.work_units import ALONE, PartEnded, SharedWorkUnits, UnitShare
 from asterism.core.running.stage import load_script
 from asterism.data import Dataset
-from asterism.dflare.image_pairs import _on_test_images, repair_images, search_images
+from asterism.dflare.image_pairs import repair_images, search_images
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
-from asterism.dflare.trigger import SearchSeeds
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.report.lanes.compressed.section import compressed as section
+from onnx_texts import write_onnx
 from places import ROOT
-from thinning import every
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 DFLARE = {"fitness": "paper", "delta": 1e-3, "guided": True}
@@ -89,18 +83,12 @@ def search(files, data, folder, parts=ALONE, **changed):
     return search_images(params, pair(*files), UNIT, data, 0, folder, parts)
 
 
-def write_keys(folder, *pairs):
-    """The part of ``params.yaml`` that says what the page is about."""
-    keys = {"pairs": {name: {} for name in pairs}, "compression": {}}
-    (folder / "params.yaml").write_text(yaml.safe_dump(keys))
-
-
 def tree(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 @pytest.mark.slow
-def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
+def test_search_and_repair_of_onnx_files(files, data, tmp_path):
     found = tmp_path / "artifacts/trigger/pair"
     summaries = search(files[:2], data, found)
     assert summaries["dflare"]["triggered"] > 3
@@ -117,32 +105,6 @@ def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
     assert results["search_before"]["triggered"] == summaries["dflare"]["triggered"]
     assert {"head.onnx", "repaired.onnx", "summary.json"} <= {p.name for p in repaired.iterdir()}
 
-    write_keys(tmp_path, "pair")
-    page = section(tmp_path)
-    assert page is not None
-    assert page.body == section(tmp_path).body
-    assert "Wilcoxon" in page.body
-    assert "data:image/png" in page.body
-    first, second = (len(Path(file).read_bytes()) for file in files[:2])
-    labels = [open_classifier(f, UNIT).predict(data.test_images).argmax(1) for f in files[:2]]
-    of_first, of_second = ((found == data.test_labels).mean() for found in labels)
-    table = page.body.split("The compressed models</h3>")[1].split("</table>")[0]
-    assert re.findall("<td>(.*?)</td>", table) == [
-        "pair",
-        "a file of yours",
-        f"{second / 1024:.1f} KiB ({100 * second / first:.1f}%)",
-        "–",
-        f"{100 * of_second:.1f}%",
-        f"{100 * of_first:.1f}%",
-        f"{100 * np.equal(*labels).mean():.1f}%",
-        str((labels[0] != labels[1]).sum()),
-    ]
-    shutil.rmtree(repaired)
-    assert section(tmp_path).body.count("<td>–</td>") > page.body.count("<td>–</td>")
-    assert section(tmp_path / "nothing") is None
-    write_keys(tmp_path, "another")  # the pair has been dropped, its results still lie there
-    assert section(tmp_path) is None
-
 
 @pytest.mark.slow
 def test_all_test_images_as_seeds_leave_none_to_judge_a_repair_by(files, data, tmp_path):
@@ -155,8 +117,6 @@ def test_all_test_images_as_seeds_leave_none_to_judge_a_repair_by(files, data, t
     effect = results["repairers"]["logistic"]
     assert effect["test_images"] == 0
     assert effect["test_agreement_before"] is effect["lowers_test_agreement"] is None
-    write_keys(tmp_path, "pair")
-    assert "<td>0</td><td>–</td><td>–</td><td></td>" in section(tmp_path).body
 
 
 def write_picky(path, noise):
@@ -164,44 +124,47 @@ def write_picky(path, noise):
     rng, pattern = np.random.default_rng(0), np.zeros((64, 1), np.float32)
     pattern[:2, 0] = [-1, 1]
     weights = rng.normal(0, 1, (64, CLASSES)) + noise * rng.normal(0, 1, (64, CLASSES))
-    constants = {
-        "weights": weights.astype(np.float32),
-        "pattern": pattern,
-        "limit": np.float32(0.55),
-        "table": np.zeros(1, np.float32),
-    }
-    nodes = [
-        helper.make_node("Flatten", ["images"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
-        helper.make_node("MatMul", ["flat", "pattern"], ["difference"]),
-        helper.make_node("Greater", ["difference", "limit"], ["is_large"]),
-        helper.make_node("Cast", ["is_large"], ["row"], to=TensorProto.INT64),
-        helper.make_node("Gather", ["table", "row"], ["nothing"]),  # there is no row 1
-        helper.make_node("Add", ["scores", "nothing"], ["logits"]),
-        helper.make_node("Softmax", ["logits"], ["outputs"], axis=1),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "picky",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
-        [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
-    )
-    opsets = [helper.make_opsetid("", 13)]
-    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    return path
+    text = f"""(float[N,8,8,1] images) => (float[N,{CLASSES}] outputs) {{
+        flat = Flatten (images)
+        scores = MatMul (flat, weights)
+        difference = MatMul (flat, pattern)
+        is_large = Greater (difference, limit)
+        row = Cast <to = 7> (is_large)
+        nothing = Gather (table, row)
+        logits = Add (scores, nothing)
+        outputs = Softmax <axis = 1> (logits)
+    }}"""  # there is no row 1
+    return write_onnx(
+        path, text, opset=13, weights=weights.astype(np.float32), pattern=pattern,
+        limit=np.float32(0.55), table=np.zeros(1, np.float32),
+    )  # fmt: skip
 
 
 def test_a_model_that_raises_loses_that_input_only(data, tmp_path):
     picky = write_picky(tmp_path / "f.onnx", 0.0), write_picky(tmp_path / "g.onnx", 0.3)
-    summary = search(picky, data, tmp_path / "t", seeds=60)["dflare"]
+    summary = search(picky, data, tmp_path / "t", seeds=40)["dflare"]
     raised = data.test_images[:, 0, 1, 0] / 255 - data.test_images[:, 0, 0, 0] / 255 > 0.55
-    assert summary["failed"] >= raised.sum() > 0
-    assert summary["triggered"] > 10
     records = {r.seed: r for r in Findings.load(tmp_path / "t" / "dflare").seeds}
-    for seed in np.flatnonzero(raised):
-        assert records[int(seed)].outcome == "failed"
-        assert "onnx failed: " in records[int(seed)].reason
+    of_seeds = [seed for seed in np.flatnonzero(raised).tolist() if seed in records]
+    assert summary["failed"] >= len(of_seeds) > 0
+    assert summary["triggered"] > 5
+    assert raised.sum() > len(of_seeds), "one that is no seed raises too"
+    for seed in of_seeds:
+        assert records[seed].outcome == "failed"
+        assert "onnx failed: " in records[seed].reason
+
+    results = repair_images(
+        RepairParams(**REPAIR), TriggerParams(**(TRIGGER | {"seeds": 40})), pair(*picky), UNIT,
+        data, 0, tmp_path / "t", tmp_path / "r",
+    )  # fmt: skip
+    answered = data.test_images[~raised]
+    f, g = (open_classifier(file, UNIT).predict(answered).argmax(1) for file in picky)
+    assert results["test_set"] == {
+        "original_accuracy": pytest.approx((f == 0).mean()),
+        "accuracy": pytest.approx((g == 0).mean()),
+        "agreement": pytest.approx((f == g).mean()),
+        "deviating_test_images": (f != g).sum(),
+    }
 
 
 def test_formats_mix(files, data, tmp_path):
@@ -235,21 +198,17 @@ def test_a_pair_that_knows_one_label_only_says_that_nothing_can_be_learnt(files,
         RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(constant, files[0]), UNIT, data, 0,
         tmp_path / "t", tmp_path / "r",
     )  # fmt: skip
-    assert "triggering inputs the same label" in results["status"]
+    assert "the same label" in results["status"]
     assert read_json(tmp_path / "r" / "summary.json") == results
 
 
-def test_where_every_seed_deviates_already_the_page_has_dashes(data, tmp_path):
+def test_seeds_that_deviate_already_are_counted(data, tmp_path):
     model, constant = keras_model(), []
     for label in range(2):
         model.layers[-2].bias.assign(60.0 * (np.arange(CLASSES) == label))
         constant.append(write(model, tmp_path / f"{label}.onnx"))
-    summary = search(constant, data, tmp_path / "artifacts/trigger/pair")["dflare"]
+    summary = search(constant, data, tmp_path / "t")["dflare"]
     assert summary["deviates_already"] == summary["seeds"]
-    write_keys(tmp_path, "pair")
-    body = section(tmp_path).body
-    assert "<td>None</td>" not in body
-    assert re.search(r"Wilcoxon.*<td>pair</td><td>0</td>(<td>–</td>){3}", body, re.DOTALL)
 
 
 @pytest.mark.slow
@@ -323,31 +282,15 @@ def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    every(
-        3,
-        [
-            ({"seeds": 61}, "trigger.seeds asks for 61"),
-            (
-                {"operators": {"average_blur": {}, "pixel_change": {"low": 65, "high": 70}}},
-                r"trigger\.operators\.pixel_change\.low is 65, but an image of 8×8",
-            ),
-            ({"operators": {"gausian_noise": {}}}, "did you mean 'gaussian_noise'"),
-            (
-                {"searches": {"x": {"search": "dflair", "options": {}}}},
-                r"trigger\.searches\.x: no search is called 'dflair'; did you mean 'dflare'",
-            ),
-            (
-                {"searches": {"x": {"search": "dflare", "options": DFLARE | {"fitness": "best"}}}},
-                r"trigger\.searches\.x: no fitness is called 'best'",
-            ),
-            (
-                {"searches": {"x": {"search": "dflare", "options": {}}}},
-                "trigger.searches.x: options of dflare: the parameter",
-            ),
-        ],
-    ),
+    [
+        ({"seeds": 61}, "trigger.seeds asks for 61"),
+        (
+            {"operators": {"average_blur": {}, "pixel_change": {"low": 65, "high": 70}}},
+            r"trigger\.operators\.pixel_change\.low is 65, but an image of 8×8",
+        ),
+    ],
 )
-def test_wrong_parameters_are_one_line(changed, message, files, data, tmp_path):
+def test_what_the_images_do_not_allow_is_one_line(changed, message, files, data, tmp_path):
     with pytest.raises(UserError, match=message) as error:
         search(files[:2], data, tmp_path / "t", **changed)
     assert "\n" not in str(error.value)
@@ -376,28 +319,3 @@ def test_repair_asks_for_a_search_that_was_run(files, data, tmp_path):
             RepairParams(**(REPAIR | {"search": "diffchaser"})), TriggerParams(**TRIGGER),
             pair(*files[:2]), UNIT, data, 0, tmp_path / "t", tmp_path / "r",
         )  # fmt: skip
-
-
-@pytest.mark.parametrize("failing", [{}, {0: "crash"}, dict.fromkeys(range(3), "crash")])
-def test_shares_of_test_images_are_of_those_that_both_models_answer(failing):
-    rng = np.random.default_rng(3)
-    f, g = (rng.random((10, 4)).astype(np.float32) for _ in range(2))
-    labels, numbers = rng.integers(0, 4, 10), np.array([2, 7, 9])
-    rest = [n for n in range(10) if n not in numbers]
-    found = _on_test_images(
-        PairedOutputs(f[numbers], g[numbers], failing),
-        PairedOutputs(f[rest], g[rest], {1: "crash"}),
-        SearchSeeds(np.zeros((3, 1)), numbers),
-        labels,
-    )
-    left_out = {int(numbers[row]) for row in failing} | {rest[1]}
-    kept = [n for n in range(10) if n not in left_out]
-    assert found == {
-        "original_accuracy": sum(f[n].argmax() == labels[n] for n in kept) / len(kept),
-        "accuracy": sum(g[n].argmax() == labels[n] for n in kept) / len(kept),
-        "agreement": sum(g[n].argmax() == f[n].argmax() for n in kept) / len(kept),
-        "deviating_test_images": sum(g[n].argmax() != f[n].argmax() for n in kept),
-    }
-    none = PairedOutputs(f[:0], g[:0], {})
-    nobody = _on_test_images(none, none, SearchSeeds(np.zeros((0, 1)), numbers[:0]), labels[:0])
-    assert set(nobody.values()) == {None, 0}

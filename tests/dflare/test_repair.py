@@ -5,7 +5,6 @@ import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper, save
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.cross_validation import count_repairs, cross_validate
@@ -16,7 +15,6 @@ from asterism.dflare.params import RepairParams
 from asterism.dflare.repair import (
     REPAIRED,
     Examples,
-    _averages,
     choose,
     compare_repairers,
     gather,
@@ -24,7 +22,7 @@ from asterism.dflare.repair import (
     why_not,
 )
 from asterism.dflare.repairers import REPAIRERS
-from asterism.dflare.repairers.gradient_boosting import _rounded_down
+from onnx_texts import write_onnx
 from set_options import section
 from thinning import every
 
@@ -146,32 +144,18 @@ def test_the_file_says_what_the_repairer_says(name, present, tmp_path):
     assert {*repairer.known_classes.tolist()} >= set(present)
 
 
-FLOATS = {
-    TensorProto.FLOAT: np.float32,
-    TensorProto.FLOAT16: np.float16,
-    TensorProto.DOUBLE: np.float64,
-}
+FLOATS = {"float": np.float32, "float16": np.float16, "double": np.float64}
 
 
 def write_linear(path, weights, *, logits, opset, element, output="outputs"):
     """A linear classifier of 2×6 images in ONNX."""
-    nodes = [
-        helper.make_node("Flatten", ["images"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
-        helper.make_node("Identity", ["scores"], [output])
-        if logits
-        else helper.make_node("Softmax", ["scores"], [output], axis=1),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "compressed",
-        [helper.make_tensor_value_info("images", element, ["N", 2, 6, 1])],
-        [helper.make_tensor_value_info(output, element, ["N", 5])],
-        [numpy_helper.from_array(weights.astype(FLOATS[element]), "weights")],
-    )
-    opsets = [helper.make_opsetid("", opset)]
-    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    return path
+    last = "Identity" if logits else "Softmax <axis = 1>"
+    text = f"""({element}[N,2,6,1] images) => ({element}[N,5] {output}) {{
+        flat = Flatten (images)
+        scores = MatMul (flat, weights)
+        {output} = {last} (scores)
+    }}"""
+    return write_onnx(path, text, opset=opset, weights=weights.astype(FLOATS[element]))
 
 
 @pytest.mark.parametrize("logits", every(2, [True, False]))
@@ -179,8 +163,8 @@ def write_linear(path, weights, *, logits, opset, element, output="outputs"):
 @pytest.mark.parametrize(
     ("opset", "element"),
     [
-        *every(2, [(opset, TensorProto.FLOAT) for opset in (7, 9, 10, 11, 13, 17)]),
-        *((13, TensorProto.FLOAT16), (13, TensorProto.DOUBLE), (9, TensorProto.DOUBLE)),
+        *every(2, [(opset, "float") for opset in (7, 9, 10, 11, 13, 17)]),
+        *((13, "float16"), (13, "double"), (9, "double")),
     ],
 )
 def test_an_onnx_model_and_its_repairer_make_one_file(logits, name, opset, element, tmp_path):
@@ -200,10 +184,10 @@ def test_an_onnx_model_and_its_repairer_make_one_file(logits, name, opset, eleme
 
 def test_what_makes_no_one_file_says_why(tmp_path):
     compressed, weights = tmp_path / "compressed.onnx", np.ones((12, 5), np.float32)
-    linear = {"logits": False, "opset": 13, "element": TensorProto.FLOAT}
+    linear = {"logits": False, "opset": 13, "element": "float"}
     write_linear(compressed, weights, output="label", **linear)
     reason = write_fused(compressed, trained("logistic", examples()), tmp_path / "r.onnx", False)
-    assert "compressed.onnx and its repairer make no one file: " in reason
+    assert "compressed.onnx" in reason
     assert "\n" not in reason
     assert [path.name for path in tmp_path.glob("*.onnx")] == ["compressed.onnx"]
 
@@ -281,7 +265,7 @@ def test_without_other_images_their_agreement_is_not_known():
 
 def test_without_any_answer_there_is_nothing_to_learn_from():
     nothing = PairedOutputs(np.full((2, 1), np.nan), np.full((2, 1), np.nan), {0: "x", 1: "x"})
-    assert "failed on every seed" in why_not(gather(nothing, [4, 9], Findings([], [])))
+    assert "every seed" in why_not(gather(nothing, [4, 9], Findings([], [])))
 
 
 @pytest.mark.parametrize(
@@ -305,57 +289,38 @@ def test_a_repairer_that_mends_no_more_than_it_breaks_is_no_repair(improvement, 
     assert (status_of({"improvement_count": improvement}) == REPAIRED) == helps
 
 
-def test_the_gain_on_seeds_is_counted_over_the_seeds():
-    data = examples(60)
+def test_results_are_means_over_the_repetitions_and_the_gain_is_that_of_the_seeds(monkeypatch):
+    data, calls = examples(60), []
 
-    class Wrong(REPAIRERS["perceptron"]):
+    class Turning(REPAIRERS["perceptron"]):
+        """Says the next class in the first repetition, and what the model says afterwards."""
+
         def fit(self, probabilities, labels):
-            pass
+            calls.append(1)
 
         def labels(self, probabilities):
-            return (probabilities.argmax(axis=1) + 1) % 5
+            return (probabilities.argmax(axis=1) + (len(calls) <= 5)) % 5
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("asterism.dflare.repair.make_repairer", lambda *_: Wrong(None, 5, 0))
-        one = params(repairers={"perceptron": OPTIONS["perceptron"]})
-        result = compare_repairers(one, data, data, 0)["perceptron"]
-    seeds = data.probabilities[:30].argmax(axis=1)
-    shifted = (seeds + 1) % 5
-    expected = (shifted == data.original[:30]).mean() - (seeds == data.original[:30]).mean()
-    assert result["seed_agreement_gain"] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("seeds", [0, 1, 5])
-def test_averages_are_means_of_what_each_repetition_counts(seeds):
-    rng = np.random.default_rng(seeds)
-    data = examples_of(rng.random((12, 3)).astype(np.float32), rng.integers(0, 3, 12), seeds)
-    repetitions = [rng.integers(0, 3, 12) for _ in range(4)]
-    own = [int(row.argmax()) for row in data.probabilities]
-    rows = [
-        [(int(f), g, int(r)) for f, g, r in zip(data.original, own, labels, strict=True)]
-        for labels in repetitions
-    ]
-
-    def mean(count, over=12):
-        return sum(sum(map(count, some[:over])) for some in rows) / 4
-
-    deviating = sum(f != g for f, g, _ in rows[0])
-    repaired = mean(lambda x: x[0] != x[1] and x[2] == x[0])
-    induced = mean(lambda x: x[0] == x[1] and x[2] != x[0])
-    gain = mean(lambda x: (x[2] == x[0]) - (x[1] == x[0]), seeds)
-    assert _averages(data, repetitions) == pytest.approx(
-        {
-            "inputs": 12,
-            "deviating": deviating,
-            "repair_count": repaired,
-            "inducing_count": induced,
-            "improvement_count": repaired - induced,
-            "repair_ratio": repaired / deviating,
-            "inducing_ratio": induced / (12 - deviating),
-            "improvement_ratio": repaired / deviating - induced / (12 - deviating),
-            "seed_agreement_gain": gain / seeds if seeds else 0,
-        }
-    )
+    monkeypatch.setattr("asterism.dflare.repair.make_repairer", lambda *_: Turning(None, 5, 0))
+    one = params(repairers={"perceptron": OPTIONS["perceptron"]}, folds=5, repeats=2)
+    result = compare_repairers(one, data, data, 0)["perceptron"]
+    own, right = data.probabilities.argmax(axis=1), data.original
+    turned = (own + 1) % 5
+    deviating, repaired = (own != right).sum(), ((own != right) & (turned == right)).sum() / 2
+    induced = ((own == right) & (turned != right)).sum() / 2
+    gain = ((turned == right)[:30].mean() - (own == right)[:30].mean()) / 2
+    expected = {
+        "inputs": 60,
+        "deviating": deviating,
+        "repair_count": repaired,
+        "inducing_count": induced,
+        "improvement_count": repaired - induced,
+        "repair_ratio": repaired / deviating,
+        "inducing_ratio": induced / (60 - deviating),
+        "improvement_ratio": repaired / deviating - induced / (60 - deviating),
+        "seed_agreement_gain": gain,
+    }
+    assert {name: result[name] for name in expected} == pytest.approx(expected)
 
 
 def test_an_anchored_repairer_that_learns_nothing_says_what_the_model_says():
@@ -369,16 +334,6 @@ def test_an_anchored_repairer_that_learns_nothing_says_what_the_model_says():
 def test_too_few_inputs_is_one_line():
     with pytest.raises(UserError, match="folds"):
         compare_repairers(params(folds=10), examples(6), examples(6), 0)
-
-
-def test_an_unknown_option_names_the_repairer():
-    wrong = params(
-        repairers={
-            "perceptron": {"hidden_units": 3, "learning_rate": 0.1, "epochs": 5, "hidden": 3}
-        }
-    )
-    with pytest.raises(UserError, match="options of perceptron: unknown parameter hidden"):
-        compare_repairers(wrong, examples(), examples(), 0)
 
 
 @pytest.mark.parametrize("name", sorted(REPAIRERS))
@@ -400,10 +355,13 @@ def test_seeds_without_an_answer_are_left_out():
     assert np.array_equal(examples.probabilities, g[[0, 2, 0]])
 
 
-@given(st.floats(-1e30, 1e30))
-def test_a_threshold_is_rounded_down_to_what_the_file_can_hold(threshold):
-    """So that an input lies on the same side of it in the file as in the repairer."""
-    rounded = _rounded_down(threshold)
-    assert rounded <= threshold
-    assert float(np.float32(rounded)) == rounded
-    assert float(np.nextafter(np.float32(rounded), np.float32(np.inf))) > threshold
+def test_the_file_and_boosted_trees_part_neighbouring_numbers_alike(tmp_path):
+    """A split that lies between two neighbouring float32 must not move onto the larger one."""
+    for number, low in enumerate(np.linspace(0.2, 0.4, 6, dtype=np.float32)):
+        first = np.tile([low, np.nextafter(low, np.float32(1))], 60)
+        probabilities = np.stack([first, 1 - first], axis=1)
+        repairer = trained("gradient_boosting", examples_of(probabilities, np.tile([0, 1], 60), 60))
+        assert repairer.labels(probabilities).tolist() == [0, 1] * 60
+        write_head(repairer, tmp_path / f"{number}.onnx")
+        session = onnxruntime.InferenceSession(tmp_path / f"{number}.onnx")
+        assert session.run(["label"], {"probabilities": probabilities})[0].tolist() == [0, 1] * 60

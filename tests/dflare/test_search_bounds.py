@@ -5,7 +5,6 @@ import pytest
 from small_pairs import KerasModel, images, trained
 from subjects import seeds, under_test
 
-from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
@@ -99,9 +98,3 @@ def test_a_seed_within_a_bound_is_the_same_in_any_batch():
 
     together = rows(list(range(12)))
     assert rows([3]) + rows([5, 8]) == [r for r in together if r[0] in (3, 5, 8)]
-
-
-def test_fitness_consequence_needs_its_parameters():
-    options = Dflare.Options(**PAPER | {"fitness": "consequence"})
-    with pytest.raises(UserError, match="fitness consequence needs the option consequence"):
-        Dflare(under_test(), SeedBudget(10), seeds(2), range(2), 0, "dflare", options)

@@ -10,6 +10,7 @@ from onnxruntime import quantization
 
 from asterism.localisation.running import Session, Stream
 from localisation.written_graphs import constant, net, value
+from onnx_texts import onnx_model
 
 #: Numbers of a call, of the state, and calls of a sequence.
 STEP, WIDTH, CALLS = 8, 16, 12
@@ -29,18 +30,16 @@ def weights():
 
 def recurrence():
     """``state' = tanh(x·inward + state·recurrent)``, ``y = softmax(state'·outward)``."""
-    make = helper.make_node
-    nodes = [
-        make("MatMul", ["x", "inward"], ["seen"], "see"),
-        make("MatMul", ["state_in", "recurrent"], ["kept"], "keep"),
-        make("Add", ["seen", "kept"], ["sum"], "join"),
-        make("Tanh", ["sum"], ["state_out"], "squash"),
-        make("MatMul", ["state_out", "outward"], ["score"], "read"),
-        make("Softmax", ["score"], ["y"], "decide"),
-    ]
-    inputs = [value("x", "n", STEP), value("state_in", "n", WIDTH)]
-    outputs = [value("y", "n", 3), value("state_out", "n", WIDTH)]
-    return net(nodes, inputs, outputs, [constant(n, a) for n, a in weights().items()])
+    text = f"""(float[n,{STEP}] x, float[n,{WIDTH}] state_in)
+    => (float[n,3] y, float[n,{WIDTH}] state_out) {{
+        [see] seen = MatMul (x, inward)
+        [keep] kept = MatMul (state_in, recurrent)
+        [join] sum = Add (seen, kept)
+        [squash] state_out = Tanh (sum)
+        [read] score = MatMul (state_out, outward)
+        [decide] y = Softmax (score)
+    }}"""
+    return onnx_model(text, **weights())
 
 
 def by_hand(items):

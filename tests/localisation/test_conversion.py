@@ -94,7 +94,7 @@ def test_a_keras_file_has_the_nodes_of_the_litert_file_made_of_it(files, tmp_pat
 def test_what_cannot_be_converted_is_one_line(tmp_path):
     assert as_onnx(tmp_path / "a.onnx", tmp_path) == tmp_path / "a.onnx"
     (tmp_path / "broken.tflite").write_bytes(b"nonsense")
-    with pytest.raises(UserError, match=r"broken\.tflite cannot be converted") as caught:
+    with pytest.raises(UserError, match=r"broken\.tflite") as caught:
         as_onnx(tmp_path / "broken.tflite", tmp_path)
     assert "\n" not in str(caught.value)
 

@@ -80,19 +80,19 @@ def test_a_variable_is_read_as_it_is_at_that_point(tmp_path):
 
 def test_variables_that_cannot_be_opened_are_one_line(tmp_path):
     path = lite_variable(tmp_path / "v.tflite", start=0.5)
-    with pytest.raises(UserError, match=r"do not all begin at zero \(sum\)"):
+    with pytest.raises(UserError, match=r"zero \(sum\)"):
         opened(path)
     never = with_two_reads(
         tmp_path / "n.tflite",
         [("READ_VARIABLE", ["handle"], ["before"]), ("ADD", ["x", "before"], ["y"])],
     )
-    with pytest.raises(UserError, match="its variable sum is read and never assigned"):
+    with pytest.raises(UserError, match=r"sum .*never assigned"):
         opened(never)
     file = schema.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
     file.subgraphs[0].tensors[2].isVariable = True
     builder = flatbuffers.Builder(1024)
     builder.Finish(file.Pack(builder), b"TFL3")
-    with pytest.raises(UserError, match="an operator keeps the state before itself"):
+    with pytest.raises(UserError, match="keeps the state"):
         convertible(bytes(builder.Output()), "it")
     with pytest.raises(UserError, match=r"junk\.tflite"):
         convertible(b"junk", "junk.tflite")

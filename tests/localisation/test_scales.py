@@ -7,14 +7,13 @@ from onnx import helper
 from written_graphs import constant, value
 
 from asterism.localisation import scales
-from asterism.localisation.finer_scales import FinerScales, Precision, _is_dynamic
+from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.graph import OnnxGraph
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.matching import scale_of
 from asterism.localisation.qoperators import QuantisedOperators
-from asterism.localisation.quantised_nodes import _members, match
+from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
-from asterism.localisation.rescaled_biases import _scale
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import best_range, by_channel, observed_values
 
@@ -136,47 +135,6 @@ def test_scales_are_told_apart_by_their_values_and_unknown_ones_by_name():
     assert len(set(found)) == 5
     assert found[3] == (b"x", b"\x01")
     assert found[4] == (b"given", b"\x01")
-
-
-def test_a_tensors_scale_is_that_of_its_dequantiser():
-    make = helper.make_node
-    nodes = [
-        make("DequantizeLinear", ["q", "one"], ["a"]),
-        make("DequantizeLinear", ["q", "many"], ["b"]),
-        make("DequantizeLinear", ["q", "x"], ["c"]),
-        make("Neg", ["a"], ["d"]),
-    ]
-    constants = {"q": np.int8([1, 2]), "one": np.float32([0.5]), "many": np.float32([1, 2])}
-    graph = OnnxGraph(net(nodes, [value("x")], [], constants))
-    assert (_scale(graph, "a").shape, float(_scale(graph, "a"))) == ((), 0.5)
-    assert _scale(graph, "b").tolist() == [1, 2]
-    assert [_scale(graph, name) for name in ("c", "d", "x")] == [None] * 3
-
-
-def test_a_measured_scale_is_the_second_output_of_its_operator():
-    make = helper.make_node
-    nodes = [
-        make("DynamicQuantizeLinear", ["x"], ["q", "measured", "zero"]),
-        make("Mul", ["measured", "w"], ["a"]),
-        make("Mul", ["w", "measured"], ["b"]),
-        make("Mul", ["w", "zero"], ["c"]),
-        make("Mul", ["w", "x"], ["d"]),
-        make("Split", ["x"], ["e", "f"]),
-        make("Mul", ["w", "f"], ["g"]),
-    ]
-    graph = OnnxGraph(net(nodes, [value("x", 4)], [], {"w": np.float32(2)}))
-    asked = [(1, 1), (1, 0), (2, 0), (2, 1), (3, 0), (4, 0), (6, 0)]
-    found = [_is_dynamic(graph, graph.nodes[index], place) for index, place in asked]
-    assert found == [True, False, True, False, False, False, False]
-
-
-def test_a_node_with_an_output_that_nobody_takes_is_a_member():
-    make = helper.make_node
-    nodes = [make("Dropout", ["x"], ["kept", ""]), make("Add", ["kept", "c"], ["y"])]
-    model = net(nodes, [value("x", 2)], [value("y", 2)], {"c": np.float32([1, 2])})
-    pair = pair_of(model, model)
-    assert _members(pair, {"x": None}, "y") == {0, 1}
-    assert _members(pair, {"x": None, "kept": None}, "y") == {1}
 
 
 def test_a_float_version_that_a_file_has_is_taken():

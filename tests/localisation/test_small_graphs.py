@@ -9,7 +9,7 @@ from written_graphs import OPSET, V, W, X, constant, net, two_products, value
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.graph import OnnxGraph, assembled, cone, imports_of, ordered, renamed
-from asterism.localisation.matching import _stands_for, axis_of, constant_value, dequantised
+from asterism.localisation.matching import axis_of, constant_value, dequantised
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session, batches, side_by_side
 from asterism.localisation.trials import TrialRunner
@@ -139,11 +139,11 @@ def test_a_session_takes_inputs_by_name_or_in_order_at_the_models_width():
     assert session.run({"b": two, "z": one, "a": one})["y"].tolist() == [2, 4]
     assert session.run({"first": one, "second": two})["y"].tolist() == [2, 4]
     assert session.given({"a": one, "b": two})["a"].dtype == np.float16
-    with pytest.raises(UserError, match=r"model m takes \['a', 'b'\], and \['a'\] are given"):
+    with pytest.raises(UserError, match=r"m takes \['a', 'b'\].* \['a'\]"):
         session.run({"a": one})
-    with pytest.raises(UserError, match="ONNX Runtime cannot run model m: "):
+    with pytest.raises(UserError, match="cannot run model m: "):
         session.run({"a": one[:1], "b": np.ones((3, 1))})
-    with pytest.raises(UserError, match="ONNX Runtime cannot open noise: "):
+    with pytest.raises(UserError, match="cannot open noise: "):
         Session(b"noise", "noise")
 
 
@@ -302,21 +302,6 @@ def test_constant_nodes_become_initialisers():
     assert [part.op_type for part in model.graph.node] == ["Constant", "Add"]
     (tensor,) = model.graph.initializer
     assert (tensor.name, numpy_helper.to_array(tensor).tolist()) == ("c", [1, 2])
-
-
-@pytest.mark.parametrize(
-    ("operator", "taken", "stands"),
-    [
-        ("Conv", ["x", "w"], True),
-        ("Conv", ["x", "w2", "b"], True),
-        ("Conv", ["x", "other"], False),
-        ("Conv", ["x"], False),
-        ("MatMul", ["x", "w"], False),
-    ],
-)
-def test_a_node_stands_for_another_that_takes_the_same_in_the_same_places(operator, taken, stands):
-    node = helper.make_node(operator, taken, ["y"])
-    assert _stands_for(node, "Conv", [(0, ("x",)), (1, ("w", "w2"))]) is stands
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf])

@@ -6,7 +6,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 from written_graphs import (
     OPSET,
@@ -29,6 +28,7 @@ from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import Sums, ValueDeviation, own_noise, tensor_errors
 from asterism.localisation.trials import Trial, TrialRunner
+from onnx_texts import onnx_model
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +83,14 @@ def test_an_original_of_another_operator_set_is_converted(tmp_path):
     assert (opened.original.opset(), opened.compressed.opset()) == (OPSET, OPSET)
     assert older.opset_import[0].version == 13
     newer.opset_import[0].version = 99
-    with pytest.raises(UserError, match="of set 13 and the compressed model of set 99"):
+    with pytest.raises(UserError, match=r"set 13 .*set 99"):
         pair_of(older, newer)
 
 
 def test_inputs_that_do_not_fit_are_no_pair():
     more = two_products()
     more.graph.input.append(value("x2", "n", 2))
-    with pytest.raises(UserError, match="has 1 inputs and the compressed model has 2"):
+    with pytest.raises(UserError, match=r"1 inputs .*2"):
         pair_of(two_products(), more)
     assert pair_of(more, two_products()).original.inputs == ["x", "x2"]
 
@@ -117,7 +117,7 @@ def test_a_hybrid_computes_the_chosen_products_as_the_original_does(pair):
 def test_a_model_that_onnx_rejects_is_no_file():
     broken = two_products()
     broken.graph.node[0].op_type = "Nothing"
-    with pytest.raises(UserError, match="it is no valid ONNX model"):
+    with pytest.raises(UserError, match="valid ONNX"):
         checked(broken, "it")
 
 
@@ -248,20 +248,13 @@ def test_a_tensors_error_is_told_as_it_is_and_with_the_originals_inputs(pair):
 
 def test_nodes_without_names_are_told_apart(tmp_path):
     """A quantised product with a bias becomes several nodes, some of them without a name."""
-    nodes = [
-        helper.make_node("Gemm", ["x", "w", "b"], ["h"]),
-        helper.make_node("Relu", ["h"], ["r"]),
-        helper.make_node("Gemm", ["r", "v", "c"], ["y"]),
-    ]
-    constants = {"w": W, "b": np.ones(W.shape[1]), "v": V, "c": np.ones(V.shape[1])}
-    graph = helper.make_graph(
-        nodes,
-        "unnamed",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", W.shape[0]])],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", V.shape[1]])],
-        [numpy_helper.from_array(np.float32(array), name) for name, array in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    text = """(float[n,2] x) => (float[n,2] y) {
+        h = Gemm (x, w, b)
+        r = Relu (h)
+        y = Gemm (r, v, c)
+    }"""
+    ones = {name: np.ones(a.shape[1], np.float32) for name, a in (("b", W), ("c", V))}
+    model = onnx_model(text, w=W, v=V, **ones)
     onnx.save(model, tmp_path / "float.onnx")
     quantize_dynamic(tmp_path / "float.onnx", tmp_path / "int8.onnx")
     found = match(pair_of(model, onnx.load(tmp_path / "int8.onnx")))

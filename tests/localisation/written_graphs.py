@@ -3,6 +3,8 @@
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_texts import onnx_model
+
 OPSET = 17
 FLOAT = TensorProto.FLOAT
 
@@ -27,13 +29,12 @@ V = np.array([[1.0, 0.0], [0.5, -1.0], [2.0, 1.0]], np.float32)
 
 def two_products(first=W, second=V):
     """``y = relu(x·first)·second``; only its first product has a name."""
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["h"], "first"),
-        helper.make_node("Relu", ["h"], ["r"]),
-        helper.make_node("MatMul", ["r", "v"], ["y"], "second"),
-    ]
-    constants = [constant("w", first), constant("v", second)]
-    return net(nodes, [value("x", "n", 2)], [value("y", "n", 2)], constants)
+    text = """(float[n,2] x) => (float[n,2] y) {
+        [first] h = MatMul (x, w)
+        r = Relu (h)
+        [second] y = MatMul (r, v)
+    }"""
+    return onnx_model(text, w=first, v=second)
 
 
 def rounded(values):

@@ -1,62 +1,34 @@
 """ONNX files that compute for years: a Loop with a huge number of turns."""
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+
+from onnx_texts import write_onnx
 
 TURNS = 2**62
 
 #: No image that a model is probed with at opening lies between these.
 LIMITS = (0.5, 0.99)
 
-
-def _loop(source, target, turns):
-    """A Loop that adds zero to a tensor again and again."""
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go"], ["goes"]),
-            helper.make_node("Add", ["value", "zero"], ["next"]),
-        ],
-        "body",
-        [
-            helper.make_tensor_value_info("turn", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("value", TensorProto.FLOAT, None),
-        ],
-        [
-            helper.make_tensor_value_info("goes", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("next", TensorProto.FLOAT, None),
-        ],
-        [numpy_helper.from_array(np.float32(0), "zero")],
-    )
-    return helper.make_node("Loop", [turns, "", source], [target], body=body)
+#: A Loop that adds zero again and again: endless where all of a batch lies between the limits.
+_ENDLESS = """
+    darkest = ReduceMin <keepdims = 0> (given)
+    brightest = ReduceMax <keepdims = 0> (given)
+    is_bright = Greater (darkest, least)
+    is_not_white = Less (brightest, most)
+    hangs = And (is_bright, is_not_white)
+    turns = Where (hangs, many, once)
+    looped = Loop (turns, , given) <body = body (int64 turn, bool go, value) => (bool goes, next) {
+        goes = Identity (go)
+        next = Add (value, zero)
+    }>
+"""
 
 
-def _turns_where_bright(source):
-    """Nodes that give :data:`TURNS` where all of a batch lies between the limits, else one."""
-    return [
-        helper.make_node("ReduceMin", [source], ["darkest"], keepdims=0),
-        helper.make_node("ReduceMax", [source], ["brightest"], keepdims=0),
-        helper.make_node("Greater", ["darkest", "least"], ["is_bright"]),
-        helper.make_node("Less", ["brightest", "most"], ["is_not_white"]),
-        helper.make_node("And", ["is_bright", "is_not_white"], ["hangs"]),
-        helper.make_node("Where", ["hangs", "many", "once"], ["turns"]),
-    ]
-
-
-def _save(nodes, inputs, outputs, constants, path):
-    constants = {"many": np.int64(TURNS), "once": np.int64(1)} | constants
-    graph = helper.make_graph(
-        nodes,
-        "endless",
-        inputs,
-        outputs,
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
-    return path
+def _write(path, inputs, outputs, nodes, limits, **weights):
+    constants = {"many": np.int64(TURNS), "once": np.int64(1), "zero": np.float32(0)}
+    constants |= dict(zip(("least", "most"), map(np.float32, limits), strict=True))
+    text = f"({inputs}) => ({outputs}) {{ {_ENDLESS} {nodes} }}"
+    return write_onnx(path, text, opset=13, **constants, **weights)
 
 
 def endless_classifier(path, limits=LIMITS):
@@ -64,23 +36,14 @@ def endless_classifier(path, limits=LIMITS):
 
     It never ends on a batch whose values all lie between the limits.
     """
-    rng = np.random.default_rng(0)
-    nodes = [
-        *_turns_where_bright("images"),
-        _loop("images", "looped", "turns"),
-        helper.make_node("Flatten", ["looped"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "kernel"], ["scores"]),
-        helper.make_node("Softmax", ["scores"], ["probabilities"], axis=1),
-    ]
-    constants = {
-        "least": np.float32(limits[0]),
-        "most": np.float32(limits[1]),
-        "kernel": rng.normal(size=(64, 4)).astype(np.float32),
-    }
-    shape = ["n", 8, 8, 1]
-    inputs = [helper.make_tensor_value_info("images", TensorProto.FLOAT, shape)]
-    outputs = [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", 4])]
-    return _save(nodes, inputs, outputs, constants, path)
+    nodes = """
+        flat = Flatten (looped)
+        scores = MatMul (flat, kernel)
+        probabilities = Softmax <axis = 1> (scores)
+    """
+    kernel = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
+    ends = "float[n,8,8,1] given", "float[n,4] probabilities"
+    return _write(path, *ends, nodes, limits, kernel=kernel)
 
 
 def endless_rnn(path, limits=LIMITS, features=8, classes=10):
@@ -89,20 +52,13 @@ def endless_rnn(path, limits=LIMITS, features=8, classes=10):
     The name of its states is ``states``.
     """
     rng = np.random.default_rng(0)
-    nodes = [
-        *_turns_where_bright("rows"),
-        _loop("rows", "looped", "turns"),
-        helper.make_node("MatMul", ["looped", "kernel"], ["states"]),
-        helper.make_node("ReduceMean", ["states"], ["pooled"], axes=[1], keepdims=0),
-        helper.make_node("MatMul", ["pooled", "read_out"], ["scores"]),
-        helper.make_node("Softmax", ["scores"], ["probabilities"], axis=1),
-    ]
-    constants = {
-        "least": np.float32(limits[0]),
-        "most": np.float32(limits[1]),
-        "kernel": rng.normal(size=(features, 5)).astype(np.float32),
-        "read_out": rng.normal(size=(5, classes)).astype(np.float32),
-    }
-    inputs = [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", "t", features])]
-    outputs = [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", classes])]
-    return _save(nodes, inputs, outputs, constants, path)
+    nodes = """
+        states = MatMul (looped, kernel)
+        pooled = ReduceMean <axes = [1], keepdims = 0> (states)
+        scores = MatMul (pooled, read_out)
+        probabilities = Softmax <axis = 1> (scores)
+    """
+    kernel = rng.normal(size=(features, 5)).astype(np.float32)
+    read_out = rng.normal(size=(5, classes)).astype(np.float32)
+    ends = f"float[n,t,{features}] given", f"float[n,{classes}] probabilities"
+    return _write(path, *ends, nodes, limits, kernel=kernel, read_out=read_out)

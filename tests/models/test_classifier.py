@@ -12,7 +12,7 @@ import onnx
 import pytest
 import torch
 from model_files import CLASSES, SHAPE, images, keras_model, write
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
@@ -22,6 +22,7 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.runtimes import keras_export
 from asterism.models.runtimes.keras_runtime import KerasRuntime
 from asterism.models.runtimes.runtime import FORMATS, open_runtime
+from onnx_texts import write_onnx
 from thinning import every
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -77,7 +78,7 @@ def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
     write_tensors([600, 1000], [399_999], [])
     read_litert(path)
     write_tensors([600, 1000], [400_000], [])
-    with pytest.raises(UserError, match=r"large\.tflite declares tensors of 1 MB"):
+    with pytest.raises(UserError, match=r"large\.tflite .*1 MB"):
         open_classifier(path, UNIT)
 
 
@@ -282,24 +283,15 @@ def quantised_softmax(path, classes):
 def requantised_softmax(path, classes):
     """A classifier in ONNX whose probabilities are rounded to 8 bits."""
     weights = np.random.default_rng(0).normal(0, 0.1, (64, classes)).astype(np.float32)
+    text = f"""(float[N,8,8,1] images) => (float[N,{classes}] outputs) {{
+        flat = Flatten (images)
+        logits = MatMul (flat, weights)
+        exact = Softmax <axis = 1> (logits)
+        integers = QuantizeLinear (exact, scale, zero)
+        outputs = DequantizeLinear (integers, scale, zero)
+    }}"""
     constants = {"weights": weights, "scale": np.float32(1 / 255), "zero": np.uint8(0)}
-    graph = helper.make_graph(
-        [
-            helper.make_node("Flatten", ["images"], ["flat"]),
-            helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
-            helper.make_node("Softmax", ["logits"], ["exact"], axis=1),
-            helper.make_node("QuantizeLinear", ["exact", "scale", "zero"], ["integers"]),
-            helper.make_node("DequantizeLinear", ["integers", "scale", "zero"], ["outputs"]),
-        ],
-        "requantised",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", classes])],
-        [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
-    )
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path
-    )
-    return path
+    return write_onnx(path, text, opset=13, **constants)
 
 
 @pytest.mark.parametrize(
@@ -319,38 +311,22 @@ def test_a_model_of_one_output_is_rejected(tmp_path):
     inputs = keras.Input(SHAPE)
     outputs = keras.layers.Dense(1, activation="sigmoid")(keras.layers.Flatten()(inputs))
     path = write(keras.Model(inputs, outputs), tmp_path / "one.onnx")
-    with pytest.raises(UserError, match=r"one\.onnx has one output"):
+    with pytest.raises(UserError, match=r"one\.onnx .*one output"):
         open_classifier(path, UNIT)
 
 
 def test_a_model_that_mixes_its_batch_is_run_image_by_image(tmp_path):
     """Dividing by the batch's largest value, as dynamic quantisation does."""
-    graph = helper.make_graph(
-        [
-            helper.make_node("ReduceMax", ["images"], ["top"], keepdims=0),
-            helper.make_node("Add", ["top", "one"], ["divisor"]),
-            helper.make_node("Div", ["images", "divisor"], ["scaled"]),
-            helper.make_node("Flatten", ["scaled"], ["flat"]),
-            helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
-            helper.make_node("Softmax", ["logits"], ["outputs"], axis=1),
-        ],
-        "mixing",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
-        [
-            helper.make_tensor("one", TensorProto.FLOAT, [], [1.0]),
-            helper.make_tensor(
-                "weights",
-                TensorProto.FLOAT,
-                [64, CLASSES],
-                np.random.default_rng(0).normal(0, 1, 256),
-            ),
-        ],
-    )
-    path = tmp_path / "mixing.onnx"
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path
-    )
+    text = f"""(float[N,8,8,1] images) => (float[N,{CLASSES}] outputs) {{
+        top = ReduceMax <keepdims = 0> (images)
+        divisor = Add (top, one)
+        scaled = Div (images, divisor)
+        flat = Flatten (scaled)
+        logits = MatMul (flat, weights)
+        outputs = Softmax <axis = 1> (logits)
+    }}"""
+    weights = np.random.default_rng(0).normal(0, 1, (64, CLASSES)).astype(np.float32)
+    path = write_onnx(tmp_path / "mixing.onnx", text, opset=13, one=np.float32(1), weights=weights)
     classifier = open_classifier(path, UNIT)
     given = images(9)
     given[0] //= 20
@@ -359,20 +335,11 @@ def test_a_model_that_mixes_its_batch_is_run_image_by_image(tmp_path):
 
 
 def _constant_model(path, value, batch="N"):
-    graph = helper.make_graph(
-        [
-            helper.make_node("Flatten", ["images"], ["flat"]),
-            helper.make_node("MatMul", ["flat", "weights"], ["outputs"]),
-        ],
-        "constant",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, [batch, *SHAPE])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, [batch, CLASSES])],
-        [helper.make_tensor("weights", TensorProto.FLOAT, [64, CLASSES], [value] * 256)],
-    )
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path
-    )
-    return path
+    text = f"""(float[{batch},8,8,1] images) => (float[{batch},{CLASSES}] outputs) {{
+        flat = Flatten (images)
+        outputs = MatMul (flat, weights)
+    }}"""
+    return write_onnx(path, text, opset=13, weights=np.full((64, CLASSES), value, np.float32))
 
 
 def test_a_batch_size_written_into_the_file_is_kept(tmp_path):
@@ -380,32 +347,19 @@ def test_a_batch_size_written_into_the_file_is_kept(tmp_path):
     assert classifier.predict(images(5)) == pytest.approx(np.full((5, CLASSES), 0.25))
 
 
-def test_nan_outputs_are_an_error(tmp_path):
-    with pytest.raises(UserError, match="NaN"):
-        open_classifier(_constant_model(tmp_path / "nan.onnx", float("nan")), UNIT)
-
-
 def test_a_model_that_raises_on_a_probe_image_is_rejected_with_that_reason(tmp_path):
     """It looks up a row that is not there where no pixel is darker than white."""
-    nodes = [
-        helper.make_node("ReduceMin", ["images"], ["darkest"], keepdims=0),
-        helper.make_node("Cast", ["darkest"], ["row"], to=TensorProto.INT64),
-        helper.make_node("Gather", ["table", "row"], ["nothing"]),
-        helper.make_node("Flatten", ["images"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
-        helper.make_node("Add", ["scores", "nothing"], ["outputs"]),
-    ]
+    text = f"""(float[N,8,8,1] images) => (float[N,{CLASSES}] outputs) {{
+        darkest = ReduceMin <keepdims = 0> (images)
+        row = Cast <to = 7> (darkest)
+        nothing = Gather (table, row)
+        flat = Flatten (images)
+        scores = MatMul (flat, weights)
+        outputs = Add (scores, nothing)
+    }}"""
     constants = {"table": np.zeros(1, np.float32), "weights": np.ones((64, CLASSES), np.float32)}
-    graph = helper.make_graph(
-        nodes,
-        "picky",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
-        [numpy_helper.from_array(values, name) for name, values in constants.items()],
-    )
-    opsets = [helper.make_opsetid("", 13)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "p.onnx")
-    with pytest.raises(UserError, match=r"p\.onnx failed on the first inputs"):
+    write_onnx(tmp_path / "p.onnx", text, opset=13, **constants)
+    with pytest.raises(UserError, match=r"p\.onnx failed"):
         open_classifier(tmp_path / "p.onnx", UNIT)
 
 
@@ -442,13 +396,16 @@ def test_a_wrong_suffix_is_told(files, true, claimed, hint, tmp_path):
 def test_a_first_byte_alone_accuses_no_file_of_being_onnx(tmp_path):
     path = tmp_path / "model.tflite"
     path.write_bytes(b"\x08" * 99)
-    with pytest.raises(UserError, match=r"damaged, or is no \.tflite file"):
+    with pytest.raises(UserError, match=r"no \.tflite file"):
         open_classifier(path, UNIT)
 
 
-def test_a_missing_file_and_an_unknown_suffix(tmp_path):
+def test_a_missing_file_a_folder_and_an_unknown_suffix(tmp_path):
     with pytest.raises(UserError, match="no model file"):
         open_classifier(tmp_path / "none.onnx", UNIT)
+    (tmp_path / "folder.keras").mkdir()
+    with pytest.raises(UserError, match=r"folder\.keras is a folder"):
+        open_classifier(tmp_path / "folder.keras", UNIT)
     (tmp_path / "model.pkl").write_bytes(b"x")
     with pytest.raises(UserError, match=r"known: .*onnx"):
         open_classifier(tmp_path / "model.pkl", UNIT)

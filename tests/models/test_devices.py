@@ -1,12 +1,12 @@
 """Models run on the device of ``machine.yaml``, and say so; where there is none it is told."""
 
 import numpy as np
-import onnx
 import pytest
 import torch
 
 from asterism.core.messages.errors import UserError
 from asterism.models.runtimes.runtime import open_runtime
+from onnx_texts import write_onnx
 
 HAS_GPU = torch.cuda.is_available()
 
@@ -32,15 +32,7 @@ def files(tmp_path_factory):
         Shifted().eval(), (torch.zeros(2, 4),), dynamic_shapes={"x": {0: batch}}
     )
     torch.export.save(program, folder / "a.pt2")
-    kind = onnx.TensorProto.FLOAT
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Tanh", ["x"], ["y"])],
-        "g",
-        [onnx.helper.make_tensor_value_info("x", kind, ["n", 4])],
-        [onnx.helper.make_tensor_value_info("y", kind, ["n", 4])],
-    )
-    opset = [onnx.helper.make_opsetid("", 17)]
-    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), folder / "a.onnx")
+    write_onnx(folder / "a.onnx", "(float[n,4] x) => (float[n,4] y) { y = Tanh (x) }")
     return folder
 
 

@@ -47,7 +47,7 @@ def test_a_classifier_that_hangs_is_asked_once(tmp_path, monkeypatch):
     with IsolatedClassifier(endless_classifier(tmp_path / "endless.onnx"), UNIT) as model:
         assert model.predict(DARK).shape == (6, 4)
         monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
-        with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 2 s"):
+        with pytest.raises(ModelHangError, match=r"endless\.onnx .*2 s"):
             model.predict(BRIGHT)
         assert model.pid is None
         with pytest.raises(ModelHangError, match="not called again"):
@@ -60,7 +60,7 @@ def test_a_model_that_reads_nothing_hangs(tmp_path, monkeypatch):
     with IsolatedClassifier(endless_classifier(tmp_path / "endless.onnx"), UNIT) as model:
         monkeypatch.setattr(isolated_model, "PATIENCE_S", 1.5)
         os.kill(model.pid, signal.SIGSTOP)
-        with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 2 s"):
+        with pytest.raises(ModelHangError, match=r"endless\.onnx .*2 s"):
             model.predict(np.concatenate([DARK] * 10_000))
         assert model.pid is None
 
@@ -148,7 +148,7 @@ def test_a_network_that_hangs_at_opening_is_one_line(own_network, monkeypatch):
     monkeypatch.setattr(isolated_model, "PATIENCE_S", 5.0)
     monkeypatch.chdir(own_network)
     stage = load_script(ROOT / "stages", "train_rnn")
-    with pytest.raises(UserError, match=r"net\.onnx did not answer within 5 s") as error:
+    with pytest.raises(UserError, match=r"net\.onnx .*5 s") as error:
         stage.run(read_params(stage.Params))
     assert "\n" not in str(error.value)
     assert not (own_network / "artifacts").exists()
@@ -165,7 +165,7 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_until(lambda: any(p.cpu_times().user > 1 for p in isolated_by(marked)), 200)
+    wait_until(lambda: any(p.cpu_times().user > 1 for p in isolated_by(marked)), seconds=200)
     time.sleep(3)
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
@@ -214,7 +214,7 @@ def test_an_endless_model_ends_with_the_process_that_asked_it(tmp_path, kind, nu
     environment = marked.environment | {"PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "ask.py", str(path), kind]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment)
-    wait_until((tmp_path / "began").exists, 120)
+    wait_until((tmp_path / "began").exists)
     busy = wait_until(lambda: [p for p in marked.running() if p.pid != process.pid])
     time.sleep(1)
     os.kill(process.pid, number)

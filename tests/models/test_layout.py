@@ -26,7 +26,7 @@ def test_a_model_s_input_tells_the_shape_of_its_images(shape, image):
 
 @pytest.mark.parametrize("shape", [(None, 4, 5), (None, 4, None, 3), (None, 4, 5, 2)])
 def test_what_is_no_image_is_told(shape):
-    with pytest.raises(UserError, match=r"m\.onnx takes inputs of shape"):
+    with pytest.raises(UserError, match=r"m\.onnx .*shape"):
         image_shape(shape, FILE)
 
 

@@ -129,7 +129,7 @@ def test_compared_outputs_are_real_numbers_side_by_side(tmp_path):
     assert named.rows(values, 2).tolist() == [[7, 1, 2], [8, 3, 4]]
     only = ComparedOutputs(replace(signature, outputs=specs[1:2]), None, "m")
     assert only.rows(values, 2).tolist() == [[7], [8]]
-    with pytest.raises(UserError, match=r"the model has no output z \(it has q, ids, y\)"):
+    with pytest.raises(UserError, match=r"output z .*q, ids, y\)"):
         ComparedOutputs(signature, ["z"], "m")
     for count, shape in ((3, (2, 2)), (2, ())):
         wrong = values | {"q": np.zeros(shape, np.int8)}
@@ -149,7 +149,7 @@ def test_tensors_of_all_graphs_have_to_fit_together(tmp_path, monkeypatch, size,
     if fits:
         read_litert(path)
         return
-    with pytest.raises(UserError, match=r"a\.tflite declares tensors of 1 MB"):
+    with pytest.raises(UserError, match=r"a\.tflite .*1 MB"):
         read_litert(path)
 
 
@@ -175,7 +175,7 @@ def test_an_item_goes_to_the_first_input_or_to_the_one_that_is_named():
         assert {k: v.tolist() for k, v in feed.first_states(1).items()} == {"state_in": [[0, 0]]}
         assert feed.next_states({"y": 1, "state_out": 2}) == {"state_in": 2}
     missing = FEEDING.model_copy(update={"input": "c"})
-    with pytest.raises(UserError, match=r"the model has no input c \(it has a, b\)"):
+    with pytest.raises(UserError, match=r"input c .*a, b\)"):
         Feed(signature, missing, False)
-    with pytest.raises(UserError, match="takes no input but states that it carries itself"):
+    with pytest.raises(UserError, match="no input but states"):
         Feed(replace(signature, inputs=inputs[:1]), FEEDING, False)

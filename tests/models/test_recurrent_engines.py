@@ -115,7 +115,7 @@ def test_an_input_becomes_steps_of_the_networks_width():
             tokens.sequence_shape(shape)
     any_length = RecurrentModel(Sums(None, None, "int64"), block=2)
     assert any_length.sequence_shape((9,)) == (9,)
-    with pytest.raises(UserError, match="any number of steps with one number"):
+    with pytest.raises(UserError, match="any number of steps"):
         any_length.sequence_shape((9, 2))
 
 
@@ -148,16 +148,6 @@ class Wrong(Sums):
 def test_engines_that_are_no_classifiers_are_told(outputs, states, message):
     with pytest.raises(UserError, match=message):
         RecurrentModel(Wrong(outputs, states))
-
-
-def test_as_many_threads_as_the_engine_bears(monkeypatch):
-    monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 5)
-    engine = Sums()
-    assert RecurrentModel(engine).workers == 5
-    engine.threads = False
-    assert RecurrentModel(engine).workers == 1
-    engine.batch = 3
-    assert RecurrentModel(engine).block == 3
 
 
 # ---- token ids and stored networks

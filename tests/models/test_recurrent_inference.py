@@ -145,7 +145,7 @@ def test_every_layer_can_be_profiled_by_name() -> None:
         assert (rnn.layer, rnn.width, rnn.classes) == (name, width, 2)
     with pytest.raises(UserError, match="did you mean 'second'"):
         engine_for(model, "secnd")
-    with pytest.raises(UserError, match="not a hidden state for each step"):
+    with pytest.raises(UserError, match="hidden state"):
         RecurrentModel(engine_for(model, "out"))
 
 
@@ -236,7 +236,7 @@ def test_colour_images_and_sequences_of_any_length() -> None:
     assert rnn.run(images(3, (8, 4, 3)))[1].shape == (3, 8, 4)
     assert rnn.run(images(3, (5, 4, 3)))[1].shape == (3, 5, 4)
     assert rnn.run(images(0, (5, 4, 3)))[1].shape == (0, 5, 4)
-    with pytest.raises(UserError, match="images are 7×5×1: 7 steps with 5 inputs"):
+    with pytest.raises(UserError, match=r"7×5×1: 7 steps .*5 inputs"):
         rnn.run(images(3, (7, 5, 1)))
 
 
@@ -274,7 +274,7 @@ def test_networks_that_are_none() -> None:
         engine_for(sequential(L.Flatten(), L.Dense(3)), None)
     with pytest.raises(UserError, match="at least 2 classes"):
         RecurrentModel(engine_for(sequential(L.LSTM(3), L.Dense(1, "sigmoid")), None))
-    with pytest.raises(UserError, match=r"output is \(N, 6, 4\): it must be \(N, K\)"):
+    with pytest.raises(UserError, match=r"\(N, 6, 4\).* \(N, K\)"):
         RecurrentModel(engine_for(sequential(L.LSTM(3, return_sequences=True), L.Dense(4)), None))
     with pytest.raises(UserError, match="one sequence of vectors"):
         engine_for(with_random_weights(keras.Sequential(

@@ -9,35 +9,18 @@ import numpy as np
 import onnx
 import pytest
 from endless_onnx import endless_rnn
+from small_trainings import digits, recurrent
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.models.parameters.params import Optimizer, RnnFile, TrainedRnn, TrainingParams
+from asterism.models.parameters.params import Optimizer, RnnFile
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.engines import engine_for
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.trained import open_trained, save_trained, store_file
 from asterism.models.training.recurrent import accuracy, build_rnn, rows_as_steps, train_rnn
 from thinning import every
-
-TRAINING = TrainingParams(optimizer="rmsprop", learning_rate=0.01, batch_size=32, epochs=2)
-
-
-def architecture(cell="lstm", units=(8,), **training):
-    return TrainedRnn(
-        source="train",
-        path="conf/no_file",
-        cell=cell,
-        trained_by="keras",
-        units=list(units),
-        training=TRAINING.model_copy(update=training),
-    )
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return load(DataParams(name="digits", path="conf/no_file", train=300, test=60))
 
 
 def test_rows_are_time_steps():
@@ -50,35 +33,35 @@ def test_rows_are_time_steps():
 @pytest.mark.parametrize(
     ("cell", "units"), every(3, list(product(["lstm", "gru", "simple_rnn"], [(6,), (6, 5)])))
 )
-def test_every_architecture_is_built_stored_and_run(tmp_path, digits, cell, units):
-    model = build_rnn(architecture(cell, units), digits.image_shape, digits.classes)
+def test_every_architecture_is_built_stored_and_run(tmp_path, cell, units):
+    model = build_rnn(recurrent(cell, units), digits().image_shape, digits().classes)
     save_trained(model, tmp_path)
     network = open_trained(tmp_path)
-    probabilities, states = network.run(digits.test_images)
+    probabilities, states = network.run(digits().test_images)
     assert states.shape == (60, 28, units[-1])
-    assert np.allclose(probabilities, model(rows_as_steps(digits.test_images)), atol=1e-5)
+    assert np.allclose(probabilities, model(rows_as_steps(digits().test_images)), atol=1e-5)
     assert read_json(tmp_path / "rnn.json")["graph"]["layer"] == f"{cell}_{len(units)}"
 
 
 @pytest.mark.slow
-def test_training_learns_and_gives_the_same_weights_again(digits):
-    models = [train_rnn(architecture(), digits, seed)[0] for seed in (1, 1, 2)]
+def test_training_learns_and_gives_the_same_weights_again():
+    models = [train_rnn(recurrent(units=[8]), digits(), seed)[0] for seed in (1, 1, 2)]
     first, again, other = [m.get_weights() for m in models]
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not np.array_equal(first[0], other[0])
 
 
-def test_accuracy_is_the_share_of_images_that_are_put_into_their_class(digits):
-    model = build_rnn(architecture(), digits.image_shape, digits.classes)
+def test_accuracy_is_the_share_of_images_that_are_put_into_their_class():
+    model = build_rnn(recurrent(units=[8]), digits().image_shape, digits().classes)
     network = RecurrentModel(engine_for(model, None))
-    predicted = model.predict(rows_as_steps(digits.test_images), verbose=0).argmax(axis=1)
-    labels = np.where(np.arange(60) < 15, predicted, (predicted + 1) % digits.classes)
+    predicted = model.predict(rows_as_steps(digits().test_images), verbose=0).argmax(axis=1)
+    labels = np.where(np.arange(60) < 15, predicted, (predicted + 1) % digits().classes)
     for batch in (7, 60, 512):
-        assert accuracy(network, digits.test_images, labels, batch) == 0.25
+        assert accuracy(network, digits().test_images, labels, batch) == 0.25
 
 
-def test_the_default_architecture_is_the_published_one(digits):
-    model = build_rnn(architecture(units=[128]), (28, 28, 1), 10)
+def test_the_default_architecture_is_the_published_one():
+    model = build_rnn(recurrent(units=[128]), (28, 28, 1), 10)
     assert model.count_params() == 81_674  # of the published MNIST network
 
 
@@ -96,7 +79,7 @@ def test_the_optimisers_that_may_be_named_are_those_that_keras_makes_of_a_name()
 
 
 @pytest.mark.slow
-def test_the_users_own_file(tmp_path, digits):
+def test_the_users_own_file(tmp_path):
     import keras
 
     model = keras.Sequential(
@@ -113,11 +96,11 @@ def test_the_users_own_file(tmp_path, digits):
         folder = tmp_path / str(layer)
         store_file(RnnFile(source="file", path=str(source), layer=layer), 10, folder)
         network = open_trained(folder)
-        assert network.run(digits.test_images)[1].shape == (60, 28, width)
-        assert 0 <= accuracy(network, digits.test_images, digits.test_labels) <= 1
+        assert network.run(digits().test_images)[1].shape == (60, 28, width)
+        assert 0 <= accuracy(network, digits().test_images, digits().test_labels) <= 1
     with pytest.raises(UserError, match="third"):
         store_file(RnnFile(source="file", path=str(source), layer="third"), 10, tmp_path / "x")
-    with pytest.raises(UserError, match="has 10 outputs, but the data have 11 classes"):
+    with pytest.raises(UserError, match=r"10 outputs.* 11 classes"):
         store_file(RnnFile(source="file", path=str(source), layer=None), 11, tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
@@ -125,13 +108,16 @@ def test_the_users_own_file(tmp_path, digits):
 @pytest.mark.slow
 def test_digits_are_learnt_to_96_percent():
     data = load(DataParams(name="digits", path="conf/no_file", train=None, test=None))
-    model, _ = train_rnn(architecture(units=[128], learning_rate=0.001, epochs=30), data, 0)
+    chosen = recurrent(units=[128], optimizer="rmsprop", learning_rate=0.001, epochs=30)
+    model, _ = train_rnn(chosen, data, 0)
     predicted = model.predict(rows_as_steps(data.test_images), verbose=0).argmax(axis=1)
     assert (predicted == data.test_labels).mean() >= 0.96
 
 
-def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_path, digits):
-    engine = engine_for(build_rnn(architecture(), digits.image_shape, digits.classes), None)
+def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_path):
+    engine = engine_for(
+        build_rnn(recurrent(units=[8]), digits().image_shape, digits().classes), None
+    )
     given = tmp_path / "given"
     given.mkdir()
     onnx.save(
@@ -152,16 +138,16 @@ def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_pat
     shutil.rmtree(given)
     params = RnnFile(source="file", path=str(tmp_path / "net.onnx"), layer=None)
     stored = store_file(params, 10, tmp_path / "stored")
-    expected = RecurrentModel(engine).run(digits.test_images)
+    expected = RecurrentModel(engine).run(digits().test_images)
     for network in (stored, open_trained(tmp_path / "stored")):
-        assert np.array_equal(network.run(digits.test_images)[1], expected[1])
+        assert np.array_equal(network.run(digits().test_images)[1], expected[1])
     onnx.checker.check_model(tmp_path / "stored" / "model.onnx")
 
 
 def test_an_architecture_without_weights_is_rejected(tmp_path):
     (tmp_path / "net.json").write_text("{}")
     params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
-    with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5, \.hdf5 or \.onnx"):
+    with pytest.raises(UserError, match=r"\.keras, \.h5, \.hdf5 or \.onnx"):
         store_file(params, 10, tmp_path / "stored")
 
 
@@ -200,7 +186,7 @@ def test_a_graph_with_a_loop_does_not_run_in_the_stage(tmp_path):
     """Somebody else's cache may hold one where a trained network's graph belongs."""
     endless_rnn(tmp_path / "graph.onnx")
     write_json(tmp_path / "rnn.json", NOTE | {"graph": FORM})
-    with pytest.raises(UserError, match=r"graph\.onnx holds 'And', which train_rnn does not"):
+    with pytest.raises(UserError, match=r"graph\.onnx .*'And'"):
         open_trained(tmp_path)
 
 

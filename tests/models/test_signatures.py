@@ -14,8 +14,6 @@ from ai_edge_litert import schema_py_generated as schema
 from onnx_networks import linear, masked, quantised, streaming
 from small_litert import LiteFile
 
-from asterism.core.messages.errors import UserError
-from asterism.models.signatures.keras import _Lengths
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
@@ -179,24 +177,6 @@ def test_a_softmax_is_found_behind_what_only_changes_its_form(tmp_path):
     converter = tf.lite.TFLiteConverter.from_keras_model(network)
     (tmp_path / "m.tflite").write_bytes(converter.convert())
     assert read_signature(tmp_path / "m.tflite").outputs[0].made_by == "sigmoid"
-
-
-@pytest.mark.parametrize("name", ["a.onnx", "a.tflite", "a.h5", "a.keras", "a.xyz"])
-def test_what_is_no_model_is_one_line(tmp_path, name):
-    path = tmp_path / name
-    with pytest.raises(UserError, match="a\\."):
-        read_signature(path)
-    path.write_bytes(b"nothing")
-    with pytest.raises(UserError, match="a\\.") as caught:
-        read_signature(path)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_layer_before_is_the_one_in_front_or_the_first_that_is_named():
-    chain = [{"class_name": name, "config": {"name": name}} for name in "abc"]
-    assert [*map(_Lengths(chain).before, chain)] == [None, chain[0], chain[1]]
-    joined = {"config": {"name": "d"}, "inbound_nodes": [[["c", 0, 0, {}], ["a", 0, 0, {}]]]}
-    assert _Lengths([*chain, joined]).before(joined) is chain[2]
 
 
 def test_a_long_chain_of_layers_is_followed_once(tmp_path):

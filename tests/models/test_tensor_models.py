@@ -105,13 +105,13 @@ def test_a_streaming_model_is_called_step_by_step(tmp_path, context):
 
 def test_a_stream_that_is_too_short_is_one_line(tmp_path):
     items = np.zeros((2, 3), np.float32)
-    with pytest.raises(UserError, match="s\\.onnx: it takes 4 numbers a call, items have 3"):
+    with pytest.raises(UserError, match=r"s\.onnx.* 4 numbers .*3"):
         opened(streaming(tmp_path / "s.onnx"), items)
 
 
 def test_inputs_that_do_not_fit_are_one_line(tmp_path):
     path = linear(tmp_path / "a.onnx", WEIGHTS)
-    with pytest.raises(UserError, match=r"a\.onnx failed on the first input"):
+    with pytest.raises(UserError, match=r"a\.onnx failed"):
         opened(path, np.zeros((2, 7), np.float32))
     with pytest.raises(UserError, match="no input z"):
         opened(path, ROWS, input="z")

@@ -223,7 +223,7 @@ def test_numbers_that_would_fill_the_memory_are_rejected(name, plain, tmp_path):
     }
     contents["plain/models/model.json"] = json.dumps(document).encode()
     began = time.process_time()
-    with pytest.raises(UserError, match=r"asks .* for a tensor of .* MB"):
+    with pytest.raises(UserError, match=r"tensor of .* MB"):
         rewritten(write(tmp_path / "odd.pt2", contents))
     assert time.process_time() - began < 5
 

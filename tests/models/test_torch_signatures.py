@@ -100,5 +100,5 @@ def test_check_says_what_a_program_is_and_what_is_none(quantised, tmp_path):
         assert part in told
     other = tmp_path / "q.zip"
     other.write_bytes(path.read_bytes())
-    with pytest.raises(UserError, match=r"give it the suffix \.pt2"):
+    with pytest.raises(UserError, match=r"suffix \.pt2"):
         look_at(other)

@@ -3,17 +3,15 @@
 import keras
 import numpy as np
 import pytest
+from small_trainings import UNIT, classifier, digits
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json, read_table
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.data import DataParams, load
 from asterism.models.architectures import build
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
-from asterism.models.parameters.params import ClassifierParams
 from asterism.models.training.image_classifier import learning_rate_schedule, train_classifier
 from places import ROOT
 
@@ -25,21 +23,6 @@ STUDY = {
 }
 
 
-def classifier(**changes):
-    defaults = {
-        "source": "train",
-        "path": "conf/no_file",
-        "weights": "conf/no_file",
-        "architecture": "lenet1",
-        "trained_by": "keras",
-        "training": {"optimizer": "sgd", "learning_rate": 0.5, "batch_size": 4, "epochs": 3},
-        "learning_rate_drops": [2],
-        "learning_rate_decay": 0.25,
-        "augment": False,
-    }
-    return ClassifierParams(**defaults | changes)
-
-
 @pytest.mark.parametrize("decay", [0.0, 0.25])
 def test_the_learning_rate_falls_by_steps_and_by_epochs(decay):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
@@ -48,7 +31,9 @@ def test_the_learning_rate_falls_by_steps_and_by_epochs(decay):
     watch = keras.callbacks.LambdaCallback(
         on_train_batch_begin=lambda batch, logs: seen.append(float(model.optimizer.learning_rate))
     )
-    schedule = learning_rate_schedule(classifier(learning_rate_decay=decay), model)
+    steep = {"optimizer": "sgd", "learning_rate": 0.5, "batch_size": 4, "epochs": 3}
+    chosen = classifier(steep, learning_rate_drops=[2], learning_rate_decay=decay)
+    schedule = learning_rate_schedule(chosen, model)
     data = np.zeros((8, 1), np.float32)
     model.fit(data, data, batch_size=4, epochs=3, verbose=0, callbacks=[schedule, watch])
     base = [0.5, 0.5, 0.5, 0.5, 0.05, 0.05]
@@ -57,16 +42,14 @@ def test_the_learning_rate_falls_by_steps_and_by_epochs(decay):
 
 
 def test_an_architecture_that_the_images_are_too_small_for_is_told():
-    data = load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
-    unit = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
     message = r"classifier\.architecture is 'dave2', which cannot be built for .* \(28, 28, 1\)"
     with pytest.raises(UserError, match=message):
-        train_classifier(classifier(architecture="dave2"), unit, data, 0)
+        train_classifier(classifier(architecture="dave2"), UNIT, digits(20, 10), 0)
 
 
 @pytest.mark.parametrize("name", ["dave2", "lenet5"])  # Keras announces the second's reason
 def test_why_it_cannot_be_built_is_told(name):
-    with pytest.raises(UserError, match=r"\(Keras says: Computed output size would be zero"):
+    with pytest.raises(UserError, match="Keras says: "):
         build(name, (2, 2, 1), 4, key="classifier.architecture")
 
 

@@ -176,4 +176,4 @@ def test_a_folder_without_dvc_is_rejected_in_one_line(command, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     ended = CliRunner().invoke(app, [command])
     assert isinstance(ended.exception, UserError)
-    assert "not inside of a DVC repository" in str(ended.exception)
+    assert "DVC repository" in str(ended.exception)

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import typer
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 from typer.testing import CliRunner
 
 from asterism import __version__, config, project
@@ -33,6 +33,7 @@ from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
 from asterism.vetting.repeating import Repeated
 from asterism.vetting.verdict import Verdict, Word
+from onnx_texts import onnx_model
 from places import ROOT
 
 
@@ -93,13 +94,6 @@ def test_a_command_on_a_project_needs_its_root(name, here, note):
     assert note.calls == []
 
 
-def test_a_project_of_another_version_is_rejected(root):
-    (root / "stages").mkdir()
-    (root / "stages/asterism.json").write_text(json.dumps({"version": "0.0.1", "sha256": "0"}))
-    ended = run("budget")
-    assert "says Asterism 0.0.1" in str(ended.exception)
-
-
 def test_errors_of_the_users_are_one_line_and_status_1(here, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["something", "budget"])
     with pytest.raises(SystemExit) as end:
@@ -128,16 +122,8 @@ def test_the_version_is_told_anywhere(here):
 
 def one_weight(path, **outside):
     """A model that multiplies by 3, whose weight may lie in another file."""
-    weight = numpy_helper.from_array(np.full((4, 4), 3, np.float32), "w")
-    values = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "y")
-    )
-    x, y = values
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])], "net", [x], [y], [weight]
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, path, **outside)
+    text = "(float[n,4] x) => (float[n,4] y) { y = MatMul (x, w) }"
+    onnx.save(onnx_model(text, w=np.full((4, 4), 3, np.float32)), path, **outside)
     return path
 
 
@@ -232,6 +218,7 @@ def test_what_vetting_is_told_is_handed_on(vetted, note):
         original=here / "big.onnx", compressed=here / "small.onnx", inputs=here / "inputs.npz",
         kind="sound", comparison="top_label", labels=here / "l.json", preprocessing="unit",
         constants=["sr=16000"], overrides=["seed=1", "vet.x=2"],
+        earlier=here / "sweeps/mine/points/0000/vet/certificate.json",
     )  # fmt: skip
     assert (request.name, dry) == ("mine", True)
 
@@ -280,7 +267,7 @@ def test_a_project_is_made_where_there_is_none_once_the_question_can_be_asked(
 ):
     note(project, "new_project", ["made a project"])
     ended = run(*FILES)
-    assert "there is no model file big.onnx" in str(ended.exception)
+    assert "big.onnx" in str(ended.exception)
     assert note.calls == [] and list(here.iterdir()) == []
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
     note(question, "settle", Settled(["vet=nothing"], []))
@@ -387,7 +374,8 @@ def test_parameters_are_written_as_they_are_composed(here, monkeypatch):
     assert run("params").output == "params.yaml is written\n"
     assert written.read_bytes().decode("utf-8") == "# conf é []\n"
     assert run("params", "--check").exit_code == 0
-    assert "run `asterism params a=1`" in str(run("params", "a=1", "--check").exception)
+    told = str(run("params", "a=1", "b=[c]", "--check").exception)
+    assert "asterism params a=1 'b=[c]'" in told, "a command that a shell takes"
     assert written.read_bytes().decode("utf-8") == "# conf é []\n", "a check changes nothing"
     assert run("params", "a=1").exit_code == 0
     assert written.read_bytes().decode("utf-8") == "# conf é ['a=1']\n"
@@ -487,31 +475,6 @@ def test_pushing_ends_as_dvc_does(root, note):
     note(sharing, "push", 6)
     assert run("push").exit_code == 6
     assert note.calls == [("push", root, "origin")]
-
-
-def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, monkeypatch):
-    class Run:
-        stage, key = "fuzz-state", "abc"
-
-    found = [saved_state.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
-    found.append(saved_state.SavedRun(Run, 2, 1, 500_000, 20.0, "finished"))
-    monkeypatch.setattr(saved_state, "entries", lambda: found)
-    monkeypatch.setattr(saved_state, "others", lambda: {"onnx": 1_000_000})
-    note(saved_state, "clean", "kept")
-    assert run("state").output.splitlines() == [
-        f"state.root is {state_root}",
-        "fuzz-state abc: 3 units, 2.5 MB, 1.0 days, unfinished",
-        "fuzz-state abc: 2 units, 0.5 MB, 20.0 days, finished, 1 damaged",
-        "onnx/: 1.0 MB, kept for all runs; delete it to free the space",
-        "2 runs, 3.0 MB",
-    ]
-    assert note.calls == []
-    monkeypatch.setenv("ASTERISM_STATE_DAYS", "7")
-    assert run("state", "--clean").output.splitlines()[1].endswith("unfinished; kept")
-    run("state", "--clean", "--older-than", 0, "--dry-run")
-    assert [call[2:] for call in note.calls] == [(7, False)] * 2 + [(0, True)] * 2
-    for alone in (["--dry-run"], ["--older-than", "3"]):
-        assert "belong to --clean" in str(run("state", *alone).exception)
 
 
 def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):

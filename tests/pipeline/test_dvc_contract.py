@@ -315,6 +315,7 @@ class TestFormats:
 class TestHydra:
     """What is used of Hydra."""
 
+    @pytest.mark.slow
     def test_a_composition_is_what_exp_run_writes(self, root):
         from asterism.dvc_hydra.composition import compose_parameters
 
@@ -369,7 +370,7 @@ class TestHydra:
     def test_an_unknown_choice_comes_with_the_choices(self):
         from asterism.dvc_hydra.composition import CompositionError, compose_parameters
 
-        with pytest.raises(CompositionError, match=r"no choice of data is called 'mnits'.*mnist"):
+        with pytest.raises(CompositionError, match=r"data .*'mnits'.*mnist"):
             compose_parameters(ROOT / "conf", ["data=mnits"])
 
     def test_a_multirun_gives_each_job_its_number_and_its_configuration(self, tmp_path):

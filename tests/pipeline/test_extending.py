@@ -136,6 +136,7 @@ def test_the_table_names_every_example_with_its_folder_and_registry():
         assert registries()[package_of(example)].endswith(f":{example.registered[0]}")
 
 
+@pytest.mark.slow
 def test_every_example_is_found_by_its_registry(extended):
     """Names are read from the source, as when parameters are checked."""
     program = (

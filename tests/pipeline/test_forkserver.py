@@ -42,5 +42,5 @@ def test_a_long_folder_for_temporary_files_works_up_to_the_limit(tmp_path):
 
 def test_a_longer_one_is_named(monkeypatch):
     monkeypatch.setattr(tempfile, "gettempdir", lambda: "/" + "x" * module._LONGEST)
-    with pytest.raises(UserError, match="set TMPDIR to a shorter one"):
+    with pytest.raises(UserError, match="TMPDIR"):
         forkserver()

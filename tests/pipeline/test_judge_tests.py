@@ -73,13 +73,13 @@ def test_folders_known_data_and_what_else_is_asked_for(reads, tmp_path):
     assert overrides(judge_run(JudgeRequest(model=Path("a.h5"), data="mnist"), CONF))["data"] == (
         "mnist"
     )
-    with pytest.raises(UserError, match=r"no file or folder npz; known data are cifar10, digits"):
+    with pytest.raises(UserError, match=r"npz; .*cifar10, digits"):
         judge_run(JudgeRequest(model=Path("a.h5"), data="npz"), CONF)
 
 
 def test_a_model_that_no_lane_can_use_is_told_of_all_reasons(reads):
     reads(NUMBERS)
-    with pytest.raises(UserError, match=r"(?s)cannot be judged: .*Keras file.*; .*no sequences"):
+    with pytest.raises(UserError, match=r"(?s)Keras file.*; .*sequences"):
         judge_run(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
 
 

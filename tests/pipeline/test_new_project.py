@@ -76,7 +76,7 @@ def test_another_version_is_rejected_until_the_project_is_updated(tmp_path, monk
     update_project(tmp_path)
     check_code(tmp_path)
     assert git(tmp_path, "diff", "--name-only") == CODE.as_posix(), "parameters stay"
-    with pytest.raises(UserError, match=r"not committed \(stages/asterism.json\)"):
+    with pytest.raises(UserError, match=r"\(stages/asterism.json\)"):
         update_project(tmp_path)
 
 
@@ -85,7 +85,7 @@ def test_nothing_of_the_users_is_overwritten(tmp_path):
     with pytest.raises(UserError, match="has conf already"):
         new_project(tmp_path)
     git(tmp_path, "init", "--quiet")
-    with pytest.raises(UserError, match="belongs to the git repository"):
+    with pytest.raises(UserError, match="git repository"):
         new_project(tmp_path / "inner")
     with pytest.raises(UserError, match=r"no stages/asterism\.json"):
         update_project(tmp_path)
@@ -97,7 +97,7 @@ def test_a_project_within_the_users_repository_is_made_where_git_ignores_it(tmp_
     git(mine, "init", "--quiet")
     for folder in (mine, mine / "models"):
         assert place_of_project(folder) == mine / WITHIN
-    with pytest.raises(UserError, match="belongs to the git repository"):
+    with pytest.raises(UserError, match="git repository"):
         new_project(mine / "own")
     assert not (mine / "own").exists()
     make_project(mine / WITHIN)

@@ -5,7 +5,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -19,10 +18,9 @@ from asterism.config import compose
 from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import run_cache
-from asterism.sweep import app, launch, pipeline, point, resources, workspace
+from asterism.sweep import app, launch, point, resources, workspace
 from asterism.sweep.executors import Shards
-from asterism.sweep.pipeline import StageFailedError
-from asterism.sweep.plan import PlannedStage, check_targets, unknown_stage
+from asterism.sweep.plan import check_targets, unknown_stage
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -33,7 +31,6 @@ from asterism.sweep.points import (
 from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.table import (
-    draw,
     make_table,
     most_telling_first,
     parameters,
@@ -49,10 +46,6 @@ CONF = ROOT / "conf"
 
 def make_sweep(folder, name="s"):
     return point.Sweep(name, folder, "HEAD", folder / "cache", (), 1, Shards())
-
-
-def planned(name, *upstream):
-    return PlannedStage(name, upstream, name, f"python stages {name}", False)
 
 
 @pytest.mark.parametrize("name", ["a", "v1.0", "lstm_2-b", "sweep-3fa2b1c"])
@@ -239,19 +232,6 @@ def test_a_point_without_a_record_says_why(tmp_path, monkeypatch, begun, stopped
     assert "None" not in " ".join(said)
 
 
-def test_the_command_calls_itself_by_its_name(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["src/asterism/sweep/__main__.py", "sweep", "--help"])
-    with pytest.raises(SystemExit):
-        commands.run()
-    assert "Usage: asterism sweep [OPTIONS]" in capsys.readouterr().out
-
-
-def test_points_travel_by_their_numbers(tmp_path):
-    sweep, points = make_sweep(tmp_path), [Point(n, ("seed=1",), f"seed: {n}") for n in range(3)]
-    point.write_points(sweep, points)
-    assert [point.read_point(sweep, n) for n in range(3)] == points
-
-
 def test_jobs_of_another_checkout_have_another_name(tmp_path):
     names = {launch.job_name(make_sweep(tmp_path / place)) for place in "ab"}
     assert len(names) == 2
@@ -297,7 +277,7 @@ def test_files_that_the_points_would_lack_are_rejected(tmp_path):
     (tmp_path / "conf/data/x.pyc").touch()
     assert len(workspace.require_clean(tmp_path)) == 40
     (tmp_path / "conf/data/my own.yaml").touch()
-    with pytest.raises(UserError, match=r"not committed \(conf/data/my own.yaml\)"):
+    with pytest.raises(UserError, match=r"\(conf/data/my own.yaml\)"):
         workspace.require_clean(tmp_path)
 
 
@@ -354,17 +334,6 @@ def test_the_page_counts_the_points_that_finished(tmp_path):
     assert "Point 3 failed" in page and "bad luck" in page
 
 
-def test_titles_of_panels_are_a_file_and_short_lines_of_its_keys():
-    name = "trigger-pruned:searches.dflare.mean_queries.of_all_triggered_seeds"
-    table = make_table([record(n, f"seed={n}", **{name: n}) for n in range(2)])
-    (axes,) = draw(table, "seed", [name]).axes
-    lines = axes.get_title(loc="left").split("\n")
-    assert lines[0] == "trigger-pruned"
-    assert "".join(lines[1:]) == name.partition(":")[2]
-    assert len(lines) > 2 and max(map(len, lines)) <= 30
-    assert all(line.endswith(".") for line in lines[1:-1]), "no key is broken"
-
-
 def test_the_most_telling_metrics_are_the_highest_of_every_file_in_turn():
     names = ["attack:bim.l2", "attack:bim.success", "fuzz:coverage.k.a", "fuzz:crashes", "rnn:test"]
     assert most_telling_first(names) == [
@@ -411,21 +380,6 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
     ]
 
 
-def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):
-    def reproduce(_repository, stage, *_):
-        ran.append(stage.name)
-        if stage.name == "bad":
-            raise StageFailedError("bad", 3)
-        return True
-
-    stages = [planned("bad"), planned("after", "bad"), planned("last", "after"), planned("other")]
-    ran = []
-    monkeypatch.setattr(pipeline, "reproduce", reproduce)
-    with pytest.raises(StageFailedError, match="stage bad"):
-        pipeline.run_one_by_one(None, stages, tmp_path, Shards())
-    assert ran == ["bad", "other"]
-
-
 class TestRunCache:
     """What is read of a run-cache that others write at the same time."""
 
@@ -445,16 +399,8 @@ class TestRunCache:
         assert run_cache._newest_first(tmp_path) == []
 
 
-@pytest.mark.parametrize("command", ["params", "sweep", "repro"])
-def test_outside_of_a_projects_root_is_one_line(tmp_path, monkeypatch, command):
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(commands.app, [command])
-    assert isinstance(result.exception, UserError)
-    assert "run the command in the project's root" in str(result.exception)
-
-
 def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):
     request = app.SweepRequest(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
     (tmp_path / "conf").symlink_to(CONF)
-    with pytest.raises(UserError, match="this one runs all of them"):
+    with pytest.raises(UserError, match="all of them"):
         app.prepare(tmp_path, request)

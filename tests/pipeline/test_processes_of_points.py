@@ -343,12 +343,6 @@ class TestJobs:
             compute_units(Shards(2, SLURM), *parts(tmp_path, "fuzz@state", "false"), never)
         assert "computes" in told[-1]["event"]
 
-    def test_a_call_is_queued_again_as_it_is(self):
-        call = executors._Requeued(divmod, 7, 2)
-        assert call() == (3, 1)
-        again = call.checkpoint()
-        assert (again.function, again.args, again.kwargs) == (call, (), {})
-
 
 def planned(name, *upstream, is_long=False):
     return PlannedStage(name, upstream, f"key-{name}", f"python stages {name}", is_long)
@@ -565,15 +559,16 @@ def test_one_by_one_the_first_failure_is_told_in_the_end(tmp_path, monkeypatch):
             raise outcome
         return outcome
 
-    stages = [planned(name) for name in ("a", "b", "c", "d")]
+    stages = [planned("a"), planned("b"), planned("after", "b"), planned("c"), planned("d")]
     outcomes = {"a": False, "b": UserError("first"), "c": StageFailedError("c", 1), "d": True}
     asked = []
     monkeypatch.setattr(pipeline, "reproduce", reproduce)
     given = ("repository", stages, tmp_path / "locks", Shards(2))
     with pytest.raises(UserError, match="first"):
         pipeline.run_one_by_one(*given)
-    assert asked == [("repository", s, tmp_path / "locks", Shards(2)) for s in stages]
-    outcomes |= {"b": True, "c": False}
+    ran = [stage for stage in stages if stage.name != "after"]
+    assert asked == [("repository", s, tmp_path / "locks", Shards(2)) for s in ran]
+    outcomes |= {"b": True, "after": False, "c": False}
     assert pipeline.run_one_by_one(*given) == ["b", "d"]
 
 

@@ -19,7 +19,7 @@ from asterism.dvc_hydra.repository import (
     open_checked_repository,
     open_repository,
 )
-from asterism.dvc_hydra.run_cache import _remove, key_of
+from asterism.dvc_hydra.run_cache import key_of
 from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import sharing
 from asterism.sweep.plan import require_results
@@ -133,30 +133,17 @@ def test_what_a_pull_has_brought_is_cleaned_also_when_it_failed(root, monkeypatc
     assert not any(path.exists() for path in brought)
 
 
-def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys):
-    _remove(tmp_path / "gone" / "entry", "it is odd (gone)")
-    assert (
-        "entry is not used and removed from the cache: it is odd (gone)" in capsys.readouterr().err
-    )
-    kept, removed = tmp_path / "kept", tmp_path / "removed"
-    kept.write_text("other")
-    removed.write_text("x")
-    _remove(removed, "it is odd (beside)")
-    assert kept.exists()
-    assert not removed.exists()
-
-
 def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):
     repository = open_checked_repository(root)
     assert (repository.root, repository.cache) == (root, root / ".dvc/cache")
     (root / ".dvc/cache/files/md5/aa").symlink_to(tmp_path)
-    with pytest.raises(UserError, match=r"the cache is not used: .*aa' is a link"):
+    with pytest.raises(UserError, match=r"cache .*aa' is a link"):
         open_checked_repository(root)
     assert open_repository(root).cache == root / ".dvc/cache"
 
 
 def test_a_folder_that_is_no_workspace_is_told(tmp_path):
-    with pytest.raises(UserError, match="not inside of a DVC repository"):
+    with pytest.raises(UserError, match="DVC repository"):
         open_repository(tmp_path)
 
 
@@ -216,7 +203,7 @@ def test_stages_write_below_the_folders_of_results_only(tmp_path):
 
     require_results(tmp_path, [stage("artifacts/a", "metrics/b.json"), stage()])
     for path in ("src/x.py", "../beside/artifacts/a", "artifacts"):
-        with pytest.raises(UserError, match=r"stage mine writes '.*', but stages write only below"):
+        with pytest.raises(UserError, match=r"stage mine writes '.*'"):
             require_results(tmp_path, [stage("artifacts/a", path)])
 
 
@@ -337,30 +324,24 @@ def restored(root):
     return entry is not None, output.read_text() if output.exists() else None
 
 
-def test_a_result_comes_from_the_run_cache(finished):
-    (finished / "dvc.lock").unlink()
-    assert restored(finished) == (True, "given")
+def beside_a_file_of_mine(root):
+    (root / "artifacts/one").mkdir(parents=True)
+    (root / "artifacts/one/mine").touch()
 
 
-def test_a_result_comes_from_the_lock_file(finished):
-    shutil.rmtree(finished / ".dvc/cache/runs")
-    assert restored(finished) == (True, "given")
-
-
-def test_a_result_of_other_inputs_is_not_taken(finished):
-    (finished / "in").write_text("other")
-    assert restored(finished) == (False, None)
-
-
-def test_a_result_that_the_cache_has_lost_is_not_taken(finished):
-    shutil.rmtree(finished / ".dvc/cache/files")
-    assert restored(finished) == (False, None)
-
-
-def test_what_lies_in_a_results_place_gives_way_to_it(finished):
-    (finished / "artifacts/one").mkdir(parents=True)
-    (finished / "artifacts/one/mine").touch()
-    assert restored(finished) == (True, "given")
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda root: (root / "dvc.lock").unlink(), True),  # the run cache has it
+        (lambda root: shutil.rmtree(root / ".dvc/cache/runs"), True),  # dvc.lock names it
+        (lambda root: (root / "in").write_text("other"), False),
+        (lambda root: shutil.rmtree(root / ".dvc/cache/files"), False),
+        (beside_a_file_of_mine, True),
+    ],
+)
+def test_a_result_is_taken_where_it_is_the_stages(finished, change, found):
+    change(finished)
+    assert restored(finished) == (found, "given" if found else None)
 
 
 CHANGES = {

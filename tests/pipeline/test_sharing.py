@@ -221,54 +221,41 @@ def test_a_damaged_object_is_replaced_by_deleting_it_and_pushing_again(project, 
     assert project.ran() == []
 
 
-@pytest.mark.slow
-def test_a_damaged_entry_of_the_run_cache_is_not_used(project):
-    sweep = asterism("sweep", "--name", "s", "abstraction.k=7")
-    call(project, *sweep)
-    project.ran()
-    for entry in (project.root / ".dvc/cache/runs").glob("*/*/*"):
-        entry.chmod(0o644)
-        entry.write_text("cmd: [")
-    call(project, *sweep)
-    assert project.ran() == ["end", "left"], "dvc.lock names the results of the others"
-    call(project, *sweep)
-    assert project.ran() == []
+def fails(project, target, folder, *messages):
+    """What a push or a pull says that fails, one of these, and no traceback."""
+    status, output = call(project, *make(target), folder=folder, check=False)
+    assert status != 0
+    assert any(message in output for message in messages), output
+    assert "Traceback" not in output
+
+
+@contextmanager
+def no_credentials(address):
+    """An S3 server that lets nobody in."""
+    import requests
+
+    requests.post(f"{address}/moto-api/reset-auth", data="0", timeout=10)
+    try:
+        yield
+    finally:
+        requests.post(f"{address}/moto-api/reset-auth", data="1000000", timeout=10)
 
 
 @pytest.mark.slow
 def test_wrong_credentials_and_an_unreachable_server(project, server, tmp_path):
     address, client = server
-    import requests
-
     client.create_bucket(Bucket="guarded")
     add_remote(project, "s3://guarded/store", endpointurl=address)
-    requests.post(f"{address}/moto-api/reset-auth", data="0", timeout=10)
-    try:
-        status, output = call(project, *make("push"), check=False)
-    finally:
-        requests.post(f"{address}/moto-api/reset-auth", data="1000000", timeout=10)
-    assert status != 0
-    assert "InvalidAccessKeyId" in output or "does not exist in our records" in output, output
-    assert "Traceback" not in output
+    with no_credentials(address):
+        fails(project, "push", project.root, "InvalidAccessKeyId", "does not exist in our records")
     assert "up to date" in call(project, "dvc", "status")
     call(project, *make("push"))
-
     other = clone(project, tmp_path)
-    requests.post(f"{address}/moto-api/reset-auth", data="0", timeout=10)
-    try:
-        status, output = call(project, *make("pull"), folder=other, check=False)
-    finally:
-        requests.post(f"{address}/moto-api/reset-auth", data="1000000", timeout=10)
-    assert status != 0
-    assert "Forbidden" in output, output
-    assert "Traceback" not in output
-
+    with no_credentials(address):
+        fails(project, "pull", other, "Forbidden")
     for target, folder in (("push", project.root), ("pull", other)):
         set_remote(project, folder, endpointurl="http://127.0.0.1:9")
-        status, output = call(project, *make(target), folder=folder, check=False)
-        assert status != 0
-        assert "127.0.0.1:9" in output
-        assert "Traceback" not in output
+        fails(project, target, folder, "127.0.0.1:9")
     set_remote(project, other, endpointurl=address)
     call(project, *make("pull"), folder=other)
     assert "up to date" in call(project, "dvc", "status", folder=other)
@@ -289,20 +276,14 @@ def test_wrong_credentials_of_other_servers(project, request, tmp_path, kind, wr
         subprocess.run(command, check=True)
         wrong = {"keyfile": str(tmp_path / "stranger")}
     add_remote(project, address, **settings | wrong)
-    status, output = call(project, *make("push"), check=False)
-    assert status != 0
-    assert message in output, output
-    assert "Traceback" not in output
+    fails(project, "push", project.root, message)
     assert not list(store.iterdir())
     set_remote(project, project.root, **settings)
     call(project, *make("push"))
     assert list(store.iterdir())
 
     other = clone(project, tmp_path)  # of the commit with the wrong credentials
-    status, output = call(project, *make("pull"), folder=other, check=False)
-    assert status != 0
-    assert message in output, output
-    assert "Traceback" not in output
+    fails(project, "pull", other, message)
     set_remote(project, other, **settings)
     call(project, *make("pull"), folder=other)
     assert "up to date" in call(project, "dvc", "status", folder=other)
@@ -362,16 +343,12 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
     store = tmp_path / "store"
     add_remote(project, store)
     with small_disk(store) as enlarge:
-        status, output = call(project, *make("push"), check=False)
-        assert status != 0
-        assert "No space left on device" in output
+        fails(project, "push", project.root, "No space left on device")
         enlarge()
         call(project, *make("push"))
         other = clone(project, tmp_path)
         with small_disk(other / ".dvc/cache") as enlarge:
-            status, output = call(project, *make("pull"), folder=other, check=False)
-            assert status != 0
-            assert "No space left on device" in output
+            fails(project, "pull", other, "No space left on device")
             enlarge()
             call(project, *make("pull"), folder=other)
             assert (other / "large").read_bytes() == large.read_bytes()

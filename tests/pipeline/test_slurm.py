@@ -4,12 +4,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from sharing import free_port
 from small_pipeline import Project, call, start
 from workspace import commit
+
+from marked import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -69,14 +71,6 @@ def install():
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     if subprocess.run(command, env=environment, capture_output=True, check=False).returncode:
         pytest.skip("apt-get could not install Slurm")
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -147,13 +141,6 @@ def cluster(tmp_path_factory):
                 daemon.wait(10)
             except subprocess.TimeoutExpired:
                 daemon.kill()
-
-
-def wait_until(true, otherwise, seconds=60):
-    begun = time.monotonic()
-    while not true():
-        assert time.monotonic() - begun < seconds, otherwise
-        time.sleep(0.2)
 
 
 SWEEP = ["sweep", "--name", "s", "fuzz.mutants=5,6", "hydra/launcher=slurm"]

@@ -46,13 +46,6 @@ def kept(project):
     return sorted(path.name for path in folder.glob("*/"))
 
 
-def set_seed(project, seed):
-    params = project.root / "params.yaml"
-    lines = params.read_text().splitlines()
-    changed = [f"seed: {seed}" if line.startswith("seed:") else line for line in lines]
-    params.write_text("\n".join(changed) + "\n")
-
-
 @pytest.mark.parametrize("command", ["dvc", "asterism"])
 def test_a_disk_that_is_full_when_dvc_commits_costs_no_unit(project, command):
     """Also where dvc.lock comes with the project and names the very outputs."""
@@ -80,16 +73,6 @@ def test_a_disk_that_is_full_when_dvc_commits_costs_no_unit(project, command):
     assert (project.root / "artifacts/long").read_text() == PARTS
 
 
-def test_units_go_when_the_next_stage_finds_the_stage_committed(project):
-    assert dvc(project, "repro")[0] == 0
-    (first,) = kept(project)
-    set_seed(project, 1)
-    assert dvc(project, "repro")[0] == 0
-    (second,) = kept(project)
-    assert first != second
-    assert computed(project) == 24
-
-
 def test_asterism_removes_units_as_soon_as_their_stage_is_committed(project):
     assert call(project, "repro")[0] == 0
     assert kept(project) == []
@@ -103,13 +86,6 @@ def test_asterism_removes_units_of_a_run_that_ended_between_commit_and_removal(p
     assert status == 0, output
     assert "up to date" in output
     assert kept(project) == []
-
-
-def test_a_forced_run_computes_everything_again(project):
-    for _ in range(2):
-        assert dvc(project, "repro", "--force")[0] == 0
-        assert computed(project) == 12
-    assert (project.root / "artifacts/long").read_text() == PARTS
 
 
 def test_a_stage_that_ran_without_dvc_keeps_its_units(project):

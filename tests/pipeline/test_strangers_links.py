@@ -1,19 +1,12 @@
 """Links in a stranger's cache: no file of the user's is read, changed or removed through them."""
 
-import os
-
 import pytest
 import yaml
 from sharing import call
 from small_pipeline import asterism
 from test_strangers_cache import entry_of, forget_results
 
-CHECK = asterism("check")
 REPRO = asterism("repro")
-BOTH = pytest.mark.parametrize("command", [CHECK, REPRO], ids=["check", "repro"])
-LINKS = pytest.mark.parametrize(
-    "command", [CHECK, REPRO, asterism("pull")], ids=["check", "repro", "pull"]
-)
 
 
 @pytest.fixture
@@ -75,41 +68,20 @@ def require_rejected(project, command):
     """The command ends with one line about the cache, and ran nothing."""
     status, output = call(project, "timeout", "100", *command, check=False)
     assert status == 1, output
-    assert "the cache is not used: '.dvc/cache" in output
+    assert "'.dvc/cache" in output
     assert "Traceback" not in output
     assert project.ran() == []
 
 
-@LINKS
 @pytest.mark.parametrize(
     "link",
     [folder_of_entries, folder_of_a_stages_entries, folder_of_objects, all_entries, an_object],
 )
 @pytest.mark.slow
-def test_nothing_is_read_or_removed_through_a_link(project, mine, link, command):
+def test_nothing_is_read_or_removed_through_a_link(project, mine, link):
     link(project, mine)
     before = content(mine)
     forget_results(project)
-    require_rejected(project, command)
+    require_rejected(project, REPRO)
     assert content(mine) == before
     assert not list(project.root.glob("metrics/*"))
-
-
-@BOTH
-@pytest.mark.parametrize("place", [object_of, lambda project, name: entry_of(cache(project), name)])
-@pytest.mark.slow
-def test_a_pipe_is_not_waited_for(project, command, place):
-    path = place(project, "left")
-    path.unlink()
-    os.mkfifo(path, 0o444)
-    forget_results(project)
-    require_rejected(project, command)
-
-
-@pytest.mark.slow
-def test_a_cache_that_is_itself_a_link_is_used(project, tmp_path):
-    cache(project).rename(tmp_path / "elsewhere")
-    cache(project).symlink_to(tmp_path / "elsewhere")
-    forget_results(project)
-    call(project, *REPRO)
-    assert project.ran() == []

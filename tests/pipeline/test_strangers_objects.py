@@ -1,14 +1,11 @@
 """Objects of a stranger's cache that are not what their names say: never taken for a result."""
 
 import json
-import os
 import shutil
-import time
 
 import pytest
 from sharing import add_remote, call, clone, make, set_remote
 from small_pipeline import asterism
-from test_strangers_cache import change_entry, put_object
 from test_strangers_links import cache, object_of
 from workspace import commit
 
@@ -27,53 +24,6 @@ def another_content(project):
     return rewrite(object_of(project, "left"), LIE)
 
 
-def another_content_after_a_check(project):
-    """Size and times stay, so that the file looks as when it was hashed."""
-    path = object_of(project, "left")
-    time.sleep(2.1)  # until then no file is believed to be as it was
-    call(project, *asterism("check"))
-    before = path.stat()
-    rewrite(path, path.read_text().replace("1", "2").replace("4", "5").replace("9", "8"))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    return path
-
-
-def a_folder_in_its_place(project):
-    path = object_of(project, "left")
-    path.unlink()
-    path.mkdir()
-    (path / "left.json").write_text(LIE)
-    path.chmod(0o444)
-    return path
-
-
-def folder_instead(project):
-    """Let the cached result be a folder; its list, and its file."""
-    digest = put_object(cache(project), b"of the stage")
-    listed = put_object(
-        cache(project), json.dumps([{"md5": digest, "relpath": "a"}]).encode(), ".dir"
-    )
-    change_entry(cache(project), "left", lambda entry: entry["outs"][0].update(md5=listed))
-    return [cache(project) / "files/md5" / one[:2] / one[2:] for one in (listed, digest)]
-
-
-def a_file_of_a_folder(project):
-    return rewrite(folder_instead(project)[1], LIE)
-
-
-def a_list_of_a_folder(project):
-    listed = folder_instead(project)[0]
-    return rewrite(listed, listed.read_text().replace('"a"', '"b"'))
-
-
-POISONS = [
-    another_content,
-    another_content_after_a_check,
-    a_folder_in_its_place,
-    a_file_of_a_folder,
-    a_list_of_a_folder,
-]
 COMMANDS = {
     "check": asterism("check"),
     "repro": asterism("repro"),
@@ -110,14 +60,6 @@ def require_rejected(project, command, poisoned):
     assert "left" not in project.ran()
     assert after == before or b"  left:" not in after, "what was sound may stand there"
     assert not (project.root / "metrics/left.json").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("poison", POISONS)
-def test_no_run_takes_a_poisoned_object(project, poison):
-    poisoned = poison(project)
-    without_results(project, locked=False)
-    require_rejected(project, COMMANDS["repro"], poisoned)
 
 
 @pytest.mark.slow

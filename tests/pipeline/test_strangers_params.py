@@ -81,22 +81,6 @@ def test_a_name_runs_no_command_and_removes_no_folder(project, command, name):
     require_rejected(project, command, f"params.yaml: pairs: {name!a} cannot be a name")
 
 
-@pytest.mark.parametrize(
-    ("pairs", "told"),
-    [
-        ({"a": FILES | {"original": "s3://bucket/a"}}, "pairs.a.original: 's3://bucket/a' is no"),
-        ({"a": FILES | {"original": "remote://store/a"}}, "'remote://store/a' is no path"),
-        ({1: FILES}, "pairs: the key 1: input should be a valid string"),
-        ({"a.b": FILES}, "pairs: 'a.b' cannot be a name"),
-        ([FILES], "pairs is ["),
-    ],
-)
-@pytest.mark.slow
-def test_other_values_are_rejected_before_dvc_reads_them(project, pairs, told):
-    write_pairs(project, pairs)
-    require_rejected(project, asterism("repro"), told)
-
-
 @pytest.mark.slow
 def test_the_two_readers_of_yaml_have_to_read_the_same(project):
     """``010`` is eight to one and ten to the other."""

@@ -95,6 +95,10 @@ HDF5: dict[str, Edit] = {
     "a data set of texts": lambda f, n: f.create_dataset(
         f"{n}s", data=["x"], dtype=h5py.string_dtype()
     ),
+    "a data set of pairs": lambda f, n: f.create_dataset(
+        f"{n}s", data=np.zeros(2, [("a", "f4"), ("b", "i4")])
+    ),
+    "a named type": lambda f, n: f.__setitem__(f"{n}s", np.dtype("f4")),
 }
 
 

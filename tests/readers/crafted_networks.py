@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -14,11 +13,10 @@ import onnx
 from ai_edge_litert import schema_py_generated as schema
 from onnx import TensorProto, helper, numpy_helper, parser
 
-from hostile_text import MARK
-from readers.crafted import PICKLED, add
+from readers.crafted import add
 from readers.damage import TOKENS
 from readers.examples import Odd
-from readers.formats import litert_edited, litert_texts, members, zipped
+from readers.formats import litert_edited, litert_texts, zipped
 from readers.surroundings import OUTSIDE
 
 # ONNX ----------------------------------------------------------------------------------------
@@ -296,87 +294,8 @@ add(("tflite",), {
 }, told="")  # fmt: skip
 
 
-# PyTorch -------------------------------------------------------------------------------------
+# PyTorch: other attacks by programs are in tests/models/test_strange_programs.py -------------
 
-
-def _pt2(change: Callable[[dict[str, bytes], str], object], whole: bytes) -> bytes:
-    many = dict(members(whole))
-    change(many, next(iter(many)).partition("/")[0])
-    return zipped([*many.items()])
-
-
-def _text(find: bytes, put: bytes) -> Callable[[dict[str, bytes], str], None]:
-    """Another text wherever one stands."""
-
-    def change(many: dict[str, bytes], _folder: str) -> None:
-        for name, content in many.items():
-            if name.endswith(".json"):
-                many[name] = content.replace(find, put)
-
-    return change
-
-
-def _name(find: str, put: str) -> Callable[[dict[str, bytes], str], None]:
-    """A name replaced wherever it stands alone, so that the program is whole."""
-    return _text(json.dumps(find).encode(), json.dumps(put).encode())
-
-
-def _operator(name: str) -> Callable[[dict[str, bytes], str], None]:
-    return _text(b"torch.ops.aten.relu.default", name.encode())
-
-
-def _size(expression: str) -> Callable[[dict[str, bytes], str], None]:
-    return _text(b"Symbol('s", f"{expression}+Symbol('s".encode())
-
-
-def _program(*place: str | int, value: object) -> Callable[[dict[str, bytes], str], None]:
-    """Another value at a place of the program's document."""
-
-    def change(many: dict[str, bytes], folder: str) -> None:
-        document = json.loads(many[f"{folder}/models/model.json"])
-        *outer, last = place
-        at = document
-        for key in outer:
-            at = at[key]
-        at[last] = value
-        many[f"{folder}/models/model.json"] = json.dumps(document).encode()
-
-    return change
-
-
-def _member(name: str, content: bytes) -> Callable[[dict[str, bytes], str], None]:
-    return lambda many, folder: many.update({f"{folder}/{name}": content})
-
-
-_CALL = f"__import__('{MARK}')"
-_GRAPH = "graph_module"
-_PT2 = {
-    "a document of brackets": _member("models/model.json", b"[" * 100_000),
-    "an operator that writes a file": _operator("torch.ops.aten.save.default"),
-    "a function of Python": _operator("os.system"),
-    "a custom operator": _operator("torch.ops.stranger.relu.default"),
-    "an expression that calls": _size("__import__('os').system('true')"),
-    "a power of powers as a size": _size("9**9**9**9"),
-    "a size of 64 powers": _size("Pow(Integer(9), Integer(9))"),
-    "a range of 10,000 digits": _program(
-        "range_constraints", "s0", value={"min_val": 1, "max_val": 10**4000}),
-    "a million steps": _program(_GRAPH, "graph", "nodes", value=[{}] * 10**6),
-    "weights said to be pickled": _text(b'"use_pickle": false', b'"use_pickle": true'),
-}  # fmt: skip
-#: What may be read, since no library gets it as it is.
-_HARMLESS = {
-    "pickled sample inputs": _member("data/sample_inputs/model.pt", PICKLED),
-    "pickled weights": _member("data/weights/model.pt", PICKLED),
-    "an input whose name is code": _name("images", f"images={_CALL}"),
-    "a value whose name is code": _name("relu", f"relu={_CALL}"),
-    "a weight whose name is code": _name("conv.weight", f"x({_CALL})"),
-    "arguments whose names are code": _program(
-        _GRAPH, "module_call_graph", 0, "signature", "forward_arg_names", value=[f"x={_CALL}"]),
-    "guards that are code": _program("guards_code", value=[_CALL]),
-    "a name of 10 MB": _name("relu", "x" * 10**7),
-}  # fmt: skip
-add(("pt2",), {name: partial(_pt2, change) for name, change in _PT2.items()})
-add(("pt2",), {name: partial(_pt2, change) for name, change in _HARMLESS.items()}, told="")
 
 add(("pt2",), {
     "a document of 200 MB": lambda _: zipped(

@@ -20,9 +20,7 @@ def test_what_is_not_plain_in_an_hdf5_file_is_named(edit, tmp_path):
     with h5py.File(path) as file, pytest.raises(UserError) as rejected:
         require_plain(file, path.read_bytes(), path)
     said = str(rejected.value)
-    words = ("link", "data set", "reference", "second name", "declares", "attributes")
-    assert any(word in said for word in words), said
-    assert "(/" in said or "MB" in said, "the object is named"
+    assert "w.h5" in said and ("(/" in said or "MB" in said), "the object is named"
 
 
 def test_a_link_that_no_library_here_made_is_rejected(tmp_path):
@@ -55,7 +53,7 @@ def test_a_file_of_which_hdf5_dies_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "asterism.models.keras_models.first_reading.run_alone", lambda *_, **__: -11
     )
-    with pytest.raises(UserError, match=r"m\.h5 is damaged: HDF5 dies of it \(SIGSEGV\)"):
+    with pytest.raises(UserError, match=r"m\.h5 .*SIGSEGV"):
         load_keras(tmp_path / "m.h5")
 
 
@@ -64,7 +62,7 @@ def test_what_is_relied_upon_of_keras_to_count_weights(tmp_path, monkeypatch):
     keras_model().save(tmp_path / "m.keras")
     load_keras(tmp_path / "m.keras")
     monkeypatch.setattr("asterism.models.keras_models.limits._BYTES", 10**8)
-    with pytest.raises(UserError, match=r"m\.keras asks for weights of [\d,]+ MB"):
+    with pytest.raises(UserError, match=r"m\.keras .*weights of [\d,]+ MB"):
         load_keras(tmp_path / "m.keras")
     monkeypatch.undo()
     load_keras(tmp_path / "m.keras")

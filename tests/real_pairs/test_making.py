@@ -102,7 +102,7 @@ def test_weights_that_a_file_lacks_are_one_line(tmp_path):
     with pytest.raises(UserError, match="has weights that f lacks"):
         make("float_weights", source, tmp_path / "b.onnx", {"weights": FILE}, files={"f": floats})
     convolution(tmp_path / "c.onnx")
-    with pytest.raises(UserError, match="has no weights that are integers times a scale"):
+    with pytest.raises(UserError, match="no weights"):
         make("integer_weights_as_qdq", tmp_path / "c.onnx", tmp_path / "d.onnx")
 
 
@@ -206,10 +206,10 @@ def test_what_is_not_installed_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(speech, "PROMPTS", tmp_path)
     rng = np.random.default_rng(0)
     options = options_of(INPUT_MAKERS, "prompts", CASES["prompts"])
-    with pytest.raises(UserError, match="apt-get install asterisk-core-sounds-en-wav"):
+    with pytest.raises(UserError, match="asterisk-core-sounds-en-wav"):
         INPUT_MAKERS["prompts"].make(2, options, rng, lambda file: tmp_path)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UserError, match="apt-get install espeak-ng"):
+    with pytest.raises(UserError, match="espeak-ng"):
         speech.spoken(["a"], 8000, rng)
 
 

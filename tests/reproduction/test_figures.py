@@ -130,7 +130,7 @@ def test_a_figure_that_lacks_what_its_kind_draws_is_told(tmp_path, kind, given):
     text = f"title: t\npaper: MEMO\nkind: {kind}\nacross: x\nup: y\n"
     text += f"drawn: [{{experiment: one, label: it, {drawn}}}]\n"
     (tmp_path / "one.yaml").write_text(text)
-    with pytest.raises(UserError, match="bars take value and parameter") as error:
+    with pytest.raises(UserError, match="value and parameter") as error:
         read_figures(tmp_path)
     assert "one.yaml" in str(error.value)
 

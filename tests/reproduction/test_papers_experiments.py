@@ -83,15 +83,15 @@ def test_published_files_become_absolute_paths(models):
 
 def test_what_is_missing_or_unknown_is_told_in_a_line(tmp_path):
     experiment = EXPERIMENTS["dflare_success_lenet1"]
-    with pytest.raises(UserError, match=r"needs published files \(lenet1-quan.lite, lenet1.h5\)"):
+    with pytest.raises(UserError, match=r"\(lenet1-quan.lite, lenet1.h5\)"):
         experiment.overrides("full", None)
-    with pytest.raises(UserError, match=r"needs lenet1.h5, and there is no such file"):
+    with pytest.raises(UserError, match=r"lenet1.h5, .*no such file"):
         experiment.overrides("full", tmp_path)
-    with pytest.raises(UserError, match=r"has no scale 'smoke' \(it has: full\)"):
+    with pytest.raises(UserError, match=r"'smoke' .*full\)"):
         experiment.overrides("smoke", tmp_path)
-    with pytest.raises(UserError, match="no scale is called 'smal'; did you mean 'small'"):
+    with pytest.raises(UserError, match=r"'smal'.* 'small'"):
         choose(EXPERIMENTS, [], "smal")
-    with pytest.raises(UserError, match="no experiment is called 'dflare_mnst'; did you mean"):
+    with pytest.raises(UserError, match="'dflare_mnst'; did you mean"):
         choose(EXPERIMENTS, ["dflare_mnst"], "smoke")
 
 
@@ -102,7 +102,7 @@ def test_a_wrong_experiment_names_its_file(tmp_path):
     assert read_experiments(tmp_path) == {}
     file = folder / "mine.yaml"
     file.write_text("reproduce: {targets: [trigger], metrics: ['*'], scales: {tiny: [seed=1]}}\n")
-    with pytest.raises(UserError, match=r"mine.yaml: no scale is called 'tiny'"):
+    with pytest.raises(UserError, match=r"mine.yaml: .*'tiny'"):
         read_experiments(tmp_path)
     file.write_text("reproduce: {target: [trigger], metrics: ['*'], scales: {smoke: [seed=1]}}\n")
     with pytest.raises(UserError, match=r"mine.yaml: unknown parameter target"):

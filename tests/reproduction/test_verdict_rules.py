@@ -88,6 +88,7 @@ CASES = [
     ("close", CLOSE, 10, [10.5], [], NOT_DECIDED),  # one run of something that is drawn
     ("close", CLOSE, 10, [10.5, 10.4, 10.6], [], REPRODUCED),
     ("close", CLOSE, 10, [9.0, 12.0, 15.0], [], NOT_DECIDED),  # the interval is wide
+    ("close", CLOSE, 10, [40.0, 50.0, 60.0], [], NOT_REPRODUCED),  # wide, but far from 10
     ("close", CLOSE, 10, [10.0, 11.5, 13.0], [], PARTLY),  # that it holds 10 is no reproduction
     ("close", CLOSE, 10, [12.0, 12.1, 11.9], [], PARTLY),
     ("close", CLOSE, 10, [20.0, 20.1, 19.9], [], NOT_REPRODUCED),
@@ -120,6 +121,7 @@ CASES = [
     ("rises_with", SIZE, None, RISING[::-1], RISING, NOT_REPRODUCED),
     ("rises_with", SIZE, None, WILD, RISING, NOT_DECIDED),
     ("rises_with", SIZE, None, RISING[:4], RISING[:4], NOT_DECIDED),  # four points are too few
+    ("rises_with", SIZE, None, LONG, [0, 0, 0, 0, 0, 0, 1, 2], NOT_DECIDED),  # two points decide
     ("rises_with", MEANS, None, [0, 2, *RISING[1:]], [1, 1, *RISING[1:]], REPRODUCED),
     ("rises_with", MEANS, None, RISING, [1, 1, 2, 3, 4], NOT_DECIDED),  # four places
     ("falls_with", SIZE, None, [1, 1, 1, 1, 1], RISING, NOT_COMPARABLE),

@@ -16,6 +16,7 @@ from asterism.models.foreign.torch_operators import import_quietly, only_compute
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.quantised_graphs import exchange_of
+from thinning import every
 
 FEW = [
     "vet.changes.inputs=20",
@@ -74,7 +75,7 @@ def quantised(net, name, only=None):
     return small
 
 
-@pytest.mark.parametrize("name", ["dynamic", "weights", "four_bits", "both"])
+@pytest.mark.parametrize("name", every(4, ["dynamic", "weights", "four_bits", "both"]))
 def test_a_file_of_a_quantised_module_gives_the_same(name, digits, tmp_path):
     net, rows, _ = digits
     small = quantised(net, name)
@@ -98,7 +99,7 @@ def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):
         open_runtime(tmp_path / "small.pt2")
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", every(2, [False, True]))
 def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
     net, rows, _ = digits
     graph = quantised_graph(net, rows, dynamic)
@@ -137,7 +138,7 @@ def damaged(net, name):
     return quantised(rough, name)
 
 
-@pytest.mark.parametrize("name", ["dynamic", "weights", "four_bits"])
+@pytest.mark.parametrize("name", every(3, ["four_bits", "dynamic", "weights"]))
 def test_the_bad_module_is_blamed_and_the_told_lines_repair_it(name, digits, tmp_path):
     net, rows, labels = digits
     small = damaged(net, name)

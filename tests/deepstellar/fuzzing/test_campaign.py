@@ -170,7 +170,7 @@ def test_every_selection_strategy_runs(world: World, selection: str) -> None:
 
 
 def test_a_campaign_without_acceptable_mutants_ends_and_says_so(world: World) -> None:
-    with pytest.raises(UserError, match="hardly any mutant is acceptable"):
+    with pytest.raises(UserError, match="hardly any mutant"):
         run(world, mutators={"gaussian_noise": {"low": 90, "high": 90}}, weights={}, l0_share=0)
 
 
@@ -182,7 +182,7 @@ def test_only_so_many_fruitless_generations_in_a_row_end_a_campaign(world: World
         campaign._stop_if_fruitless(made)
     for _ in range(campaign_module.PATIENCE - 1):
         campaign._stop_if_fruitless(0)
-    with pytest.raises(UserError, match="hardly any mutant is acceptable"):
+    with pytest.raises(UserError, match="hardly any mutant"):
         campaign._stop_if_fruitless(0)
 
 

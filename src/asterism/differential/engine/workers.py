@@ -43,6 +43,7 @@ class Workers:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.libraries = dict(sorted(libraries.items()))
+        interpreters = {library: interpreter_of(library) for library in libraries.values()}
         self.scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
         more = {"TMPDIR": str(self.scratch), **(environment or {})}
         forked = sorted({b for b in map(_forked_for, self.libraries.values()) if b})
@@ -53,7 +54,7 @@ class Workers:
                 limits,
                 more,
                 self._fork_servers.get(_forked_for(library)),
-                interpreter_of(library),
+                interpreters[library],
             )
             for name, library in self.libraries.items()
         }

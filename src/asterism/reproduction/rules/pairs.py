@@ -22,7 +22,7 @@ from asterism.reproduction.rules import (
     number,
 )
 
-#: Points that a correlation needs at least.
+#: Points, and different values of each number, that a correlation needs at least.
 _FEWEST = 5
 
 
@@ -93,7 +93,7 @@ class Correlated(Rule):
             f"reproduced where Pearson's correlation over the {of} is {side} "
             f"{number(cls.sign * options.bound)} with p of at most {options.alpha:g}; partly where "
             "it is smaller in size but p is as small; not reproduced where p says the contrary; "
-            f"and else, or over fewer than {_FEWEST} points, not decided"
+            f"and else, or over fewer than {_FEWEST} points or different values, not decided"
         )
 
     @classmethod
@@ -113,6 +113,9 @@ class Correlated(Rule):
             return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
         if len(x) < _FEWEST:
             return ClaimVerdict(NOT_DECIDED, f"{len(x)} points are too few for a correlation")
+        if (different := min(len(set(x)), len(set(y)))) < _FEWEST:
+            told = f"{different} different values are too few for a correlation"
+            return ClaimVerdict(NOT_DECIDED, told)
         found = stats.pearsonr(y, x)
         r, p = float(found.statistic), float(found.pvalue)
         told = f"r = {r:.3f} over {len(x)} points, p = {p:.3g}"

@@ -67,8 +67,9 @@ class Close(Rule):
         if options.exact:
             return f"{told}. Nothing in the number is drawn, so that one run decides"
         return (
-            f"{told}. Not decided where there is one run, or the 95% interval reaches more than "
-            f"{partly} of the paper's value to either side"
+            f"{told}; not reproduced where the whole 95% interval lies further away. Not decided "
+            f"where there is one run, or the interval reaches more than {partly} of the paper's "
+            "value to either side"
         )
 
     @staticmethod
@@ -84,7 +85,10 @@ class Close(Rule):
         low, high = found.ends
         if found.low is None and not options.exact:
             return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
-        if (high - low) / 2 > options.partly * abs(paper):
+        reach = options.partly * abs(paper)
+        if low > paper + reach or high < paper - reach:
+            return ClaimVerdict(NOT_REPRODUCED, told)
+        if (high - low) / 2 > reach:
             return ClaimVerdict(NOT_DECIDED, f"{told}; the interval is too wide")
         if apart > options.partly:
             return ClaimVerdict(NOT_REPRODUCED, told)

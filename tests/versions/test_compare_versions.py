@@ -43,7 +43,7 @@ def test_an_upgrade_is_explained(old_runtime, models):
     assert faulty["old"][0] == "values differ" and faulty["new"] is None
     assert rejected["kind"] == "now runs" and rejected["nodes"] == ["Elu node1"]
     for row in (faulty, rejected):
-        assert {way for way, _ in row["seen"]} == {"file", "file_optimised"}
+        assert {"file", "file_optimised"} <= {way for way, _ in row["seen"]}
         assert list(row["statuses"].values()) == [1, 0]
     script = (old_runtime / "page" / faulty["script"]).read_text()
     assert "Softplus" in script and "asterism" not in script  # the part as text

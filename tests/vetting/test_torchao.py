@@ -13,6 +13,7 @@ from asterism.api.vetting import vet
 from asterism.compression.methods.torch_modules import quantised_graph
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import import_quietly, only_computes
+from asterism.models.runtimes.formats.torch_export import opened_program, save_program
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.quantised_graphs import exchange_of
@@ -88,6 +89,31 @@ def test_a_file_of_a_quantised_module_gives_the_same(name, digits, tmp_path):
     (found,) = open_runtime(path).run({"pictures": rows[:9].numpy()}).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     assert read_signature(path).operators > 5
+
+
+@pytest.mark.parametrize(("name", "coarse"), [("four_bits", True), ("both", False)])
+def test_a_file_of_a_quantised_module_is_put_into_float_in_part(name, coarse, digits, tmp_path):
+    net, rows, _ = digits
+    small = quantised(net, name)
+    import_quietly("torchao.utils").unwrap_tensor_subclass(small)
+    programs = []
+    for module in (net, small):
+        program = torch.export.export(module, (rows[:4],), dynamic_shapes=FREE)
+        torch.export.save(program, tmp_path / "model.pt2")
+        programs.append(opened_program(tmp_path / "model.pt2"))
+    given = {"pictures": rows[:9].numpy()}
+    wanted, before = (next(iter(program.run(given).values())) for program in programs)
+    original, compressed = programs
+    named = original.named, compressed.named
+    pair = exchange_of(original.plain, compressed.plain, named)
+    names = ["body.0", "body.2", "head"]
+    assert [part.name for part in pair.parts] == names
+    assert list(pair.coarse) == (names if coarse else [])
+    for floats, finer, share in (((), pair.coarse, 0.3 if coarse else 1), (names, (), 1e-3)):
+        runtime = compressed.running(pair.in_float(floats, finer))
+        save_program(runtime.program(given), tmp_path / "repaired.pt2")
+        (found,) = opened_program(tmp_path / "repaired.pt2").run(given).values()
+        assert np.abs(found - wanted).max() <= share * np.abs(before - wanted).max() + 1e-6
 
 
 def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):

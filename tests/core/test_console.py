@@ -1,12 +1,13 @@
 """What a person sees while a stage runs."""
 
+import logging
 import os
 import subprocess
 import sys
 
 import pytest
 
-from asterism.core.messages.console import one_bar, progress
+from asterism.core.messages.console import _LogFile, one_bar, progress
 
 PROGRAM = """
 import os, signal, sys
@@ -77,3 +78,14 @@ def test_processes_that_are_started_beside_a_bar_draw_none(monkeypatch, before):
         assert progress(range(3), label="bar").disable is True
         raise KeyError
     assert os.environ.get("ASTERISM_NO_BARS") == before
+
+
+@pytest.mark.parametrize(("reason", "told"), [(OSError(28, "full"), False), (TypeError(), True)])
+def test_a_log_that_the_disk_has_no_room_for_is_not_told(tmp_path, capsys, reason, told):
+    log = _LogFile(tmp_path / "log")
+    try:
+        raise reason
+    except type(reason):
+        log.handleError(logging.makeLogRecord({"msg": "line"}))
+    assert ("Logging error" in capsys.readouterr().err) is told
+    log.close()

@@ -194,6 +194,21 @@ def test_of_arrays_a_part_may_be_taken_and_a_missing_one_is_named(tmp_path):
 # ---- kinds of inputs
 
 
+@pytest.mark.parametrize("largest", [10**30, 10**19])
+def test_a_class_is_no_number_of_any_size(tmp_path, largest):
+    files = {f"{part}__{name}__1": b"x" for part in ("train", "test") for name in (0, largest)}
+    texts(tmp_path, **files)
+    with pytest.raises(UserError, match="18 digits"):
+        load_any(params("folder", tmp_path))
+
+
+def test_classes_are_counted_before_anything_is_done_by_class(tmp_path):
+    many = np.arange(150_000)
+    given = arrays(tmp_path / "a.npz", np.zeros((len(many), 1, 1)), train_labels=many)
+    with pytest.raises(UserError, match=r"a\.npz has 150,000 classes"):
+        load_any(given)
+
+
 @pytest.mark.parametrize("kind", ["tokens", "tensors"])
 def test_arrays_are_stacked_as_they_are_and_read_from_no_other_file(tmp_path, kind):
     rows, notes = INPUT_KINDS[kind].stack([np.array([1, 2]), np.array([3, 4])], Shaping())

@@ -336,6 +336,16 @@ def test_too_few_inputs_is_one_line():
         compare_repairers(params(folds=10), examples(6), examples(6), 0)
 
 
+def test_an_unknown_option_names_the_repairer():
+    wrong = params(
+        repairers={
+            "perceptron": {"hidden_units": 3, "learning_rate": 0.1, "epochs": 5, "hidden": 3}
+        }
+    )
+    with pytest.raises(UserError, match="perceptron: unknown parameter hidden"):
+        compare_repairers(wrong, examples(), examples(), 0)
+
+
 @pytest.mark.parametrize("name", sorted(REPAIRERS))
 def test_a_label_that_occurs_once_or_in_no_other_part_is_learnt_all_the_same(name):
     probabilities = np.random.default_rng(0).dirichlet(np.ones(3), 12).astype(np.float32)

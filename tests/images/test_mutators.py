@@ -361,6 +361,16 @@ def test_first_changed_pixel_is_uniform() -> None:
         assert np.all(np.abs(counts - 2000) < 6 * math.sqrt(2000))
 
 
+def test_noise_does_not_wrap_around() -> None:
+    images = np.full((20, 28, 28, 1), 250, np.uint8)
+    images[:, :14] = 5
+    for name in ("gaussian_noise", "multiplicative_noise"):
+        mutator = MUTATORS[name]()
+        mutants = mutator.apply(images, mutator.draw(stream(1, name), images.shape))
+        assert mutants[:, 14:].min() > 100
+        assert mutants[:, :14].max() < 150
+
+
 @pytest.mark.parametrize(
     ("name", "key", "drawn", "expected"),
     [("gaussian_noise", "noise", 10.7, 4), ("multiplicative_noise", "factors", 1.5, 119)],
@@ -533,6 +543,15 @@ def test_what_is_told_to_leave_an_image_as_it_is_does_so(name: str) -> None:
     if mutator.few_mutants:
         np.testing.assert_array_equal(told, same)
         assert told.any() == (name in CAN_LEAVE)
+
+
+@pytest.mark.parametrize(("diameter", "fits"), [(0, False), (1, True), (2, False), (3, True)])
+def test_a_neighbourhood_has_an_odd_diameter_from_1(diameter: int, fits: bool) -> None:
+    if fits:
+        build_mutators({"bilateral_blur": {"diameter": diameter}})
+    else:
+        with pytest.raises(UserError, match="odd and at least 1"):
+            build_mutators({"bilateral_blur": {"diameter": diameter}})
 
 
 @pytest.mark.parametrize("shape", [(3, 224, 224, 3), (1, 1024, 1024, 1), (70, 190, 200, 1)])

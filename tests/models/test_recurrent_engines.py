@@ -150,6 +150,16 @@ def test_engines_that_are_no_classifiers_are_told(outputs, states, message):
         RecurrentModel(Wrong(outputs, states))
 
 
+def test_as_many_threads_as_the_engine_bears(monkeypatch):
+    monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 5)
+    engine = Sums()
+    assert RecurrentModel(engine).workers == 5
+    engine.threads = False
+    assert RecurrentModel(engine).workers == 1
+    engine.batch = 3
+    assert RecurrentModel(engine).block == 3
+
+
 # ---- token ids and stored networks
 
 

@@ -16,6 +16,7 @@ from asterism.differential.adapters import environments
 from asterism.differential.comparing import commands as comparing_app
 from asterism.doctor import examination
 from asterism.doctor.check import Check
+from asterism.dvc_hydra.run_cache import _warn as warn_of_cache
 from asterism.findings import campaign as campaigns
 from asterism.findings import checking, entry, gathering
 from asterism.memo.graphs import light_keras
@@ -172,6 +173,12 @@ def test_lines_of_running_stages_hold_texts_only(tmp_path):
     told = stream.getvalue()
     assert "x1b" in told
     assert tame(told.replace("\x1b[J", "").replace("\x1b[2F", ""))
+
+
+def test_a_warning_of_the_cache_is_plain(capsys):
+    warn_of_cache(HOSTILE)
+    told = capsys.readouterr().err
+    assert told.startswith("warning: ") and tame(told)
 
 
 @pytest.mark.parametrize(

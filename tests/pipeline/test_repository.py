@@ -19,7 +19,7 @@ from asterism.dvc_hydra.repository import (
     open_checked_repository,
     open_repository,
 )
-from asterism.dvc_hydra.run_cache import key_of
+from asterism.dvc_hydra.run_cache import _remove, key_of
 from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import sharing
 from asterism.sweep.plan import require_results
@@ -131,6 +131,19 @@ def test_what_a_pull_has_brought_is_cleaned_also_when_it_failed(root, monkeypatc
         assert sharing.pull(root, None) == 0
     assert len(brought) == 2
     assert not any(path.exists() for path in brought)
+
+
+def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys):
+    _remove(tmp_path / "gone" / "entry", "it is odd (gone)")
+    assert (
+        "entry is not used and removed from the cache: it is odd (gone)" in capsys.readouterr().err
+    )
+    kept, removed = tmp_path / "kept", tmp_path / "removed"
+    kept.write_text("other")
+    removed.write_text("x")
+    _remove(removed, "it is odd (beside)")
+    assert kept.exists()
+    assert not removed.exists()
 
 
 def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from multiprocessing.pool import ThreadPool
 from types import SimpleNamespace
 
 import pytest
@@ -245,6 +246,27 @@ class TestLaunching:
         monkeypatch.setattr(launch, "run_point", lambda *given: ran.append(given) or 0.5)
         assert task(HydraJob(3, ("k=7",), "k: 7\n", None)) == 0.5
         assert ran == [(adaptive, Point(3, ("k=7",), "k: 7\n"))]
+
+    def test_groups_run_side_by_side_and_each_reason_is_told_once(self, sweep, monkeypatch):
+        pools = []
+
+        def pool(count, initializer):
+            pools.append((count, initializer))
+            return ThreadPool(count)
+
+        monkeypatch.setattr(launch, "forkserver", lambda: SimpleNamespace(Pool=pool))
+        reasons = {"+point=0": "", "+point=1": "no node", "+point=2": "no disk", "+point=3": ""}
+        reasons |= {"+point=4": "no node"}
+        asked, lost = self.asked(
+            monkeypatch,
+            sweep,
+            [launch.Group((number,)) for number in range(5)],
+            ["hydra/launcher=slurm"],
+            lambda arguments: reasons[arguments[-1]],
+        )
+        assert sorted(arguments[-1] for _, _, arguments, _ in asked) == sorted(reasons)
+        assert lost == "no node; no disk"
+        assert pools == [(5, launch._ignore_interrupts)]
 
 
 class TestRunning:

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from asking.made_answers import in_8_bits, logits, normal, regions, sigmoid, softmax, spoken
 from asterism.asking.choosing import choose_all
 from asterism.asking.detections import one_output, several_outputs
-from asterism.asking.outputs import Output, Scene
+from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.params import ComparisonParams
 
 SIZE, INPUTS, CELLS = 640.0, 30, 64
-SCENE = Scene("images", (64, 64), channels=3)
+SCENE = OutputContext("images", (64, 64), channels=3)
 
 
 def things(classes=3, n=INPUTS, seed=0):
@@ -214,7 +214,7 @@ def test_what_is_no_detection(case):
 def test_only_pictures_have_detections():
     boxes, scores = cells()
     table = np.concatenate([boxes, scores], axis=2)
-    assert one_output(Output("y", table, "concat"), Scene("tensors")) is None
+    assert one_output(Output("y", table, "concat"), OutputContext("tensors")) is None
 
 
 @pytest.mark.parametrize("last", [sigmoid, softmax, np.asarray])

@@ -18,25 +18,25 @@ from asking.made_answers import (
     spoken,
 )
 from asterism.asking.choosing import choose_all
-from asterism.asking.outputs import Output, Scene
+from asterism.asking.outputs import Output, OutputContext
 from asterism.asking.rules import choose
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.params import ComparisonParams
 
 RIGHT = labels()
-PICTURES = Scene("images", (16, 16), channels=3)
-GREY = Scene("images", (16, 16), channels=1)
-SOUND, TENSORS = Scene("sound"), Scene("tensors")
-TEXTS = Scene("tokens", vocabulary=12)
-SCENES = [PICTURES, SOUND, TENSORS, TEXTS, Scene("bytes")]
+PICTURES = OutputContext("images", (16, 16), channels=3)
+GREY = OutputContext("images", (16, 16), channels=1)
+SOUND, TENSORS = OutputContext("sound"), OutputContext("tensors")
+TEXTS = OutputContext("tokens", vocabulary=12)
+SCENES = [PICTURES, SOUND, TENSORS, TEXTS, OutputContext("bytes")]
 CTC = {"decoding": "ctc", "blank": 0, "scores": "logits"}
 WINNER = {"threshold": None}
 OF_MAPS = {"common": True, "share": 0.01}
 
 
 def known(kind, right=RIGHT):
-    return Scene(kind, labels=right)
+    return OutputContext(kind, labels=right)
 
 
 def mask(threshold):
@@ -86,7 +86,7 @@ CASES = {
     "texts that are right": (Output("output", CLASSES, "add"), [known("tokens")], "top_label", {}),
     "vocabulary of the classes": (
         Output("y", CLASSES, "gemm"),
-        [Scene("tokens", vocabulary=4, labels=RIGHT)],
+        [OutputContext("tokens", vocabulary=4, labels=RIGHT)],
         "top_label",
         {},
     ),
@@ -240,13 +240,13 @@ CASES = {
     "two classes": (Output("out", regions(2), "resize"), [PICTURES], "label_map", {"axis": 0}),
     "coarse by name": (
         Output("logits", regions(5, (8, 8)), "conv"),
-        [Scene("images", (32, 32), channels=3)],
+        [OutputContext("images", (32, 32), channels=3)],
         "label_map",
         {"axis": 0},
     ),
     "not square": (
         Output("y", regions(3, (16, 24)), "conv"),
-        [Scene("images", (32, 48), channels=3)],
+        [OutputContext("images", (32, 48), channels=3)],
         "label_map",
         {"axis": 0},
     ),
@@ -278,7 +278,7 @@ CASES = {
     "a picture": (Output("y", PICTURE, "conv"), [PICTURES], "regression", OF_MAPS),
     "a larger picture": (
         Output("y", 255 * PICTURE, "conv"),
-        [Scene("images", (8, 8), channels=3)],
+        [OutputContext("images", (8, 8), channels=3)],
         "regression",
         OF_MAPS,
     ),
@@ -319,7 +319,7 @@ OPEN = {
     "fine features": (Output("y", np.abs(normal(9, 8, 16, 16, scale=9)), "relu"), [PICTURES]),
     "coarse features": (
         Output("y", normal(9, 20, 8, 8, scale=9), "conv"),
-        [Scene("images", (64, 64), channels=3)],
+        [OutputContext("images", (64, 64), channels=3)],
     ),
     "noise for a picture": (Output("y", normal(9, 3, 16, 16, scale=0.1), "conv"), [PICTURES]),
     "heat without a name": (Output("y", PICTURE[:9].repeat(2, 1), "conv"), [PICTURES]),

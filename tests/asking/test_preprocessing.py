@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asking.made_answers import sigmoid, softmax
-from asterism.asking.outputs import Output, Scene
-from asterism.asking.preprocessing import Tried, best, of_range, try_preprocessing
+from asterism.asking.outputs import Output, OutputContext
+from asterism.asking.preprocessing import PreprocessingTrial, best, of_range, try_preprocessing
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -44,7 +44,9 @@ def classifier(own, channels="rgb", last=softmax, name="probabilities"):
         sees = abs(seen.mean() - PICTURES.mean()) < 1
         scores = last(seen / 3 if sees else np.tile([0.2, 0.1, 0.0], (len(seen), 1)))
         made_by = last.__name__
-        return [Output(name, scores.astype(np.float32), made_by)], Scene("images", labels=labels)
+        return [Output(name, scores.astype(np.float32), made_by)], OutputContext(
+            "images", labels=labels
+        )
 
     return ask
 
@@ -66,7 +68,9 @@ def binary(own):
     def ask(preprocessing, order):
         outputs, _ = classifier(own)(preprocessing, order)
         red = outputs[0].values[:, :1]
-        return [Output("y", red, "sigmoid")], Scene("images", labels=(LABELS == 0).astype(int))
+        return [Output("y", red, "sigmoid")], OutputContext(
+            "images", labels=(LABELS == 0).astype(int)
+        )
 
     return ask
 
@@ -91,7 +95,7 @@ def test_labels_that_the_model_does_not_know_choose_nothing(seed):
 def test_the_usual_one_stays_where_others_are_as_good():
     def ask(preprocessing, order):
         rows = np.eye(3, dtype=np.float32)[LABELS]
-        return [Output("y", rows, "softmax")], Scene("images", labels=LABELS)
+        return [Output("y", rows, "softmax")], OutputContext("images", labels=LABELS)
 
     chosen, _ = best(try_preprocessing(KNOWN, True, ask))
     assert (chosen.name, chosen.channels) == ("unit", "rgb")
@@ -155,8 +159,10 @@ def test_a_range_of_nothing_known_tells_nothing():
 
 
 def test_between_equally_right_ones_the_range_of_the_quantised_input_decides():
-    tried = [Tried(name, "rgb", 1.0, 0.9, False) for name in ("unit", "imagenet", "raw")]
+    tried = [
+        PreprocessingTrial(name, "rgb", 1.0, 0.9, False) for name in ("unit", "imagenet", "raw")
+    ]
     assert best(tried)[0].name == "unit"
     assert best(tried, "imagenet")[0].name == "imagenet"
-    worse = [*tried[:1], Tried("imagenet", "rgb", 0.5, 0.9, False)]
+    worse = [*tried[:1], PreprocessingTrial("imagenet", "rgb", 0.5, 0.9, False)]
     assert best(worse, "imagenet")[0].name == "unit"

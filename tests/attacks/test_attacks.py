@@ -9,7 +9,7 @@ from foolbox.criteria import Misclassification
 from foolbox.models.pytorch import PyTorchModel
 from structlog.testing import capture_logs
 
-from asterism.attacks.attack import ATTACKS, Victims, build_attacks
+from asterism.attacks.attack import ATTACKS, AttackSeeds, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator, on_pixels
@@ -108,7 +108,7 @@ def classifier(digits):
 def victims(classifier, digits):
     predicted = classifier.predict(CENTRED.apply(digits.test_images), verbose=0).argmax(1)
     chosen = np.flatnonzero(predicted == digits.test_labels)[:5]
-    return Victims(as_pixels(digits.test_images[chosen]), digits.test_labels[chosen], chosen, 0)
+    return AttackSeeds(as_pixels(digits.test_images[chosen]), digits.test_labels[chosen], chosen, 0)
 
 
 def test_the_estimator_gives_logits_and_their_gradients(classifier, victims):
@@ -216,7 +216,7 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     labels = estimator.predict(images).argmax(1).astype(np.int64)
     thorough = {"binary_search_steps": 7, "iterations": 150, "abort_early": False}
     found = attack("carlini_wagner", **thorough).perturb(
-        estimator, Victims(images, labels, np.arange(3), 0)
+        estimator, AttackSeeds(images, labels, np.arange(3), 0)
     )
     kernel, bias = (np.asarray(w) for w in model.layers[-1].weights)
     normal = kernel[:, 0] - kernel[:, 1]
@@ -245,7 +245,7 @@ def test_carlini_wagner_is_foolboxs_input_by_input(digits, options):
     images = as_pixels(digits.test_images[:5])
     labels = estimator.predict(images).argmax(axis=1)
     together = attack("carlini_wagner", **options).perturb(
-        estimator, Victims(images, labels, np.arange(5), 0)
+        estimator, AttackSeeds(images, labels, np.arange(5), 0)
     )
     kernels = [torch.tensor(w) for w in model.get_weights()]
 

@@ -6,7 +6,7 @@ import pytest
 from test_attacks import UNIT, attack, params
 
 from asterism.attacks import estimator, natural
-from asterism.attacks.attack import Victims
+from asterism.attacks.attack import AttackSeeds
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.deviations import AttackPlan, Deviations
 from asterism.attacks.estimator import PixelEstimator, PixelRegressor
@@ -118,7 +118,7 @@ class TestSettings:
             monkeypatch.setattr(f"art.attacks.evasion.{name}", Published)
         return made
 
-    VICTIMS = Victims(pixels(0.1, 0.6, 0.9), np.array([0, 2, 3]), np.array([4, 6, 8]), 5)
+    VICTIMS = AttackSeeds(pixels(0.1, 0.6, 0.9), np.array([0, 2, 3]), np.array([4, 6, 8]), 5)
 
     def test_the_saliency_map_aims_at_another_class_of_each_input_s_own(self, asked):
         jsma, model = attack("jsma", theta=0.5, gamma=0.25), ByBrightness()
@@ -138,7 +138,7 @@ class TestSettings:
 
 def test_noise_is_each_input_s_own_and_as_strong_as_asked_for():
     images = np.full((3, 4, 4, 1), 0.5, np.float32)
-    given = Victims(images, np.zeros(3, np.int64), np.array([7, 8, 7]), 5)
+    given = AttackSeeds(images, np.zeros(3, np.int64), np.array([7, 8, 7]), 5)
     found = attack("noise", std=0.25).perturb(None, given)
     drawn = [stream(5, "attack", "noise", n).standard_normal((4, 4, 1), np.float32) for n in (7, 8)]
     np.testing.assert_allclose(found[0], 0.5 + 0.25 * drawn[0], rtol=1e-6)
@@ -170,7 +170,7 @@ def test_so_many_images_are_needed(share, needed):
 
 
 def test_what_has_moved_is_told_of_attacked_images_only():
-    before = Victims(pixels(0.1, 0.3), np.array([0, 1]), np.array([4, 6]), 0)
+    before = AttackSeeds(pixels(0.1, 0.3), np.array([0, 1]), np.array([4, 6]), 0)
     hit = np.array([True, False])
     sets = {
         "fgsm": AugmentationSet.attacked(pixels(0.3, 0.3), before, hit, hit),

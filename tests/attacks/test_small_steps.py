@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from asterism.attacks.attack import Victims
+from asterism.attacks.attack import AttackSeeds
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.image_set import ImageSet, mean_of, prefixed
 from asterism.attacks.methods.carlini_wagner import CarliniWagner
@@ -29,7 +29,7 @@ def attack(inputs=9, batch=4, **changes):
 def victims(*levels):
     """One-pixel images of class 0."""
     images = np.array(levels, np.float32).reshape(-1, 1, 1, 1)
-    return Victims(images, np.zeros(len(images), np.int64), np.arange(len(images)), 0)
+    return AttackSeeds(images, np.zeros(len(images), np.int64), np.arange(len(images)), 0)
 
 
 class Threshold:
@@ -98,7 +98,7 @@ def test_another_class_wins_by_more_than_the_confidence(confidence):
 def test_inputs_have_constants_of_their_own():
     estimator = Threshold([0.0, 1e30])
     given = victims(0.5, 0.6)
-    two = Victims(given.images, np.array([1, 0]), given.sources, 0)
+    two = AttackSeeds(given.images, np.array([1, 0]), given.sources, 0)
     attack(binary_search_steps=3).perturb(estimator, two)
     assert estimator.weights == [[1.0, 1.0], [10.0, 0.5], [100.0, 0.25]]
 

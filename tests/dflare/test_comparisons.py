@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
-from asterism.dflare.comparisons import COMPARISONS, Certain, build_comparison
+from asterism.dflare.comparisons import COMPARISONS, ProbabilisticComparison, build_comparison
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.params import ComparisonParams
@@ -417,7 +417,7 @@ def slow_sureness(f, g, expected, several):
 def test_sureness_and_consequence_are_their_definitions(kind, options, shape, seed):
     f, g = both(kind, shape, 8, seed)
     comparison = comparison_of(kind, options, shape)
-    assert isinstance(comparison, Certain)
+    assert isinstance(comparison, ProbabilisticComparison)
     expected = comparison.answers(both(kind, shape, 8, seed + 1)[0])
     judge = Consequence.of(comparison, ConsequenceParams(original=0.7, compressed=0.5))
     holds, near = judge.holds(f, g, expected), judge.nearness(f, g, expected)
@@ -432,7 +432,7 @@ def test_sureness_and_consequence_are_their_definitions(kind, options, shape, se
 
 
 def test_top_label_is_asked_for_probabilities_of_labels_only():
-    assert isinstance(TopLabel(), Certain)
+    assert isinstance(TopLabel(), ProbabilisticComparison)
     plain = build_comparison(
         ComparisonParams(kind="tolerance", options={"absolute": 1.0, "relative": 0.0}), (3,)
     )

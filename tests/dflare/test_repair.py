@@ -14,7 +14,7 @@ from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repair import (
     REPAIRED,
-    Examples,
+    RepairExamples,
     choose,
     compare_repairers,
     gather,
@@ -48,7 +48,7 @@ def examples(count=240, classes=5, seed=0):
 
 def examples_of(probabilities, original, seeds):
     """Examples of which each that is no seed was found from the seed of its number."""
-    return Examples(probabilities, original, np.arange(len(original)) % max(1, seeds), seeds)
+    return RepairExamples(probabilities, original, np.arange(len(original)) % max(1, seeds), seeds)
 
 
 def trained(name, data, seed=0):

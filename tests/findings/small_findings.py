@@ -2,7 +2,7 @@
 
 from asterism.differential.oracle.finding import Finding
 from asterism.findings.sightings import Candidate
-from asterism.findings.entry import Entry
+from asterism.findings.entry import CollectedFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -29,7 +29,7 @@ def entry(name="one", **given):
         "models": 1,
         "finding": finding().to_json(),
     }
-    return Entry(name, **{**facts, **given})
+    return CollectedFinding(name, **{**facts, **given})
 
 
 def finding(**given):

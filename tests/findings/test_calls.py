@@ -25,20 +25,20 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
 from asterism.findings.calls.call import Call, Family, Input
-from asterism.findings.calls.campaign import Shown, run_calls, totals
+from asterism.findings.calls.campaign import CallOutcome, run_calls, totals
 from asterism.findings.calls.candidates import sighting_of, sightings_of
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, CallProgram, array_text
 from asterism.findings.calls.running import NOT_RUN, CallWorkers, TextRun
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
-from asterism.findings.calls.way import FRAMEWORKS, WAYS, Way
+from asterism.findings.calls.way import FRAMEWORKS, WAYS, ExecutionVariant
 from asterism.findings.checking import GONE, LIVES, OTHER, word_of
 from asterism.findings.sightings import distinct
 from thinning import every
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
-PLAIN = Way("pytorch", "pytorch", "actual = f(*inputs)", checks=True)
+PLAIN = ExecutionVariant("pytorch", "pytorch", "actual = f(*inputs)", checks=True)
 FAMILY = Family(
     "pool",
     "pool(x, {size}, pad={pad})",
@@ -163,7 +163,7 @@ def test_tables_are_chosen_by_name():
 
 
 def shown_by(calls, wrong, word="values differ", **facts):
-    return [Shown(n, word if wrong(c) else RIGHT, **facts) for n, c in calls.items()]
+    return [CallOutcome(n, word if wrong(c) else RIGHT, **facts) for n, c in calls.items()]
 
 
 def test_the_option_that_decides_is_named_and_other_inputs_are_no_second_finding():
@@ -186,7 +186,7 @@ def test_failures_that_say_the_same_are_one_finding_in_all_functions():
     found = []
     for name, details in (("one", "got 3 of 'a'"), ("two", "got 7 of 'b'"), ("three", "no way")):
         call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
-        shown = Shown(call.name, ERROR, details, "ValueError", "torch/x.py:f")
+        shown = CallOutcome(call.name, ERROR, details, "ValueError", "torch/x.py:f")
         found.append(sighting_of(call, "pytorch:aot", shown, {}))
     assert [first.function for first, _ in distinct(found)] == ["one", "three"]
 
@@ -201,7 +201,7 @@ def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
         ("fold", CRASH, "SIGFPE: words of a log"),
     ):
         call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
-        shown = Shown(call.name, word, details, "Error")
+        shown = CallOutcome(call.name, word, details, "Error")
         found.append(sighting_of(call, "pytorch:aot", shown, {}))
     assert [first.function for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
 

@@ -11,16 +11,16 @@ from asterism.findings.campaign import TRIAGED, folder_of_pieces, read_unique
 from asterism.findings.sightings import have_one_cause, same_place
 from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
-from asterism.findings.entry import Entry, place_of, read_entries
+from asterism.findings.entry import CollectedFinding, place_of, read_entries
 from asterism.findings.gathering import note_links
 from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
-from asterism.findings.sightings import Sighting, written_candidates
+from asterism.findings.sightings import FindingOccurrence, written_candidates
 from rights import entered_by_others
 import pytest
 from asterism.core.messages.errors import UserError
 from asterism.findings.collecting import add_by_hand
 from asterism.findings.entry import read_entries
-from asterism.findings.sightings import Sighting
+from asterism.findings.sightings import FindingOccurrence
 
 FACTS = {
     "pieces": [
@@ -51,7 +51,7 @@ def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
 
 def test_a_cause_is_a_candidate_where_three_processes_show_it(tmp_path):
     seen = [
-        Sighting(
+        FindingOccurrence(
             status, "jax:jit", "jax", "values differ", f"f{status}", {}, "normal", (str(status),)
         )
         for status in (1, 0)
@@ -295,7 +295,7 @@ def test_what_a_person_told_gets_into_the_report_and_stays(tmp_path):
 def test_an_entry_is_by_values_or_a_failure():
     assert entry().by_values
     assert not entry(symptom="error").by_values
-    assert isinstance(entry(), Entry)
+    assert isinstance(entry(), CollectedFinding)
 
 
 FAULTY = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exit({factor} != 1)\n"
@@ -303,7 +303,7 @@ FAULTY = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exi
 
 def add(script, collection, symptom="values differ", title=""):
     given = script, "numpy:eager", "numpy", symptom, "np.ones", {}, "normal"
-    return add_by_hand(script, Sighting(*given), ["numpy"], title, collection)
+    return add_by_hand(script, FindingOccurrence(*given), ["numpy"], title, collection)
 
 
 def test_a_script_that_shows_it_gets_a_folder(tmp_path):

@@ -16,7 +16,7 @@ from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import Finding, signature, skeleton
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import Standard, d_mad, spreads_of
+from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
 from memo.small_graphs import branching
@@ -136,7 +136,9 @@ def test_what_a_reference_rounds_to_float32_in_between_is_no_disagreement():
 def test_a_vote_against_a_slow_twin(answers):
     names = list(REFERENCES[: len(answers)])
     outputs = {n: [RIGHT + a] for n, a in zip(names, answers, strict=True)}
-    said = tuple(Standard(outputs, (), Tolerance(64, 8, 2.0**-23, 2)).by_majority().references)
+    said = tuple(
+        ReferenceOutputs(outputs, (), Tolerance(64, 8, 2.0**-23, 2)).by_majority().references
+    )
     counts = {a: answers.count(a) for a in answers}
     if max(counts.values()) < 2:
         assert said == tuple(names)
@@ -347,10 +349,10 @@ def test_rounding_passes_and_a_hundredth_does_not(scale, depth):
     exact = rng.normal(size=(4, 5)) * scale
     tolerance = Tolerance(64, 8, 2.0**-23, depth)
     rounded = exact.astype(np.float32)
-    assert Standard({"right": [exact]}, ["float32"], tolerance).off([rounded]) is None
+    assert ReferenceOutputs({"right": [exact]}, ["float32"], tolerance).off([rounded]) is None
     wrong = rounded.copy()
     wrong[0, 0] += np.float32(0.01 * np.abs(exact).max())
-    assert Standard({"right": [exact]}, ["float32"], tolerance).off([wrong]) is not None
+    assert ReferenceOutputs({"right": [exact]}, ["float32"], tolerance).off([wrong]) is not None
 
 
 @pytest.mark.parametrize(("epsilon", "coarser"), [(2.0**-52, 1), (2.0**-23, 1), (2.0**-10, 8192)])
@@ -375,7 +377,7 @@ def test_judged_is_what_is_no_larger_than_a_quarter_of_the_dtypes_largest(dtype,
         output = np.array([value, 1.0], dtype)
         for exact, kind in ((quarter, symptom), (np.nextafter(quarter, sign * np.inf), None)):
             reference = np.array([exact, 1.0])
-            found = Standard({"right": [reference]}, [dtype], tolerance).off([output])
+            found = ReferenceOutputs({"right": [reference]}, [dtype], tolerance).off([output])
             assert (found and found.kind) == kind
 
 
@@ -383,7 +385,7 @@ def test_what_is_too_large_for_the_dtype_is_not_judged():
     huge = np.array([1e39, 1.0])
     overflowed = np.array([np.inf, 1.0], np.float32)
     tolerance = Tolerance(64, 8, 2.0**-23, 2)
-    assert Standard({"right": [huge]}, ["float32"], tolerance).off([overflowed]) is None
+    assert ReferenceOutputs({"right": [huge]}, ["float32"], tolerance).off([overflowed]) is None
 
 
 def test_signatures_are_stable():

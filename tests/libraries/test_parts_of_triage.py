@@ -14,7 +14,7 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import d_mad
 from asterism.differential.report.writing import counts_of
 from asterism.differential.triage.reproduction import (
-    Reproduced,
+    ReproducedRun,
     Reproduction,
     ablate,
     first_diverging,
@@ -106,7 +106,7 @@ class Shows:
 
     def look(self, graph, found, **options):
         dtypes = {n.config.get("dtype") for n in graph.nodes.values()}
-        return Reproduced(found if self._holds(dtypes, found, options) else None, {})
+        return ReproducedRun(found if self._holds(dtypes, found, options) else None, {})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.plain_numpy import (
-    Axes,
+    LayoutAxes,
     convolved,
     padding_of,
     pooled,
@@ -26,7 +26,7 @@ from memo.small_graphs import layer
 def axes(dims):
     """Channels last, and kernels as Keras has them."""
     last = (0, dims + 1, *range(1, dims + 1))
-    return Axes(last, (dims + 1, dims, *range(dims)), last)
+    return LayoutAxes(last, (dims + 1, dims, *range(dims)), last)
 
 
 def slow(x, kernel, strides, pads, dilation, groups):

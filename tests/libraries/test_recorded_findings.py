@@ -12,7 +12,7 @@ import pytest
 
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.upgrade import Pair, change_of
+from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.oracle import judge
@@ -53,7 +53,7 @@ def is_called_wrong(name, facts, arrays):
     subject = subject_of(name, onnx.load_model_from_string(content), 4, {})
     (culprit,) = facts["backends"]
     right = next(b for b in facts["right"] if b != OF_ONNX.right)
-    return change_of(subject, result, Pair(right, culprit), facts["inputs"], JUDGE).kind in (
+    return change_of(subject, result, UpgradePair(right, culprit), facts["inputs"], JUDGE).kind in (
         "now wrong",
         "both wrong",
     )

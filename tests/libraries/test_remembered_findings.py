@@ -12,8 +12,8 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
 from asterism.differential.triage.params import TriageSettings
-from asterism.differential.triage.remembering import Memory, remembered, triage_run
-from asterism.differential.triage.reproduction import Reproduced
+from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
+from asterism.differential.triage.reproduction import ReproducedRun
 from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.triage import Triage
 from asterism.differential.triage.unique import UniqueFinding
@@ -46,7 +46,7 @@ class Workers(Everything):
         self.asked += 1
         self.deaths += self.dies
         shows = "LeakyReLU" in types(graph)
-        return Reproduced(finding if shows else None, dict.fromkeys(self.usable(), "ok"))
+        return ReproducedRun(finding if shows else None, dict.fromkeys(self.usable(), "ok"))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def triaged(monkeypatch):
     monkeypatch.setattr("asterism.differential.triage.triage.ablate", lambda *_: {})
 
     def run(path, workers, findings=(FINDING, SECOND, THIRD), ceiling=NO_CEILING, **budgets):
-        memory = Memory(None if path is None else SavedFacts(Checkpoint(path)))
+        memory = ShrunkFindings(None if path is None else SavedFacts(Checkpoint(path)))
         params = PARAMS.model_copy(update=budgets)
         triage = Triage(workers, params, memory, ceiling)
         return triage.run(findings, [GRAPH] * 3, ["normal"])

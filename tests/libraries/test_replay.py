@@ -13,13 +13,13 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import Earlier, Finding, read_findings
+from asterism.differential.oracle.finding import EarlierModel, Finding, read_findings
 from asterism.differential.oracle.judged import REMEMBERED, Histories, judge_all
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.writing import ToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.replay import Replayer, _counts
-from asterism.differential.triage.reproduction import Reproduced
+from asterism.differential.triage.reproduction import ReproducedRun
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
@@ -112,7 +112,7 @@ def test_what_never_shows_again_stands_apart_with_its_history(worker_pool, switc
         ("normal",),
         exception="SIGABRT",
         message=WORDS,
-        before=(Earlier(0, ("normal",)), Earlier(1, ("normal",))),
+        before=(EarlierModel(0, ("normal",)), EarlierModel(1, ("normal",))),
     )
     folder = tmp_path / "triaged"
     execution = ExecuteParams.model_construct(
@@ -145,7 +145,7 @@ def test_each_worker_has_its_own_history_which_ends_with_its_process():
     histories.add(ran(0, "jax:jit", "tensorflow:eager"))
     histories.add(ran(1, "jax:jit", "jax:eager", "tf2onnx", died=("jax:jit",)))
     histories.add(ran(2, "jax:eager"))
-    assert histories.before("jax:jit") == (Earlier(2, ("normal",)),)
+    assert histories.before("jax:jit") == (EarlierModel(2, ("normal",)),)
     assert [e.model for e in histories.before("tensorflow:xla")] == [0]
     assert [e.model for e in histories.before("tf2onnx")] == [1]
     assert histories.before("pytorch:eager") == ()
@@ -162,7 +162,13 @@ def test_a_blocked_step_asked_nothing_of_its_worker():
 
 def test_a_finding_keeps_its_history_in_a_file(tmp_path):
     found = Finding(
-        1, "hang", "run", "jax", ("jax:jit",), ("normal",), before=(Earlier(0, ("nan", "wide")),)
+        1,
+        "hang",
+        "run",
+        "jax",
+        ("jax:jit",),
+        ("normal",),
+        before=(EarlierModel(0, ("nan", "wide")),),
     )
     path = tmp_path / "findings.json"
     path.write_text(json.dumps([found.to_json()]))
@@ -197,11 +203,11 @@ class Spoilt:
     def look(self, graph, finding):
         self.runs += 1
         shows = self.needs <= self.seen and FAILS in {graph.nodes[i].type for i in graph.layers}
-        return Reproduced(finding if shows else None, {})
+        return ReproducedRun(finding if shows else None, {})
 
 
 def replayed(show, most=100, models=(0, 1, 2)):
-    before = tuple(Earlier(model, ("normal", "wide")) for model in models)
+    before = tuple(EarlierModel(model, ("normal", "wide")) for model in models)
     found = Finding(3, "values differ", "run", "jax", ("jax:eager",), ("normal",), before=before)
     unique = UniqueFinding("s", found, GRAPHS[3], None, {3}, 3)
     return Replayer(show, GRAPHS, most).replay(unique)

@@ -34,11 +34,17 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.report import confirming
 from asterism.differential.report.confirming import death_of, exit_statuses
-from asterism.differential.report.decisions import Decision, Right, comparing
-from asterism.differential.report.numbers import ONES, RAMP, Numbers, literal_numbers, simple_array
+from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
+from asterism.differential.report.numbers import (
+    ONES,
+    RAMP,
+    FilledNumbers,
+    literal_numbers,
+    simple_array,
+)
 from asterism.differential.report.onnx_text import onnx_reference, onnx_text, recounted
 from asterism.differential.report.program_text import (
     Runner,
@@ -100,13 +106,13 @@ def script(backend, kind="normal", graph=GRAPH, layers=LAYERS, right=None, numbe
     runner = Runner.of([backend])
     known = numbers or literal_numbers(graph, {}, layers, sample_inputs(graph, 0, 0, kind))
     program = keras_program(runner, graph, kind, layers, known)
-    some = right or Right([np.zeros(3)], [np.ones(3, np.float32)], [np.full(3, 1e-6)])
+    some = right or ExpectedOutputs([np.zeros(3)], [np.ones(3, np.float32)], [np.full(3, 1e-6)])
     return program.script("a | b", "x 1", comparing(some))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_layers_take_few_lines_in_every_backend(backend):
-    simple = Numbers(
+    simple = FilledNumbers(
         (simple_array(ONES, (2, 3), "float32"),),
         {
             i: tuple(simple_array(RAMP, s, "float32") for _, s in LAYERS[i].variables)
@@ -187,7 +193,7 @@ def test_a_script_decides(worker_pool, backend, kind, tmp_path):
         layers = worker_pool.described(graph)
         known = literal_numbers(graph, {}, layers, [i.astype(np.float64) for i in inputs])
     for status, off in ((0, 0.0), *(((1, 0.1),) if backend in SHOWN else ())):
-        right = Right(
+        right = ExpectedOutputs(
             [e + off for e in expected], expected, [np.full(e.shape, 1e-5) for e in expected]
         )
         text = script(backend, kind, graph, layers, right, known)
@@ -208,7 +214,7 @@ def test_a_script_draws_the_numbers_of_workers(worker_pool, backend, tmp_path):
     task = Task(0, graph, {"training": inputs}, backends=("pytorch:float64",))
     expected = worker_pool.run(task).outputs["pytorch:float64"]["training"]
     for status, off in ((0, 0.0), (1, 0.1)):
-        right = Right(
+        right = ExpectedOutputs(
             [e + off for e in expected], expected, [np.full(e.shape, 1e-5) for e in expected]
         )
         text = script(backend, "training", graph, layers, right)
@@ -250,9 +256,9 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
     reference = reference.astype(np.float32).astype(np.float64)
     output = other.astype(np.float32)
     moved = {"float32": [[reference + spread]]}
-    standard = Standard({"right": [reference]}, ["float32"], tolerance, [reference], moved)
+    standard = ReferenceOutputs({"right": [reference]}, ["float32"], tolerance, [reference], moved)
     found = standard.off([output])
-    right = Right([reference], [output], standard.allowed(), ["float32"])
+    right = ExpectedOutputs([reference], [output], standard.allowed(), ["float32"])
     text = ScriptProgram((), ()).script("t", "v", comparing(right))
     with pytest.raises(SystemExit) as ended:
         exec(text, {"outputs": [output]})
@@ -271,7 +277,7 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
     ],
 )
 def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status, capsys):
-    right = Right([np.zeros((4, 5))], [actual], [np.full((4, 5), 1e-6)], ["float32"])
+    right = ExpectedOutputs([np.zeros((4, 5))], [actual], [np.full((4, 5), 1e-6)], ["float32"])
     text = ScriptProgram((), ()).script("t", "v", comparing(right))
     for given_, ends in ((actual, status), (np.zeros((4, 5), np.float32), 0)):
         with pytest.raises(SystemExit) as ended:
@@ -338,7 +344,7 @@ def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
 def test_what_must_run_before_runs_first_and_may_fail(tmp_path):
     first = ScriptProgram((), ("print(1 / 0)",))
     program = ScriptProgram((), ("outputs = [np.float32(2)]",))
-    right = Right([np.array(1.0)], [np.array(2, np.float32)], [np.array(1e-6)])
+    right = ExpectedOutputs([np.array(1.0)], [np.array(2, np.float32)], [np.array(1e-6)])
     text = program.script("t", "v", comparing(right), [first])
     (tmp_path / "repro.py").write_text(text)
     assert exit_statuses(tmp_path / "repro.py", 1) == (1,)
@@ -408,7 +414,7 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     assert text is not None and "long/name" not in text
     inputs = (simple_array(ONES, (2, 3), "float32"),)
     expected = np.full((2, 3), 2.0)
-    right = Right([expected], [expected.astype(np.float32)], [np.full((2, 3), 1e-6)])
+    right = ExpectedOutputs([expected], [expected.astype(np.float32)], [np.full((2, 3), 1e-6)])
     program = onnx_program(Runner.of(["onnxruntime:tf2onnx"]), text, "normal", inputs)
     reference = onnx_reference(text, inputs, right)
     assert "ReferenceEvaluator" in reference

@@ -9,7 +9,7 @@ from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.numbers import (
     SIMPLE,
-    Numbers,
+    FilledNumbers,
     literal_array,
     literal_numbers,
     simple_array,
@@ -99,7 +99,7 @@ def test_special_inputs_stay_special(kind, source):
 
 def test_weights_that_are_not_finite_stay_so():
     kernel = np.array([[1, np.nan], [2, 3], [4, 5]], np.float32)
-    known = Numbers(
+    known = FilledNumbers(
         (literal_array(INPUTS[0]),), {1: (literal_array(kernel), literal_array(kernel[0]))}
     )
     found = simplest(Shows(lambda x, w: np.isnan(w).all()), GRAPH, finding(), known, LAYERS)

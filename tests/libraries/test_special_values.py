@@ -9,7 +9,7 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.special_values import Probes
+from asterism.differential.oracle.special_values import FiniteProbes
 from memo.small_graphs import branching
 
 NAN, INF = np.nan, np.inf
@@ -23,7 +23,9 @@ def decided(kind, function, actual=None, **more):
         right, high, low = (function(x) for x in (given, *(probed(given, o) for o in STAND_INS)))
     allowed = np.full(right.shape, 1e-6)
     answer = None if actual is None else np.asarray(actual)
-    return (~Probes((kind,), [high], [low], **more).is_open(0, right, allowed, answer)).tolist()
+    return (
+        ~FiniteProbes((kind,), [high], [low], **more).is_open(0, right, allowed, answer)
+    ).tolist()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_of_two_kinds_of_special_numbers_both_must_decide():
     high, low = np.array([1e4, 1e30, 1.0]), np.array([-3e3, 1e25, 1.0])
 
     def judged(*kinds):
-        return (~Probes(kinds, [high], [low]).is_open(0, right, np.full(3, 1e-6))).tolist()
+        return (~FiniteProbes(kinds, [high], [low]).is_open(0, right, np.full(3, 1e-6))).tolist()
 
     assert judged("nan") == [True, False, True]
     assert judged("infinity") == [False, True, True]
@@ -93,16 +95,16 @@ def test_only_the_numbers_that_are_all_but_too_large_get_smaller():
 
 
 def test_outputs_of_another_shape_than_the_probes_are_all_judged():
-    probes = Probes(("nan",), [np.zeros(2)], [np.zeros(2)])
+    probes = FiniteProbes(("nan",), [np.zeros(2)], [np.zeros(2)])
     assert not probes.is_open(0, np.zeros(3), np.zeros(3)).any()
     assert not probes.is_open(1, np.zeros(2), np.zeros(2)).any()
 
 
 def test_there_are_no_probes_of_ordinary_inputs_nor_without_their_runs():
     outputs = {name: {"nan": [np.zeros(2)], "normal": [np.zeros(2)]} for name in PROBES}
-    assert Probes.of(outputs, PROBES, "nan") is not None
-    assert Probes.of(outputs, PROBES, "normal") is None
-    assert Probes.of({PROBES[0]: outputs[PROBES[0]]}, PROBES, "nan") is None
+    assert FiniteProbes.of(outputs, PROBES, "nan") is not None
+    assert FiniteProbes.of(outputs, PROBES, "normal") is None
+    assert FiniteProbes.of({PROBES[0]: outputs[PROBES[0]]}, PROBES, "nan") is None
 
 
 def result_of(right, high, low, wrong, warned=""):

@@ -16,7 +16,7 @@ from asterism.core.messages.escaping import printable
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import FAILURES, Finding, read_findings, signature
-from asterism.differential.report.decisions import Decision, Right, comparing
+from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
 from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
 from asterism.differential.report.program_text import Runner, keras_program
@@ -66,7 +66,7 @@ def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     numbers = literal_numbers(graph, {}, known, INPUTS)
     program = keras_program(Runner.of(("jax:jit",)), graph, "normal", known, numbers)
     zeros = [np.zeros((2, 2))]
-    right = Right(zeros, [np.ones((2, 2), np.float32)], zeros)
+    right = ExpectedOutputs(zeros, [np.ones((2, 2), np.float32)], zeros)
     decision = comparing(right) if values else Decision("it runs", finding=finding)
     return program.script(name, versions, decision)
 

@@ -8,7 +8,7 @@ from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.reproduction import Reproduced, Reproduction, ablate
+from asterism.differential.triage.reproduction import ReproducedRun, Reproduction, ablate
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -29,7 +29,7 @@ class TwoDefects:
 
     def look(self, graph, finding, **_):
         answers = dict.fromkeys(Everything().usable(), "ok")
-        return Reproduced(finding if self.wrong(graph) else None, answers)
+        return ReproducedRun(finding if self.wrong(graph) else None, answers)
 
     def wrong(self, graph):
         kinds = types(graph)
@@ -61,7 +61,7 @@ class Anywhere:
     def look(self, graph, finding, *, everywhere=False, **_):
         wanted = self.in_all_backends if everywhere else self.layers
         shows = len(graph.layers) >= wanted
-        return Reproduced(finding if shows else None, dict.fromkeys(Everything().usable(), "ok"))
+        return ReproducedRun(finding if shows else None, dict.fromkeys(Everything().usable(), "ok"))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ class OldOpsetsOnly:
     """A finding that shows where a converter writes an old version of its format."""
 
     def look(self, graph, finding, *, opset=None, **_):
-        return Reproduced(finding if opset is not None and opset < 15 else None, {})
+        return ReproducedRun(finding if opset is not None and opset < 15 else None, {})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from asterism.localisation.reading import open_pair, pair_of
 from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
-from asterism.localisation.tensor_errors import Sums, tensor_errors
+from asterism.localisation.tensor_errors import RunningSums, tensor_errors
 from asterism.localisation.trials import TrialRunner
 from onnx_texts import onnx_model
 from thinning import every
@@ -110,7 +110,7 @@ DAMAGED = [
 
 
 def test_errors_of_tensors_without_an_axis_are_measured():
-    sums = Sums()
+    sums = RunningSums()
     for wanted, given in ((2.0, 1.5), (np.inf, np.inf), (1.0, 1.0)):
         sums.add(np.float32(wanted), np.float32(given))
     assert sums.noise == 0.25

@@ -26,7 +26,12 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair, pair_of, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches
-from asterism.localisation.tensor_errors import Sums, ValueDeviation, own_noise, tensor_errors
+from asterism.localisation.tensor_errors import (
+    RunningSums,
+    ValueDeviation,
+    own_noise,
+    tensor_errors,
+)
 from asterism.localisation.trials import Trial, TrialRunner
 from onnx_texts import onnx_model
 
@@ -125,7 +130,7 @@ def test_a_model_that_onnx_rejects_is_no_file():
 
 
 def test_sums_come_to_a_difference():
-    sums = Sums()
+    sums = RunningSums()
     sums.add(np.float32([3, 0]), np.float32([3, 1]))
     sums.add(np.float32([4]), np.float32([2]))
     sums.add(np.float32([]), np.float32([]))
@@ -134,7 +139,7 @@ def test_sums_come_to_a_difference():
     assert found.relative_l2 == pytest.approx(ratio)
     assert found.sqnr_db == pytest.approx(-20 * np.log10(ratio))
     assert found.largest == 2
-    assert Sums().difference() == ValueDeviation(np.inf, 0, 0)
+    assert RunningSums().difference() == ValueDeviation(np.inf, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,7 @@ def test_sums_come_to_a_difference():
     ],
 )
 def test_what_is_not_finite_or_not_there_is_infinitely_far(wanted, given_, expected):
-    sums = Sums()
+    sums = RunningSums()
     sums.add(np.float32(wanted), np.float32(given_))
     assert sums.difference() == expected
 

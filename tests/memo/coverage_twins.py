@@ -4,7 +4,7 @@ from functools import cache
 from itertools import product
 
 from asterism.core.randomness.random_streams import stream
-from asterism.memo.universe.parameters import Choice, Number, Shaped, Sizes
+from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter, Sizes
 from asterism.memo.universe.spec import MAX_RANK, universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
@@ -129,7 +129,7 @@ def slow_labels(parameter, value, layer=""):
         values = value if isinstance(value, list) else [value]
         found = {slow_bin(v, parameter.low, parameter.high, True) for v in values}
     else:
-        assert isinstance(parameter, Shaped)
+        assert isinstance(parameter, ShapeDependentParameter)
         return {slow_kind(layer, parameter.name, value)} & set(parameter.kinds)
     return set() if None in found else found
 

@@ -12,7 +12,7 @@ from asterism.memo.universe.parameters import (
     LARGEST,
     Choice,
     Number,
-    Shaped,
+    ShapeDependentParameter,
     Sizes,
     are_whole,
     is_number,
@@ -160,12 +160,14 @@ def test_a_value_that_depends_on_the_shape_is_drawn_until_it_is_wanted():
         drawn.append(len(drawn))
         return drawn[-1]
 
-    parameter = Shaped("x", None, ("even", "odd"), lambda v: ("even", "odd")[v % 2], draw, is_whole)
+    parameter = ShapeDependentParameter(
+        "x", None, ("even", "odd"), lambda v: ("even", "odd")[v % 2], draw, is_whole
+    )
     assert parameter.options == ("even", "odd")
     assert parameter.draw(rng(), [], "odd") == 1
     assert parameter.draw(rng(), [], "even") == 2
     assert parameter.draw(rng(), []) == 3 and parameter.draw(rng(), [], "none") == 4
-    stubborn = Shaped("x", None, ("a", "b"), lambda _: "a", draw, is_whole)
+    stubborn = ShapeDependentParameter("x", None, ("a", "b"), lambda _: "a", draw, is_whole)
     before = len(drawn)
     stubborn.draw(rng(), [], "b")
     assert len(drawn) - before == 5, "one draw and four more tries"

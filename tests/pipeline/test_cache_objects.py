@@ -11,7 +11,7 @@ import pytest
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_objects
 from asterism.dvc_hydra.cache_files import object_path
-from asterism.dvc_hydra.cache_objects import Objects
+from asterism.dvc_hydra.cache_objects import CacheObjects
 
 
 class Cache:
@@ -42,7 +42,7 @@ class Cache:
     def open(self):
         """As another process does."""
         self.hashed.clear()
-        return Objects(self.root, self.memory)
+        return CacheObjects(self.root, self.memory)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from asterism import __version__, config, project
 from asterism import budget as budgets
 from asterism.asking import question
-from asterism.asking.question import Settled
+from asterism.asking.question import SettledQuestion
 from asterism.asking.request import VetRequest
 from asterism.cli import commands
 from asterism.cli.program import GROUPS
@@ -31,7 +31,7 @@ from asterism.sweep import live_lines, pipeline, plan, sharing
 from asterism.sweep.workspace import git
 from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
-from asterism.vetting.repeating import Repeated
+from asterism.vetting.repeating import RepeatedCertificate
 from asterism.vetting.verdict import Verdict, Word
 from onnx_texts import onnx_model
 from places import ROOT
@@ -162,7 +162,7 @@ def vetted(root, note, monkeypatch):
     """
     (root / "conf/vet").mkdir(parents=True)
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "settle", Settled(["vet=tensors"], ["kind tensors: guessed"]))
+    note(question, "settle", SettledQuestion(["vet=tensors"], ["kind tensors: guessed"]))
     note(sweep_app, "sweep_command", 0)
     note(webbrowser, "open")
     folder = root / "sweeps/vet-small/points/0000/vet"
@@ -182,7 +182,9 @@ def certify(monkeypatch, word, *reasons):
 
 def repeated(note, word, *differences):
     """Have every certificate repeated with this outcome."""
-    note(repeating, "repeat_certificate", Repeated([*differences], Verdict(word, (), ())))
+    note(
+        repeating, "repeat_certificate", RepeatedCertificate([*differences], Verdict(word, (), ()))
+    )
 
 
 FILES = ("vet", "big.onnx", "small.onnx", "--inputs", "inputs.npz")
@@ -270,10 +272,10 @@ def test_a_project_is_made_where_there_is_none_once_the_question_can_be_asked(
     assert "big.onnx" in str(ended.exception)
     assert note.calls == [] and list(here.iterdir()) == []
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "settle", Settled(["vet=nothing"], []))
+    note(question, "settle", SettledQuestion(["vet=nothing"], []))
     assert "'nothing'" in str(run(*FILES).exception)
     assert [name for name, *_ in note.calls] == ["settle"]
-    note(question, "settle", Settled(["vet=tensors"], []))
+    note(question, "settle", SettledQuestion(["vet=tensors"], []))
     ended = run(*FILES)
     assert ended.output == "made a project\n"
     assert note.calls[-1] == ("new_project", here)

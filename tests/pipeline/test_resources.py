@@ -10,7 +10,7 @@ from asterism.sweep import launch
 from asterism.sweep.executors import Shards
 from asterism.sweep.point import Sweep
 from asterism.sweep.points import Point
-from asterism.sweep.resources import TABLE, Table, fill, read_table
+from asterism.sweep.resources import TABLE, StageKindTable, fill, read_table
 
 SLURM = {
     "_target_": "x.SlurmLauncher",
@@ -42,7 +42,7 @@ DOCUMENT = {
 
 @pytest.fixture
 def table():
-    return validate(Table, DOCUMENT)
+    return validate(StageKindTable, DOCUMENT)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,9 @@ def test_points_are_grouped_by_what_they_ask_for(tmp_path, monkeypatch):
     points = [Point(number, (), "") for number in range(4)]
     runs = [["fuzz@state"], [], ["fuzz@k_step", "report"], ["report"]]
     monkeypatch.setattr(launch, "plan_points", lambda *_: [{"runs": names} for names in runs])
-    monkeypatch.setattr(launch.resources, "read_table", lambda _: validate(Table, DOCUMENT))
+    monkeypatch.setattr(
+        launch.resources, "read_table", lambda _: validate(StageKindTable, DOCUMENT)
+    )
     found = launch.groups(sweep, points, SLURM)
     assert {group.numbers: dict(group.request)["mem_gb"] for group in found} == {
         (0, 2): 16,

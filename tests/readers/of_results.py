@@ -11,11 +11,11 @@ import numpy as np
 from asterism.attacks.augmentation import AugmentationSet
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.deepstellar.campaigns.population import (
-    Columns,
-    Crashes,
+    FailingMutants,
     FirstVisits,
+    GrowingTable,
     Population,
-    Queue,
+    SeedQueue,
 )
 from asterism.deepstellar.campaigns.results import Corpus, save
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -140,8 +140,8 @@ def population() -> Population:
     queue = {"images": images, "references": images, "transformed": counted > 1, "chosen": counted}
     crashes = {"images": images[::-1].copy(), "predicted": counted % 3}
     return Population(
-        Queue(Columns(queue | descent)),
-        Crashes(Columns(crashes | descent)),
+        SeedQueue(GrowingTable(queue | descent)),
+        FailingMutants(GrowingTable(crashes | descent)),
         FirstVisits({"basic_state": counted - 1}),
         9,
     )

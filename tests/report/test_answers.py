@@ -200,7 +200,7 @@ def test_a_repair_that_is_worse_is_not_advised():
 
 
 def added(title="FGSM", inputs=36, success=1.0, rounded=0.9, new=5, above=False):
-    return importance.Added(title, inputs, success, rounded, new, above)
+    return importance.AddedInputs(title, inputs, success, rounded, new, above)
 
 
 IMPORTANCE = importance.ImportanceResults(

@@ -1,6 +1,6 @@
 """Changes of every kind, as the judge would give them."""
 
-from asterism.differential.comparing.upgrade import Change
+from asterism.differential.comparing.upgrade import UpgradeChange
 from asterism.differential.oracle.finding import Finding
 from versions.made_up_pool import PAIR
 
@@ -39,6 +39,6 @@ def made_change(kind="now wrong", subject="m", pair=PAIR, inputs="normal", **mor
     ]
     more = {"referee": pair.new} | more if kind == "differs" else more
     more = {"outputs": kind} | more if kind in ("same", "within rounding") else more
-    change = Change(subject, *made, **more)
+    change = UpgradeChange(subject, *made, **more)
     assert change.kind == kind
     return change

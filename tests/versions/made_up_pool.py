@@ -8,11 +8,11 @@ from onnx.reference import ReferenceEvaluator
 
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.adapters.onnx_float64 import in_float64
-from asterism.differential.comparing.upgrade import Pair
+from asterism.differential.comparing.upgrade import UpgradePair
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 
-PAIR = Pair("onnxruntime@0.1:file", "onnxruntime:file")
+PAIR = UpgradePair("onnxruntime@0.1:file", "onnxruntime:file")
 #: The reference's run with inputs and weights that are off by float32's rounding.
 (PERTURBED,) = OF_ONNX.perturbed["float32"]
 

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.blaming import Blame, Part, _is_alike
+from asterism.differential.comparing.blaming import Blame, ModelPart, _is_alike
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import UNCHANGED, change_of
 from asterism.differential.oracle.params import JudgeParams
@@ -262,7 +262,7 @@ def part_of(kind, workers=None, **facts):
     workers = workers or pool()
     result = run_subject(workers, subject, {"normal": [ROWS]}, [PAIR.old, PAIR.new])
     change = made_change(kind, **facts)
-    return Part(subject, [ROWS], change, result, 1, 1, finished=True)
+    return ModelPart(subject, [ROWS], change, result, 1, 1, finished=True)
 
 
 def written(part, folder):

@@ -17,7 +17,7 @@ from asterism.differential.comparing.judging import (
     tolerance_of,
 )
 from asterism.differential.comparing.upgrade import (
-    Pair,
+    UpgradePair,
     change_of,
     changes_of,
     furthest_apart,
@@ -26,7 +26,7 @@ from asterism.differential.comparing.upgrade import (
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
 from asterism.differential.subjects.operators import OnnxOperator, operator_subjects
 
@@ -66,7 +66,7 @@ def test_the_same_is_every_bit():
 
 def test_a_pair_names_its_way():
     assert PAIR.option == "file"
-    other = Pair("onnxruntime:file_optimised", "openvino:file")
+    other = UpgradePair("onnxruntime:file_optimised", "openvino:file")
     assert other.option == "file_optimised and file"
     assert made_change("both wrong").culprit == PAIR.old
 
@@ -87,8 +87,8 @@ def test_each_way_and_each_kind_of_inputs_is_judged():
     subject, workers = subject_of("m", chain("Neg"), 4, {}), pool(lambda kinds: ("Neg",))
     inputs = {"normal": [X], "wide": [X * 5]}
     result = run_subject(workers, subject, inputs, [PAIR.old, PAIR.new])
-    absent = Pair("onnxruntime@0.1:file_optimised", PAIR.new)
-    found = changes_of(subject, result, [absent, PAIR, Pair(PAIR.old, "gone:file")], PARAMS)
+    absent = UpgradePair("onnxruntime@0.1:file_optimised", PAIR.new)
+    found = changes_of(subject, result, [absent, PAIR, UpgradePair(PAIR.old, "gone:file")], PARAMS)
     assert [(c.kind, c.distribution) for c in found] == [
         ("now right", "normal"),
         ("now right", "wide"),
@@ -103,7 +103,7 @@ def test_what_rounding_moves_is_allowed():
     wrong, moved = [np.float32([1.0, 2.1])], [np.float64([1.0, 2.05])]
 
     def standard(expected, *runs):
-        return Standard({"right": expected}, (), bounds, expected, {"float32": list(runs)})
+        return ReferenceOutputs({"right": expected}, (), bounds, expected, {"float32": list(runs)})
 
     assert standard(right).off(wrong).kind == "values differ"
     assert standard(right, moved).off(wrong) is None
@@ -266,9 +266,9 @@ LEVELS = ["file", "file_basic", "file_extended", "file_layout", "file_optimised"
 
 def test_another_library_may_have_one_way_only():
     assert list(pairs_of("onnxruntime", "openvino")) == [
-        Pair(f"onnxruntime:{level}", "openvino:file") for level in LEVELS
+        UpgradePair(f"onnxruntime:{level}", "openvino:file") for level in LEVELS
     ]
-    assert list(pairs_of("openvino", "onnxruntime"))[-1] == Pair(
+    assert list(pairs_of("openvino", "onnxruntime"))[-1] == UpgradePair(
         "openvino:file", "onnxruntime:file_optimised"
     )
 
@@ -282,7 +282,7 @@ def test_truth_values_are_compared():
     """Also with what rounding moves, which is subtracted."""
     right = [RIGHT > 0]
     bounds = tolerance_of(subject_of("m", chain("Relu"), 4, {}), PARAMS)
-    standard = Standard({"right": right}, ["bool"], bounds, right, {"float32": [right]})
+    standard = ReferenceOutputs({"right": right}, ["bool"], bounds, right, {"float32": [right]})
     assert standard.off(right) is None
     assert standard.off([RIGHT > 0.5]).kind == "values differ"
     assert standard.off([RIGHT.astype(np.float32)]).kind == "wrong dtype"

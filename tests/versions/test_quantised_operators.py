@@ -10,7 +10,7 @@ from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.reference import STEPPED
-from asterism.differential.comparing.upgrade import Pair, change_of
+from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.oracle.params import JudgeParams
@@ -18,7 +18,7 @@ from asterism.differential.subjects.onnx_file import subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 RNG = np.random.default_rng(0)
-PAIR = Pair("onnxruntime:file", "onnxruntime:file_optimised")
+PAIR = UpgradePair("onnxruntime:file", "onnxruntime:file_optimised")
 ZERO = np.uint8(120)
 
 

@@ -17,7 +17,7 @@ from small_files import chain
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
 from asterism.differential.comparing import blaming, commands, comparison, making
-from asterism.differential.comparing.blaming import Part
+from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.commands import (
     OF_VERSIONS,
     UpgradeRequest,
@@ -26,7 +26,7 @@ from asterism.differential.comparing.commands import (
 )
 from asterism.differential.comparing.comparison import Comparison
 from asterism.differential.comparing.naming import made, named_version, readers_of_version
-from asterism.differential.comparing.upgrade import Pair
+from asterism.differential.comparing.upgrade import UpgradePair
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -107,7 +107,7 @@ def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
 def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
     faulty, old_runtime, monkeypatch
 ):
-    lacking = Pair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
+    lacking = UpgradePair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
     monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking])
     faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
     onnx.save(chain("Softplus"), old_runtime / "m.onnx")
@@ -193,7 +193,9 @@ def test_facts():
 def test_headlines(monkeypatch, kind, facts, said):
     monkeypatch.setattr(blaming, "title_of", lambda library: "old" if "@" in library else "new")
     subject = SimpleNamespace(nodes=[SimpleNamespace(label=name) for name in "ABCD"])
-    assert Part(subject, [], made_change(kind, **facts), None, 4, 1, finished=True).title == said
+    assert (
+        ModelPart(subject, [], made_change(kind, **facts), None, 4, 1, finished=True).title == said
+    )
 
 
 def test_generated_models_are_converted(monkeypatch, project):

@@ -11,11 +11,11 @@ from small_files import chain
 from asterism.differential.comparing import comparison as comparing
 from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import Comparison
-from asterism.differential.comparing.upgrade import CHANGES, Pair
+from asterism.differential.comparing.upgrade import CHANGES, UpgradePair
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 
-FASTER = Pair("onnxruntime@0.1:file_optimised", "onnxruntime:file_optimised")
+FASTER = UpgradePair("onnxruntime@0.1:file_optimised", "onnxruntime:file_optimised")
 OFF = {"excess": 1234.5}
 
 

@@ -11,7 +11,7 @@ from asterism.core.parameters.params import validate
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.pair import ModelPair
-from asterism.vetting.opening import Given, Vetted
+from asterism.vetting.opening import GivenPair, Vetted
 from asterism.vetting.params import VetParams
 from places import ROOT
 
@@ -54,7 +54,7 @@ def vetted_rules(params, items, f, g, labels=None):
     inputs = GivenInputs("tensors", items, labels, (), tuple(map(str, range(len(items)))), ())
     return Vetted(
         params=params,
-        given=Given.by_files(params),
+        given=GivenPair.by_files(params),
         inputs=inputs,
         original=f,
         pair=pair,

@@ -10,7 +10,7 @@ from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.lanes import uses
 from asterism.vetting.looking import (
-    Looked,
+    ModelDescription,
     describe_inputs,
     describe_model,
     input_facts,
@@ -107,7 +107,7 @@ def test_a_lane_that_cannot_says_why(model, lane, why):
 
 
 def lines_of(model, **facts):
-    return describe_model(Looked(FILE, model, **facts))
+    return describe_model(ModelDescription(FILE, model, **facts))
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_a_model_that_cannot_be_opened_or_has_other_files_says_so():
     shut = lines_of(signature(IMAGE), fault="it needs Gate")
     assert shut[-1] == "  no      it cannot be opened: it needs Gate"
     assert not any("yes" in line for line in shut)
-    facts = model_facts(Looked(FILE, signature(IMAGE), fault="it needs Gate"))
+    facts = model_facts(ModelDescription(FILE, signature(IMAGE), fault="it needs Gate"))
     assert facts["fault"] == "it needs Gate"
     assert {(use["possible"], use["how"]) for use in facts["uses"]} == {(False, "it needs Gate")}
-    apart = Looked(FILE, signature(IMAGE, format="onnx"), packed=True)
+    apart = ModelDescription(FILE, signature(IMAGE, format="onnx"), packed=True)
     assert any(line.startswith("  data    also in other files") for line in describe_model(apart))
     assert {use.lane for use in apart.uses if use.possible} == {VET}
     assert "asterism pack m.onnx" in next(use.how for use in apart.uses if use.lane == PAIR)

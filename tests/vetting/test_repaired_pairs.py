@@ -19,7 +19,7 @@ from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import onnx_pairs, repairing
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
-from asterism.vetting.opening import Given, Vetted, open_vetted
+from asterism.vetting.opening import GivenPair, Vetted, open_vetted
 from asterism.vetting.repairing import repair
 from asterism.vetting.searching import search
 from asterism.vetting.speed import Speed
@@ -529,7 +529,7 @@ def vetted_files(original, compressed):
     )
     return Vetted(
         params=params,
-        given=Given.by_files(params),
+        given=GivenPair.by_files(params),
         inputs=None,
         original=None,
         pair=None,

@@ -9,7 +9,7 @@ from typing import Any
 from asterism.asking import detections
 from asterism.asking.frames import blank_of
 from asterism.asking.maps import MAPS, places_of
-from asterism.asking.outputs import ComparisonChoice, Output, Scene
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
 from asterism.asking.rules import choose
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS, build_comparison
@@ -18,7 +18,7 @@ from asterism.vetting.opening import shape_of
 
 
 def choose_all(
-    outputs: Sequence[Output], scene: Scene, wanted: str | None
+    outputs: Sequence[Output], scene: OutputContext, wanted: str | None
 ) -> tuple[list[str], ComparisonChoice]:
     """The outputs that are compared, and how.
 
@@ -58,12 +58,12 @@ def choose_all(
     )
 
 
-def _one(output: Output, scene: Scene) -> ComparisonChoice:
+def _one(output: Output, scene: OutputContext) -> ComparisonChoice:
     return detections.one_output(output, scene) or choose(output, scene)
 
 
 def _asked_for(
-    wanted: str, outputs: Sequence[Output], scene: Scene
+    wanted: str, outputs: Sequence[Output], scene: OutputContext
 ) -> tuple[list[str], ComparisonChoice]:
     """The outputs that a comparison fits best, with the options that the values tell."""
     if wanted == "boxes" and len(outputs) > 1:
@@ -117,7 +117,7 @@ def _unlike(wanted: str, output: Output) -> bool:
     return not least <= len(output.axes) <= most
 
 
-def _options_of(wanted: str, output: Output, scene: Scene) -> dict[str, Any]:
+def _options_of(wanted: str, output: Output, scene: OutputContext) -> dict[str, Any]:
     """Options of a comparison that was asked for, as the values tell them."""
     logits = not output.within_unit
     if wanted == "multi_label":
@@ -136,7 +136,7 @@ def _options_of(wanted: str, output: Output, scene: Scene) -> dict[str, Any]:
     return {}
 
 
-def _map_options(output: Output, scene: Scene) -> dict[str, Any]:
+def _map_options(output: Output, scene: OutputContext) -> dict[str, Any]:
     """The axis of classes, or the threshold of a mask; what is left of a map's axes tells."""
     places = places_of(output, scene)
     rest = [axis for axis in output.axes if places is None or axis not in places]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.asking.maps import places_of
-from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.params import ComparisonParams
 
@@ -37,7 +37,7 @@ _FORMS = {
 }
 
 
-def one_output(output: Output, scene: Scene) -> ComparisonChoice | None:
+def one_output(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How detections lie in one output, None where it holds none."""
     axes = [output.shape[axis] for axis in output.axes]
     if scene.kind != "images" or len(axes) != 2 or output.integer:
@@ -60,7 +60,7 @@ def one_output(output: Output, scene: Scene) -> ComparisonChoice | None:
 
 
 def several_outputs(
-    outputs: Sequence[Output], scene: Scene
+    outputs: Sequence[Output], scene: OutputContext
 ) -> tuple[list[str], ComparisonChoice] | None:
     """How detections lie in several outputs: boxes, scores, and perhaps labels and their number.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
 
 #: The least share of frames in which a decoder's blank wins.
 _BLANK = 0.3
@@ -16,7 +16,7 @@ _LASTS = 5.0
 _WINNER = {"threshold": None}
 
 
-def frames(output: Output, scene: Scene) -> ComparisonChoice | None:
+def frames(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How scores of symbols or classes over frames are compared; None of what is no such.
 
     Raises:

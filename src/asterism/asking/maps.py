@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
 from asterism.core.messages.errors import UserError
 
 #: Classes of a map that may be told apart, and places that it has along an axis.
@@ -24,7 +24,7 @@ _AMOUNTS = (
 MAPS = {"common": True, "share": 0.01}
 
 
-def map_of_integers(output: Output, scene: Scene) -> ComparisonChoice | None:
+def map_of_integers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How a map of integers is compared that are no labels; None of others."""
     axes = places_of(output, scene)
     if axes is None:
@@ -35,7 +35,7 @@ def map_of_integers(output: Output, scene: Scene) -> ComparisonChoice | None:
     return None
 
 
-def map_of_places(output: Output, scene: Scene) -> ComparisonChoice | None:
+def map_of_places(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How a map is compared; None of what is none.
 
     Raises:
@@ -68,7 +68,7 @@ def _axis_of_classes(output: Output) -> int | None:
     return adding[0] if len(adding) == 1 else None
 
 
-def _plane(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _plane(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How one number at each place is compared."""
     name, values = output.name, output.values
     if output.by_softmax or output.sums_to_one():
@@ -89,7 +89,9 @@ def _plane(output: Output, scene: Scene) -> ComparisonChoice | None:
     return ComparisonChoice("regression", f"{name} is a map of numbers", MAPS)
 
 
-def _planes(output: Output, scene: Scene, axis: int, coarse: float) -> ComparisonChoice | None:
+def _planes(
+    output: Output, scene: OutputContext, axis: int, coarse: float
+) -> ComparisonChoice | None:
     """How several numbers at each place are compared.
 
     Args:
@@ -139,7 +141,7 @@ def _open(output: Output, because: str) -> UserError:
     return open_question(output, "label_map", "regression", because=because)
 
 
-def _flattened(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _flattened(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How scores of classes are compared whose places stand in one row."""
     places, axes = math.prod(scene.sizes), output.axes
     if len(scene.sizes) != 2 or len(axes) != 2 or places not in [output.shape[a] for a in axes]:
@@ -152,7 +154,7 @@ def _flattened(output: Output, scene: Scene) -> ComparisonChoice | None:
     return ComparisonChoice("label_map", why, {"axis": axis})
 
 
-def places_of(output: Output, scene: Scene) -> tuple[int, int] | None:
+def places_of(output: Output, scene: OutputContext) -> tuple[int, int] | None:
     """The two axes of an output that are a picture's height and width, None where none are."""
     shape, axes = output.shape, output.axes
     if len(scene.sizes) != 2 or len(axes) not in (2, 3):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.outputs import Output, Scene
+from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import LOST
@@ -30,7 +30,7 @@ _SEVERAL = 5
 
 
 @dataclass(frozen=True)
-class Look:
+class OriginalAnswers:
     """What the original answers.
 
     Attributes:
@@ -53,7 +53,7 @@ class Look:
         return self.silent > _MOST_SILENT * self.inputs
 
 
-class Looker:
+class OriginalProbe:
     """The original, open to be asked about inputs. Use it as a context.
 
     Pictures may be preprocessed in several ways: the model is opened once, and gets them as it
@@ -100,7 +100,7 @@ class Looker:
     def __exit__(self, *_: object) -> None:
         self._model.close()
 
-    def look(self, feeding: FeedingParams | None = None) -> Look:
+    def look(self, feeding: FeedingParams | None = None) -> OriginalAnswers:
         """What it answers to the inputs, or to some where its answers are large.
 
         Args:
@@ -133,7 +133,7 @@ class Looker:
             whole = np.dtype(specs[name].dtype).kind in "iub" and not specs[name].scale
             outputs.append(Output(name, values, specs[name].made_by, whole))
         labels = None if inputs.labels is None else inputs.labels[answered]
-        return Look(tuple(outputs), labels, int((~answered).sum()), len(rows), seconds)
+        return OriginalAnswers(tuple(outputs), labels, int((~answered).sum()), len(rows), seconds)
 
     def _as_taken(self, items: NDArray[Any], feeding: FeedingParams) -> NDArray[Any]:
         """Pictures with their channels in order and preprocessed; other inputs as they are."""
@@ -143,17 +143,17 @@ class Looker:
         return ordered if feeding.preprocessing is None else feeding.preprocessing.apply(ordered)
 
 
-def look(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> Look:
+def look(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> OriginalAnswers:
     """Ask a model about the inputs, or about some where its answers are large.
 
     Raises:
         UserError: it cannot be opened, or fails on an input.
     """
-    with Looker(subject, feeding, inputs) as model:
+    with OriginalProbe(subject, feeding, inputs) as model:
         return model.look()
 
 
-def require_answers(found: Look, subject: Subject, inputs: GivenInputs) -> None:
+def require_answers(found: OriginalAnswers, subject: Subject, inputs: GivenInputs) -> None:
     """Reject an original whose answers tell nothing.
 
     Raises:
@@ -175,10 +175,10 @@ def require_answers(found: Look, subject: Subject, inputs: GivenInputs) -> None:
 _DOUBTS = "are the inputs the model's, and their preprocessing (--preprocessing)?"
 
 
-def scene_of(signature: Signature, inputs: GivenInputs, found: Look) -> Scene:
+def scene_of(signature: Signature, inputs: GivenInputs, found: OriginalAnswers) -> OutputContext:
     """What is known beside the outputs."""
     shape = inputs.items.shape
     sizes = shape[1:3] if inputs.kind == "images" else ()
     spec = next(iter(signature.given))
     channels = shape[3] if inputs.kind == "images" else 0
-    return Scene(inputs.kind, tuple(sizes), spec.rows, found.labels, channels)
+    return OutputContext(inputs.kind, tuple(sizes), spec.rows, found.labels, channels)

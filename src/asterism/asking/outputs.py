@@ -37,7 +37,7 @@ _SOFTMAXES = ("softmax", "logsoftmax", "log_softmax")
 
 
 @dataclass(frozen=True)
-class Scene:
+class OutputContext:
     """What is known beside an output itself.
 
     Attributes:

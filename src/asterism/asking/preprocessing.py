@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.asking.chance import by_chance, right_of
-from asterism.asking.outputs import Output, Scene
+from asterism.asking.outputs import Output, OutputContext
 from asterism.asking.rules import choose
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import probabilities
@@ -36,7 +36,7 @@ _BLIND, _SEES, _SHOWN = 0.95, 0.6, 20
 
 
 @dataclass(frozen=True)
-class Tried:
+class PreprocessingTrial:
     """One preprocessing that was tried on the original.
 
     Attributes:
@@ -72,8 +72,8 @@ _RECORDED = ("name", "channels", "accuracy", "confidence")
 def try_preprocessing(
     known: Mapping[str, PreprocessingParams],
     colours: bool,
-    ask: Callable[[PreprocessingParams, str], tuple[Sequence[Output], Scene]],
-) -> list[Tried]:
+    ask: Callable[[PreprocessingParams, str], tuple[Sequence[Output], OutputContext]],
+) -> list[PreprocessingTrial]:
     """Try each preprocessing on the original, the most usual ones first.
 
     Where the outputs hold no classes nothing can be told, and only that one is tried.
@@ -83,21 +83,21 @@ def try_preprocessing(
         colours: whether pictures have channels that may be the other way round.
         ask: what the original answers under one of them and an order of channels.
     """
-    found: list[Tried] = []
+    found: list[PreprocessingTrial] = []
     names = sorted(known, key=lambda name: (*_USUAL, name).index(name))
     orders = ("rgb", "bgr") if colours else ("rgb",)
     for name, channels in product(names, orders):
         outputs, scene = ask(known[name], channels)
         rows = _class_scores(outputs, scene)
         if rows is None:
-            found.append(Tried(name, channels))
+            found.append(PreprocessingTrial(name, channels))
             if outputs:
                 break
             continue
         labels, told = scene.labels, rows.argmax(axis=1)
         tries = len(names) * len(orders)
         found.append(
-            Tried(
+            PreprocessingTrial(
                 name,
                 channels,
                 None if labels is None else right_of(rows, labels),
@@ -109,7 +109,7 @@ def try_preprocessing(
     return found
 
 
-def _class_scores(outputs: Sequence[Output], scene: Scene) -> NDArray[np.float32] | None:
+def _class_scores(outputs: Sequence[Output], scene: OutputContext) -> NDArray[np.float32] | None:
     """The scores of classes among outputs, one row for each input; None where there are none."""
     for output in outputs:
         if output.integer or not len(output.values):
@@ -128,14 +128,16 @@ def _class_scores(outputs: Sequence[Output], scene: Scene) -> NDArray[np.float32
     return None
 
 
-def _is_top_label(output: Output, scene: Scene) -> bool:
+def _is_top_label(output: Output, scene: OutputContext) -> bool:
     try:
         return choose(output, scene).kind == "top_label"
     except UserError:
         return False
 
 
-def best(tried: Sequence[Tried], kept: str | None = None) -> tuple[Tried, str]:
+def best(
+    tried: Sequence[PreprocessingTrial], kept: str | None = None
+) -> tuple[PreprocessingTrial, str]:
     """The preprocessing to take, and why: the most accurate, without labels the most confident.
 
     Of several with which the original is nearly as accurate the most usual is taken.

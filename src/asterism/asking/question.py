@@ -20,8 +20,15 @@ from asterism.asking.compared_outputs import (
     told_by_names,
 )
 from asterism.asking.earlier import earlier_run
-from asterism.asking.original import LOOKED, Look, Looker, look, require_answers, scene_of
-from asterism.asking.outputs import ComparisonChoice, Output, Scene
+from asterism.asking.original import (
+    LOOKED,
+    OriginalAnswers,
+    OriginalProbe,
+    look,
+    require_answers,
+    scene_of,
+)
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
 from asterism.asking.pair import kind_of_request, require_pair, told_of
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
@@ -64,13 +71,13 @@ def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]
     return found.overrides, found.said
 
 
-def settle(request: VetRequest, conf: Path) -> Settled:
+def settle(request: VetRequest, conf: Path) -> SettledQuestion:
     """See :func:`vet_overrides`, and whether stages may run side by side."""
     return _Question(request, conf).settled()
 
 
 @dataclass
-class Settled:
+class SettledQuestion:
     """What the question comes to.
 
     Attributes:
@@ -102,15 +109,15 @@ class _Question:
         self._request, self._conf, self._given = request, conf, request.given
         self._signature, self._other = (one.signature for one in self._given.subjects)
         #: What the original answered, by what it was fed with.
-        self._seen: dict[str, Look] = {}
+        self._seen: dict[str, OriginalAnswers] = {}
         require_pair(request, self._signature, self._other)
 
-    def settled(self) -> Settled:
+    def settled(self) -> SettledQuestion:
         """See :func:`settle`."""
         request, models = self._request, self._given.subjects
         said = [f"{one.name}: {told_of(one.signature)}" for one in models]
         kind, told = kind_of_request(request, self._signature)
-        found = Settled([f"vet={kind}"], [*said, told])
+        found = SettledQuestion([f"vet={kind}"], [*said, told])
         for name, told_by in self._references().items():
             found.overrides.append(f"vet.{name}={quoted(told_by)}")
         if request.constants:
@@ -165,11 +172,11 @@ class _Question:
 
     def _settle_budget(
         self,
-        found: Settled,
+        found: SettledQuestion,
         params: VetParams,
         inputs: GivenInputs,
-        seen: Look,
-        other: Look,
+        seen: OriginalAnswers,
+        other: OriginalAnswers,
         changing: float,
     ) -> None:
         minutes = self._request.minutes or MINUTES
@@ -200,11 +207,11 @@ class _Question:
             )
             found.take(told, **smaller, budget=budget.model_dump())
 
-    def _params(self, found: Settled) -> VetParams:
+    def _params(self, found: SettledQuestion) -> VetParams:
         """The parameters so far."""
         return vet_params(self._conf, [*found.overrides, *self._request.overrides])
 
-    def _settle_tokens(self, found: Settled, inputs: GivenInputs) -> None:
+    def _settle_tokens(self, found: SettledQuestion, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
             pad, told = told_padding(items)
@@ -222,7 +229,9 @@ class _Question:
         protected = special_tokens(items, pad)
         found.take(told, domain__options__vocabulary=rows, domain__options__protected=protected)
 
-    def _settle_pictures(self, found: Settled, params: VetParams, inputs: GivenInputs) -> None:
+    def _settle_pictures(
+        self, found: SettledQuestion, params: VetParams, inputs: GivenInputs
+    ) -> None:
         request, spec = self._request, self._signature.given[0]
         if request.settles("vet.feeding.preprocessing"):
             return
@@ -250,11 +259,11 @@ class _Question:
             why = "its numbers fill the range that the quantised input keeps"
             self._take_preprocessing(found, named, kept, "rgb", why)
             return
-        with Looker(self._given.original, params.feeding, inputs) as original:
+        with OriginalProbe(self._given.original, params.feeding, inputs) as original:
 
             def ask(
                 preprocessing: PreprocessingParams, order: str
-            ) -> tuple[Sequence[Output], Scene]:
+            ) -> tuple[Sequence[Output], OutputContext]:
                 changed = {"preprocessing": preprocessing, "channels": order}
                 feeding = params.feeding.model_copy(update=changed)
                 seen = self._seen[feeding.model_dump_json()] = original.look(feeding)
@@ -269,7 +278,7 @@ class _Question:
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
 
     def _take_preprocessing(
-        self, found: Settled, named: Mapping[str, Any], name: str, channels: str, why: str
+        self, found: SettledQuestion, named: Mapping[str, Any], name: str, channels: str, why: str
     ) -> None:
         order = "" if channels == "rgb" else f", channels {channels}"
         found.take(
@@ -279,7 +288,7 @@ class _Question:
         )
 
     def _settle_comparison(
-        self, found: Settled, params: VetParams, seen: Look, scene: Scene
+        self, found: SettledQuestion, params: VetParams, seen: OriginalAnswers, scene: OutputContext
     ) -> None:
         request, settled = self._request, self._request.settles("vet.comparison")
         if settled and request.comparison is None:
@@ -301,7 +310,12 @@ class _Question:
             found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
 
     def _settle_matching(
-        self, found: Settled, params: VetParams, seen: Look, other: Look, tried: GivenInputs
+        self,
+        found: SettledQuestion,
+        params: VetParams,
+        seen: OriginalAnswers,
+        other: OriginalAnswers,
+        tried: GivenInputs,
     ) -> None:
         """Find which of the compressed model's outputs belong to the original's."""
         names = compared_names(params, seen.outputs)
@@ -321,7 +335,7 @@ class _Question:
             )
 
     def _require_right(
-        self, params: VetParams, inputs: GivenInputs, seen: Look, found: Settled
+        self, params: VetParams, inputs: GivenInputs, seen: OriginalAnswers, found: SettledQuestion
     ) -> None:
         """Reject labels that the original knows no better than by chance.
 

@@ -10,7 +10,7 @@ from typing import Any
 from asterism.core.parameters.overrides import written
 from asterism.data.given.reading import Arrays
 from asterism.models.tensor_models.subjects import Subject, subject_of
-from asterism.vetting.opening import Given
+from asterism.vetting.opening import GivenPair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,9 @@ class VetRequest:
     earlier: Path | None = None
 
     @property
-    def given(self) -> Given:
+    def given(self) -> GivenPair:
         """The pair and its inputs."""
-        return Given(subject_of(self.original), subject_of(self.compressed), self.inputs)
+        return GivenPair(subject_of(self.original), subject_of(self.compressed), self.inputs)
 
     def words(self) -> list[str]:
         """What the command line says beside the files, so that the same can be asked again."""

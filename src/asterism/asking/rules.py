@@ -10,7 +10,7 @@ import numpy as np
 from asterism.asking.chance import by_chance, right_of
 from asterism.asking.frames import frames
 from asterism.asking.maps import map_of_integers, map_of_places
-from asterism.asking.outputs import ComparisonChoice, Output, Scene, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
 
 #: Numbers that are one label each, so that a map has to have more.
 _FEW = 16
@@ -31,7 +31,7 @@ _NUMBERS = (
 )
 
 
-def choose(output: Output, scene: Scene) -> ComparisonChoice:
+def choose(output: Output, scene: OutputContext) -> ComparisonChoice:
     """How an output is compared where nobody said so: by the first rule that tells.
 
     Raises:
@@ -58,7 +58,7 @@ def choose(output: Output, scene: Scene) -> ComparisonChoice:
     raise open_question(output, *framed, *mapped, "regression", "embedding")
 
 
-def _whole_numbers(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _whole_numbers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if not output.integer:
         return None
     if output.by_softmax or output.by_sigmoid:
@@ -75,14 +75,14 @@ def _whole_numbers(output: Output, scene: Scene) -> ComparisonChoice | None:
     )
 
 
-def _named_numbers(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _named_numbers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     numbers = output.named(*_NUMBERS) and not output.named(*_SCORES)
     if len(output.axes) > 2 or not numbers or output.by_softmax or output.sums_to_one():
         return None
     return _amounts(output, f"{output.name} holds numbers by its name")
 
 
-def _language(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _language(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if scene.kind != "tokens" or output.shape[-1:] != (scene.vocabulary,) or not scene.vocabulary:
         return None
     if len(output.axes) == 1 and _right(output, scene):
@@ -92,7 +92,7 @@ def _language(output: Output, scene: Scene) -> ComparisonChoice | None:
     )
 
 
-def _vector(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _vector(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     long = len(output.axes)
     if not long or (long > 1 and scene.kind == "images"):
         return None
@@ -108,7 +108,7 @@ def _vector(output: Output, scene: Scene) -> ComparisonChoice | None:
     return None
 
 
-def _one_number(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _one_number(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if output.axes:
         return None
     name = output.name
@@ -135,7 +135,7 @@ def _one_number(output: Output, scene: Scene) -> ComparisonChoice | None:
     return _amounts(output, f"{name} is one number that no sigmoid makes")
 
 
-def _classes(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _classes(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if len(output.axes) != 1:
         return None
     name = output.name
@@ -160,14 +160,14 @@ def _classes(output: Output, scene: Scene) -> ComparisonChoice | None:
     return None
 
 
-def _right(output: Output, scene: Scene) -> bool:
+def _right(output: Output, scene: OutputContext) -> bool:
     """Whether the place of the largest number is the label, more often than by chance."""
     if scene.labels is None or scene.labels.max() >= output.rows.shape[1]:
         return False
     return not by_chance(output.rows.argmax(axis=1), scene.labels)
 
 
-def _numbers(output: Output, scene: Scene) -> ComparisonChoice | None:
+def _numbers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     few = len(output.axes) == 1 and math.prod(output.shape) <= _FEW
     if not few or output.made_by not in _NUMBERS_BY:
         return None
@@ -189,7 +189,7 @@ def _amounts(output: Output, why: str) -> ComparisonChoice:
 #: Operators whose results are amounts.
 _NUMBERS_BY = ("tanh", "relu", "softplus", "exp")
 
-_RULES: tuple[Callable[[Output, Scene], ComparisonChoice | None], ...] = (
+_RULES: tuple[Callable[[Output, OutputContext], ComparisonChoice | None], ...] = (
     _whole_numbers,
     _named_numbers,
     _language,

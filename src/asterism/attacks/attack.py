@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Victims:
+class AttackSeeds:
     """Inputs to start from.
 
     Attributes:
@@ -38,10 +38,10 @@ class Victims:
     sources: Ints
     seed: int
 
-    def part(self, start: int, stop: int) -> Victims:
+    def part(self, start: int, stop: int) -> AttackSeeds:
         """A contiguous part."""
         here = slice(start, stop)
-        return Victims(self.images[here], self.labels[here], self.sources[here], self.seed)
+        return AttackSeeds(self.images[here], self.labels[here], self.sources[here], self.seed)
 
 
 class Estimator(Protocol):
@@ -51,7 +51,7 @@ class Estimator(Protocol):
         """Outputs for pixels ``(N, H, W, C)`` in [0, 1]."""
         ...
 
-    def aim(self, victims: Victims) -> Floats:
+    def aim(self, victims: AttackSeeds) -> Floats:
         """What a loss compares the outputs with."""
         ...
 
@@ -83,7 +83,7 @@ class Attack(ABC):
         self.batch = batch
 
     @abstractmethod
-    def perturb(self, estimator: Any, victims: Victims) -> Floats:
+    def perturb(self, estimator: Any, victims: AttackSeeds) -> Floats:
         """Changed inputs, float32 of the victims' shape; the caller clips them to [0, 1].
 
         Args:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Floats, Ints, Victims
+from asterism.attacks.attack import AttackSeeds, Floats, Ints
 from asterism.attacks.image_set import ImageSet, mean_of
 from asterism.attacks.pixels import l2, linf
 from asterism.core.files.artifacts import read_arrays, write_arrays
@@ -79,7 +79,7 @@ class AugmentationSet(ImageSet):
     def attacked(
         cls,
         images: Floats,
-        victims: Victims,
+        victims: AttackSeeds,
         success: NDArray[np.bool_],
         success_rounded: NDArray[np.bool_],
     ) -> Self:

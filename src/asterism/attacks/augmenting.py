@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Floats, Ints, Victims, build_attacks
+from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import natural_augmentations
@@ -72,7 +72,7 @@ def _choose_victims(
     split: Split,
     count: int,
     seed: int,
-) -> Victims:
+) -> AttackSeeds:
     correct = estimator.correct(images[split.base], labels[split.base])
     correct = split.base[correct]
     if not len(correct):
@@ -83,10 +83,10 @@ def _choose_victims(
             "classified correctly: lower it"
         )
     chosen = stream(seed, "attack", "victims").permutation(correct)[:count]
-    return Victims(as_pixels(images[chosen]), labels[chosen], chosen, seed)
+    return AttackSeeds(as_pixels(images[chosen]), labels[chosen], chosen, seed)
 
 
-def _judge(estimator: PixelEstimator, found: Floats, victims: Victims) -> AugmentationSet:
+def _judge(estimator: PixelEstimator, found: Floats, victims: AttackSeeds) -> AugmentationSet:
     rounded = as_pixels(as_levels(found))
     wrong, wrong_rounded = (_missed(estimator, x, victims.labels) for x in (found, rounded))
     return AugmentationSet.attacked(found, victims, wrong, wrong_rounded)

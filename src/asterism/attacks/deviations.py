@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Attack, Floats, Victims, build_suitable
+from asterism.attacks.attack import Attack, AttackSeeds, Floats, build_suitable
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.image_set import prefixed
@@ -118,7 +118,7 @@ def attack_regressor(
     estimator = PixelRegressor(model, preprocessing)
     pixels = as_pixels(images[chosen])
     outputs = estimator.predict(pixels)
-    victims = Victims(pixels, outputs, chosen, seed)
+    victims = AttackSeeds(pixels, outputs, chosen, seed)
     attacks = build_suitable(
         params, lambda attack: not attack.needs_classifier, "a regressor has no classes"
     )
@@ -135,7 +135,7 @@ def attack_regressor(
     return Deviations(augmentations | plan.natural, moved)
 
 
-def _farther(attack: Attack, estimator: PixelRegressor, victims: Victims) -> Floats:
+def _farther(attack: Attack, estimator: PixelRegressor, victims: AttackSeeds) -> Floats:
     """The attack's result with the output pulled up or down, whichever moves it farther.
 
     At the input itself a distance from its own output has no gradient, so the side is chosen.

@@ -13,7 +13,7 @@ from art.estimators.regression import RegressorMixin
 from art.estimators.tensorflow import TensorFlowV2Estimator
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Floats, Ints, Victims
+from asterism.attacks.attack import AttackSeeds, Floats, Ints
 from asterism.attacks.pixels import as_pixels
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import up_to_logits
@@ -87,7 +87,7 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
         self._loss_gradient = tf.function(loss_gradient, [images, targets], autograph=False)
         super().__init__(model, classes, shape, clip_values=(0.0, 1.0))
 
-    def aim(self, victims: Victims) -> Floats:
+    def aim(self, victims: AttackSeeds) -> Floats:
         """The classes to get away from, one-hot, float32 ``(N, classes)``."""
         one_hot: Floats = np.eye(self.nb_classes, dtype=np.float32)[victims.labels]
         return one_hot
@@ -164,7 +164,7 @@ class PixelRegressor(RegressorMixin, TensorFlowV2Estimator):  # type: ignore[mis
         """Of one input."""
         return self._shape
 
-    def aim(self, victims: Victims) -> Floats:
+    def aim(self, victims: AttackSeeds) -> Floats:
         """The outputs to get away from, float32 ``(N,)``."""
         return victims.labels.astype(np.float32)
 

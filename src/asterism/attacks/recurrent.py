@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Floats, Ints, Victims, build_suitable
+from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_suitable
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.image_set import ImageSet
 from asterism.attacks.params import AttackParams
@@ -87,7 +87,7 @@ def attack_recurrent(
     if len(correct) < params.rnn_inputs:
         log.warning("fewer inputs attacked", wanted=params.rnn_inputs, possible=len(correct))
     chosen = stream(seed, "attack", "recurrent").permutation(correct)[: params.rnn_inputs]
-    victims = Victims(sequences[chosen], labels[chosen], chosen, seed)
+    victims = AttackSeeds(sequences[chosen], labels[chosen], chosen, seed)
     found: dict[str, Floats] = {}
     label = "attacking the recurrent network"
     for name, attack in progress(list(attacks.items()), label=label, unit="attack"):
@@ -101,7 +101,7 @@ def attack_recurrent(
     }
 
 
-def _judge(estimator: PixelEstimator, changed: Floats, victims: Victims) -> AttackedImages:
+def _judge(estimator: PixelEstimator, changed: Floats, victims: AttackSeeds) -> AttackedImages:
     rounded = as_levels(changed)
     sequences = as_pixels(rounded).reshape(victims.images.shape)
     wrong = estimator.predict(sequences).argmax(axis=1) != victims.labels

@@ -123,11 +123,11 @@ def add_finding(
     Then `asterism collect-findings` puts it on the pages.
     """
     from asterism.findings.collecting import add_by_hand
-    from asterism.findings.sightings import Sighting
+    from asterism.findings.sightings import FindingOccurrence
 
     pairs = [pair.partition("=") for pair in parameter or []]
     parameters = {name: value for name, _, value in pairs}
-    sighting = Sighting(script, backend, library, symptom, layer, parameters, inputs)
+    sighting = FindingOccurrence(script, backend, library, symptom, layer, parameters, inputs)
     say(add_by_hand(script, sighting, package, title, folder).name)
 
 

@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ControlledAugmentation:
     """An augmentation and its controls, which are made one draw at a time.
 
     Attributes:
@@ -66,7 +66,7 @@ def compare(
     draws: int,
     noise_std: float,
     seed: int,
-) -> Compared:
+) -> ControlledAugmentation:
     """Draw an augmentation's controls.
 
     Args:
@@ -102,4 +102,4 @@ def compare(
         lengths = np.full(size, noise_std * np.sqrt(augmentation.images[0].size))
     draw = [slice(i * size, (i + 1) * size) for i in range(draws)]
     clean_draws, starts = ([np.sort(order[part]) for part in draw] for order in (clean, base))
-    return Compared(augmentation.images, images, clean_draws, starts, lengths, seed)
+    return ControlledAugmentation(augmentation.images, images, clean_draws, starts, lengths, seed)

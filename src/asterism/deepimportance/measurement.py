@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.criteria.criterion import ActivationCriterion
-from asterism.deepimportance.controls import Compared
+from asterism.deepimportance.controls import ControlledAugmentation
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import FittedCriteria, cover
 
@@ -54,7 +54,7 @@ def measure(
     fitted: FittedCriteria,
     base: NDArray[Any],
     rest: NDArray[Any],
-    augmentations: Mapping[str, Compared],
+    augmentations: Mapping[str, ControlledAugmentation],
 ) -> AdequacyMeasurement:
     """Coverage of a test set, alone and with each augmentation, beside that of its controls.
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import Certain, Comparison, Floats, Outputs
+from asterism.dflare.comparisons import Comparison, Floats, Outputs, ProbabilisticComparison
 
 Expected = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class Consequence:
         compressed: smallest probability that the compressed model gives to a wrong one.
     """
 
-    certain: Certain
+    certain: ProbabilisticComparison
     original: float
     compressed: float
 
@@ -50,7 +50,7 @@ class Consequence:
         Raises:
             UserError: the outputs have no answers with probabilities.
         """
-        if not isinstance(comparison, Certain):
+        if not isinstance(comparison, ProbabilisticComparison):
             raise UserError(
                 "consequence needs outputs that are labels with probabilities; "
                 f"{type(comparison).__name__} compares others"

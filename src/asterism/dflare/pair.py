@@ -57,7 +57,7 @@ class PairedOutputs:
 
 
 @dataclass(frozen=True)
-class Question:
+class PairQuery:
     """Items that the models have been asked about.
 
     Attributes:
@@ -113,14 +113,14 @@ class ModelPair:
         """Outputs of both models; an input on which one fails takes no other along."""
         return self.submit(items).result()
 
-    def submit(self, items: NDArray[Any]) -> Question:
+    def submit(self, items: NDArray[Any]) -> PairQuery:
         """The same, without waiting for it."""
         self._asked += len(items)
         f, g = (
             thread.submit(self._answer, model, items)
             for thread, model in zip(self._threads, self.models, strict=True)
         )
-        return Question(f, g)
+        return PairQuery(f, g)
 
     def _answer(self, model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
         with self._work:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.randomness.random_streams import mix
-from asterism.dflare.pair import ModelPair, Outputs, PairedOutputs, Question
+from asterism.dflare.pair import ModelPair, Outputs, PairedOutputs, PairQuery
 
 #: What the answers that are kept, the latest, may take in memory, and an entry beside its numbers.
 _KEPT_BYTES, _ENTRY_BYTES = 1 << 25, 500
@@ -127,7 +127,7 @@ class CachedPredictions:
     """
 
     prediction_cache: PredictionCache
-    question: Question
+    question: PairQuery
     new: Mapping[bytes, int]
     unknown: NDArray[np.bool_]
     numbers: NDArray[np.int64]

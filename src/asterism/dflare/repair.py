@@ -30,7 +30,7 @@ REPAIRED = "repaired"
 
 
 @dataclass(frozen=True)
-class Examples:
+class RepairExamples:
     """What the original and the compressed model say about inputs.
 
     Attributes:
@@ -58,14 +58,14 @@ class Examples:
         return float((labels == self.original).mean())
 
 
-def examples_of(answers: PairedOutputs) -> Examples:
+def examples_of(answers: PairedOutputs) -> RepairExamples:
     """The inputs that both models have an answer for."""
     known = [row for row in range(len(answers.f)) if row not in answers.failures]
     labels = answers.f[known].argmax(axis=1).astype(np.int64)
-    return Examples(answers.g[known], labels, np.array(known, np.int64), len(known))
+    return RepairExamples(answers.g[known], labels, np.array(known, np.int64), len(known))
 
 
-def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> Examples:
+def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> RepairExamples:
     """Seeds and triggering inputs, as examples to learn from.
 
     Args:
@@ -77,7 +77,7 @@ def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> 
     rows = {int(number): row for row, number in enumerate(numbers)}
     labels = np.array([t.f.argmax() for t in findings.triggers], np.int64)
     origins = np.array([rows[t.seed] for t in findings.triggers], np.int64)
-    return Examples(
+    return RepairExamples(
         np.concatenate([known.probabilities, *(t.g[np.newaxis] for t in findings.triggers)]),
         np.concatenate([known.original, labels]),
         np.concatenate([known.origins, origins]),
@@ -85,7 +85,7 @@ def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> 
     )
 
 
-def why_not(examples: Examples) -> str:
+def why_not(examples: RepairExamples) -> str:
     """Why no repairer can learn from these; empty where one can."""
     if not len(examples):
         return "a model failed on every seed: there is nothing to learn a repair from"
@@ -108,7 +108,7 @@ def unused_images(images: NDArray[np.uint8], seeds: SearchSeeds) -> NDArray[np.u
 
 
 def compare_repairers(
-    params: RepairParams, examples: Examples, test: Examples, seed: int
+    params: RepairParams, examples: RepairExamples, test: RepairExamples, seed: int
 ) -> dict[str, dict[str, Any]]:
     """Every repairer of ``params`` under Drepair's protocol, and its effect on other images.
 
@@ -173,13 +173,13 @@ def status_of(result: dict[str, Any]) -> str:
     return "nothing gained: the chosen repairer breaks at least as many inputs as it repairs"
 
 
-def make_repairer(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:
+def make_repairer(params: RepairParams, name: str, examples: RepairExamples, seed: int) -> Repairer:
     """An untrained repairer by its name."""
     options = options_of(REPAIRERS, name, params.repairers[name])
     return REPAIRERS[name](options, examples.probabilities.shape[1], seed)
 
 
-def train(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:
+def train(params: RepairParams, name: str, examples: RepairExamples, seed: int) -> Repairer:
     """A repairer that has learnt from all examples."""
     repairer = make_repairer(params, name, examples, spawn_integer(seed, "repair", name))
     repairer.fit(examples.probabilities, examples.original)
@@ -193,7 +193,7 @@ def save_repaired(repairer: Repairer, name: str, folder: Path, logits: bool) -> 
 
 
 def _effect_on(
-    test: Examples, params: RepairParams, name: str, examples: Examples, seed: int
+    test: RepairExamples, params: RepairParams, name: str, examples: RepairExamples, seed: int
 ) -> dict[str, Any]:
     """What a repairer that has learnt from all examples does to other images."""
     before = after = lowers = None
@@ -209,7 +209,7 @@ def _effect_on(
     }
 
 
-def _averages(examples: Examples, repetitions: list[NDArray[np.int64]]) -> dict[str, Any]:
+def _averages(examples: RepairExamples, repetitions: list[NDArray[np.int64]]) -> dict[str, Any]:
     """Means over the repetitions of a cross-validation."""
     compressed, seeds = examples.probabilities.argmax(axis=1), slice(examples.seeds)
     counts = [count_repairs(examples.original, compressed, labels) for labels in repetitions]

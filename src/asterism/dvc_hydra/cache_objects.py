@@ -42,7 +42,7 @@ _FICLONE = 0x40049409
 
 
 @cache
-def objects_of(root: Path, folder: Path) -> Objects:
+def objects_of(root: Path, folder: Path) -> CacheObjects:
     """The objects of a workspace's cache, which this process and others of the project hash once.
 
     Args:
@@ -50,7 +50,7 @@ def objects_of(root: Path, folder: Path) -> Objects:
         folder: of its cache.
     """
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
-    return Objects(folder, project_of(root) / f".dvc/tmp/asterism/objects/{name}.json")
+    return CacheObjects(folder, project_of(root) / f".dvc/tmp/asterism/objects/{name}.json")
 
 
 def members_of(cache: Path, digest: str) -> dict[str, str]:
@@ -70,7 +70,7 @@ def members_of(cache: Path, digest: str) -> dict[str, str]:
     return {}
 
 
-class Objects:
+class CacheObjects:
     """The objects of a cache; see :func:`objects_of`.
 
     Args:

@@ -22,7 +22,7 @@ from asterism.core.messages.terminal import say
 from asterism.core.settings.regular_files import open_regular
 from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.cache_files import object_path
-from asterism.dvc_hydra.cache_objects import Objects, members_of
+from asterism.dvc_hydra.cache_objects import CacheObjects, members_of
 from asterism.dvc_hydra.lockfile import parse_as_dvc
 
 #: What an entry has of a file that its key does not depend on.
@@ -75,7 +75,7 @@ def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
 def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
     """Whether the cache has all files of the outputs that an entry names, and may be used.
 
-    What they hold is looked at by :class:`~asterism.dvc_hydra.cache_objects.Objects`.
+    What they hold is looked at by :class:`~asterism.dvc_hydra.cache_objects.CacheObjects`.
     """
     for digest in (str(out["md5"]) for out in entry.get("outs", [])):
         path = object_path(folder, digest)
@@ -95,7 +95,7 @@ def entries(folder: Path) -> Iterator[dict[str, Any]]:
             yield entry
 
 
-def clean(folder: Path, objects: Objects) -> None:
+def clean(folder: Path, objects: CacheObjects) -> None:
     """Remove and name the entries and lists of files in a cache that the rules reject.
 
     Raises:

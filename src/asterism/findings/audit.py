@@ -15,7 +15,7 @@ from asterism.findings.diagnosis import (
     WRONG,
     Diagnosis,
 )
-from asterism.findings.entry import Entry
+from asterism.findings.entry import CollectedFinding
 
 #: What each class of the audit means, and the kinds that agree with it.
 CLASSES = {
@@ -35,7 +35,7 @@ def agrees(diagnosis: Diagnosis) -> bool:
     return diagnosis.kind in CLASSES[diagnosis.audit][1] and not diagnosis.duplicate_of
 
 
-def comparison(entries: Sequence[Entry]) -> list[str]:
+def comparison(entries: Sequence[CollectedFinding]) -> list[str]:
     """Lines: how many findings of each class are of which kind, then each one that disagrees."""
     read = [entry for entry in entries if entry.diagnosis.audit]
     lines = [f"{len(read)} findings were audited."]
@@ -53,6 +53,6 @@ def comparison(entries: Sequence[Entry]) -> list[str]:
     return lines
 
 
-def unlike(entries: Sequence[Entry]) -> list[Entry]:
+def unlike(entries: Sequence[CollectedFinding]) -> list[CollectedFinding]:
     """Audited findings whose kind is not one of their class."""
     return [e for e in entries if e.diagnosis.audit and not agrees(e.diagnosis)]

@@ -23,7 +23,7 @@ from asterism.differential.report.confirming import (
     run_script,
 )
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.entry import Entry, LastRun, read_entry
+from asterism.findings.entry import CollectedFinding, LastRun, read_entry
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
 
@@ -37,7 +37,7 @@ _UNITS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 CANNOT_TELL = "cannot tell"
 
 
-def word_of(entry: Entry, run: ScriptRun) -> str:
+def word_of(entry: CollectedFinding, run: ScriptRun) -> str:
     """Whether the bug of a finding lives, by the end of its script.
 
     A script ends with status 1 while it does, after it has printed what the library gives; one
@@ -51,20 +51,20 @@ def word_of(entry: Entry, run: ScriptRun) -> str:
     return LIVES if ends and all(word in run.output for word in entry.diagnosis.shows) else OTHER
 
 
-def lives(entry: Entry, script: Path, times: int = 1) -> bool:
+def lives(entry: CollectedFinding, script: Path, times: int = 1) -> bool:
     """Whether the script of a finding shows it in each of some fresh processes."""
     return all(word_of(entry, run_script(script)) == LIVES for _ in range(times))
 
 
 def check_all(
-    collection: Path, entries: Sequence[Entry], seconds: float = SECONDS
-) -> Iterator[tuple[Entry, ScriptRun]]:
+    collection: Path, entries: Sequence[CollectedFinding], seconds: float = SECONDS
+) -> Iterator[tuple[CollectedFinding, ScriptRun]]:
     """Run the scripts of these findings, one after another."""
     for entry in entries:
         yield entry, run_script(collection / entry.name / REPRO, seconds=seconds)
 
 
-def note_run(collection: Path, entry: Entry, ran: ScriptRun) -> Entry:
+def note_run(collection: Path, entry: CollectedFinding, ran: ScriptRun) -> CollectedFinding:
     """Note what a living bug's script printed, with the versions and the machine.
 
     Args:
@@ -99,10 +99,10 @@ def _told(output: str) -> list[str]:
 
 def note_elsewhere(
     collection: Path,
-    entries: Sequence[Entry],
+    entries: Sequence[CollectedFinding],
     environments: Sequence[str],
     seconds: float = SECONDS,
-) -> Iterator[Entry]:
+) -> Iterator[CollectedFinding]:
     """Check findings in other versions and note what they say; each finding, as it is noted.
 
     A finding is read again before it is written: another process may have noted something.
@@ -136,7 +136,7 @@ def made_environments() -> list[str]:
     return [name for name in names() if environment(name).is_made]
 
 
-def sample_of(entries: Sequence[Entry], size: int, seed: int) -> list[Entry]:
+def sample_of(entries: Sequence[CollectedFinding], size: int, seed: int) -> list[CollectedFinding]:
     """Some findings, drawn from all."""
     order = stream(seed, "sample of findings").permutation(len(entries))
     return [entries[int(i)] for i in sorted(order[:size])]

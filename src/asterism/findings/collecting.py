@@ -24,8 +24,8 @@ from asterism.differential.report.script_writer import REPRO
 from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
 from asterism.findings.sightings import Candidate, have_one_cause
 from asterism.findings.checking import LIVES, note_run, word_of
-from asterism.findings.entry import Entry, name_of, names_place
-from asterism.findings.sightings import Sighting
+from asterism.findings.entry import CollectedFinding, name_of, names_place
+from asterism.findings.sightings import FindingOccurrence
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_arguments import layer_name
@@ -137,7 +137,7 @@ def collect(
             outcome.new.append(candidate.entry.name)
 
 
-def unique_of(collection: Path, entries: Iterable[Entry]) -> list[UniqueFinding]:
+def unique_of(collection: Path, entries: Iterable[CollectedFinding]) -> list[UniqueFinding]:
     """The findings in models of layers as triage knows them, once for each signature noted.
 
     Without those whose signature says no place: another bug may have the same.
@@ -160,7 +160,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
     node = _at_fault(graph, finding, value["layer"])
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)
-    found = Entry(
+    found = CollectedFinding(
         name=name_of(finding.library, finding.symptom, layer, value["signature"]),
         source="layer",
         signature=value["signature"],
@@ -202,7 +202,7 @@ def _needed(graph: Graph, identity: int) -> dict[str, str]:
     }
 
 
-def linked(entry: Entry, link: str) -> Entry:
+def linked(entry: CollectedFinding, link: str) -> CollectedFinding:
     """An entry whose diagnosis has a link to what upstream knows, where there is one."""
     said = entry.diagnosis
     if not link or link in said.upstream:
@@ -210,7 +210,7 @@ def linked(entry: Entry, link: str) -> Entry:
     return replace(entry, told=replace(said, upstream=(*said.upstream, link)))
 
 
-def _with_other(entry: Entry, other: Entry) -> Entry:
+def _with_other(entry: CollectedFinding, other: CollectedFinding) -> CollectedFinding:
     """An entry that notes another finding of its cause."""
     signatures = {*entry.also, other.signature} - {entry.signature}
     return replace(entry, also=tuple(sorted(signatures)), models=entry.models + other.models)
@@ -227,8 +227,8 @@ def _copy(candidate: Candidate, collection: Path) -> None:
 
 
 def add_by_hand(
-    script: Path, sighting: Sighting[Path], packages: Sequence[str], title: str, collection: Path
-) -> Entry:
+    script: Path, sighting: FindingOccurrence[Path], packages: Sequence[str], title: str, collection: Path
+) -> CollectedFinding:
     """Give a script a folder of its own, if three fresh processes show what was seen.
 
     Someone wrote it by hand: it prints what is expected, then ``actual`` and what comes, and exits

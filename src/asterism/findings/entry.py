@@ -48,7 +48,7 @@ class LastRun:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CollectedFinding:
     """One distinct finding.
 
     Args:
@@ -164,7 +164,7 @@ def names_place(signature: str) -> bool:
     return "(" in signature or " at " in signature
 
 
-def read_entries(collection: Path) -> list[Entry]:
+def read_entries(collection: Path) -> list[CollectedFinding]:
     """All findings of a collection, by name.
 
     Raises:
@@ -175,7 +175,7 @@ def read_entries(collection: Path) -> list[Entry]:
     ]
 
 
-def read_entry(collection: Path, name: str) -> Entry:
+def read_entry(collection: Path, name: str) -> CollectedFinding:
     """One finding of a collection, which has the name of its folder, and its files there.
 
     Raises:
@@ -185,7 +185,7 @@ def read_entry(collection: Path, name: str) -> Entry:
     files_in(folder)
     value = read_yaml(folder / FACTS)
     try:
-        entry = record_from(Entry, _flat(value))
+        entry = record_from(CollectedFinding, _flat(value))
     except UserError as error:
         raise UserError(f"{folder / FACTS} is damaged: {error}") from None
     if entry.name != name:

@@ -14,9 +14,9 @@ from typing import Any
 from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backends import OF_ONNX, product_of
 from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.comparing.blaming import Part
+from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.judging import run_subject
-from asterism.differential.comparing.upgrade import Pair, change_of
+from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED
@@ -24,14 +24,14 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.entry import Entry, place_of
-from asterism.findings.sightings import ORDINARY, Sighting, deciding
+from asterism.findings.entry import CollectedFinding, place_of
+from asterism.findings.sightings import ORDINARY, FindingOccurrence, deciding
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
 
 
-def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting[Subject]]:
+def sightings_of(comparison: Path, old: str, new: str) -> list[FindingOccurrence[Subject]]:
     """What a comparison of two libraries on single operators has seen, unsupported left out.
 
     Args:
@@ -67,7 +67,7 @@ def sighting_of(
     culprit: str,
     symptom: str,
     fine: Iterable[Subject],
-) -> Sighting[Subject]:
+) -> FindingOccurrence[Subject]:
     """A sighting with the attributes that decide.
 
     A model with two causes has no attribute that decides alone: one that has such an attribute
@@ -88,7 +88,7 @@ def sighting_of(
     place = culprit, family, "wrong" if symptom in DIFFERENCES else "fails"
     rank = int(not needed), len(needed), len(facts)
     given = subject, option, culprit, symptom, operator, needed, inputs, place, rank
-    return Sighting(*given, frozenset(names), kind)
+    return FindingOccurrence(*given, frozenset(names), kind)
 
 
 def attributes_of(subject: Subject) -> dict[str, str]:
@@ -116,11 +116,11 @@ class OperatorScripts:
     """
 
     pool: WorkerPool
-    pairs: Mapping[str, Pair]
+    pairs: Mapping[str, UpgradePair]
     params: JudgeParams
     seed: int
 
-    def __call__(self, sighting: Sighting[Subject], folder: Path) -> Entry | None:
+    def __call__(self, sighting: FindingOccurrence[Subject], folder: Path) -> CollectedFinding | None:
         """The script on the simplest inputs that show it, or on those that were drawn."""
         subject, pair = sighting.subject, self.pairs[sighting.backend]
         shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
@@ -132,7 +132,7 @@ class OperatorScripts:
             change = change_of(subject, result, pair, sighting.inputs, self.params)
             seen = change.kind, change.at_fault.symptom
             if seen == (sighting.details, sighting.symptom):
-                part = Part(subject, given, change, result, 1, 1, finished=True)
+                part = ModelPart(subject, given, change, result, 1, 1, finished=True)
                 part.write_script(folder, sighting.signature, self.params, arrays)
                 other = pair.old if change.culprit == pair.new else pair.new
                 versions = installed_versions(product_of(sighting.library))

@@ -19,7 +19,7 @@ from asterism.differential.report.markdown import templates
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
 from asterism.findings.diagnosis import KINDS, NO_FAULT, TO_MEND, WRONG
-from asterism.findings.entry import Entry, LastRun
+from asterism.findings.entry import CollectedFinding, LastRun
 
 INDEX, CAMPAIGN, REPORT = "README.md", "campaign.md", "report.md"
 
@@ -32,7 +32,7 @@ _PACKAGES = {"litert": "ai-edge-litert"}
 _TEMPLATES = templates("asterism.findings")
 
 
-def write_pages(collection: Path, entries: Sequence[Entry], facts: Mapping[str, Any]) -> None:
+def write_pages(collection: Path, entries: Sequence[CollectedFinding], facts: Mapping[str, Any]) -> None:
     """Write the index, the page of figures, and the report of each finding.
 
     Args:
@@ -47,7 +47,7 @@ def write_pages(collection: Path, entries: Sequence[Entry], facts: Mapping[str, 
         _write(folder / REPORT, report_of(entry, folder))
 
 
-def index_page(entries: Sequence[Entry]) -> str:
+def index_page(entries: Sequence[CollectedFinding]) -> str:
     """All findings, each in the table of its kind; duplicates in cause stand apart.
 
     Args:
@@ -66,7 +66,7 @@ def index_page(entries: Sequence[Entry]) -> str:
     )
 
 
-def campaign_page(entries: Sequence[Entry], facts: Mapping[str, Any]) -> str:
+def campaign_page(entries: Sequence[CollectedFinding], facts: Mapping[str, Any]) -> str:
     """What the collection took: models, time, coverage, and what the oracle's reports were.
 
     Args:
@@ -89,7 +89,7 @@ def campaign_page(entries: Sequence[Entry], facts: Mapping[str, Any]) -> str:
     )
 
 
-def report_of(entry: Entry, folder: Path) -> str:
+def report_of(entry: CollectedFinding, folder: Path) -> str:
     """The report of a finding, in the template of the library that has to be changed.
 
     Args:
@@ -111,7 +111,7 @@ def report_of(entry: Entry, folder: Path) -> str:
     )
 
 
-def history_of(entry: Entry) -> str:
+def history_of(entry: CollectedFinding) -> str:
     """Which versions have it, in their order, and what is known of its beginning.
 
     Versions that cannot tell are named only where no other version can.

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from asterism.differential.report.writing import CONFIRMATIONS
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.checking import lives
-from asterism.findings.entry import Entry, name_of, place_of
+from asterism.findings.entry import CollectedFinding, name_of, place_of
 
 #: A node in ONNX's text: ``y = Relu (x)``.
 _NODE = re.compile(r"= ([A-Z]\w*) [<(]")
@@ -28,7 +28,7 @@ ORDINARY = ("normal", "wide")
 
 
 @dataclass(frozen=True)
-class Sighting(Generic[S]):
+class FindingOccurrence(Generic[S]):
     """A subject that shows a finding.
 
     Args:
@@ -80,7 +80,7 @@ class Sighting(Generic[S]):
         right: Sequence[str],
         versions: Mapping[str, str],
         finding: Mapping[str, Any] | None = None,
-    ) -> Entry:
+    ) -> CollectedFinding:
         """The facts of the sighting in the collection.
 
         Args:
@@ -90,7 +90,7 @@ class Sighting(Generic[S]):
             versions: of packages.
             finding: more facts.
         """
-        return Entry(
+        return CollectedFinding(
             name=self.name,
             source=source,
             signature=self.signature,
@@ -124,9 +124,9 @@ def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> di
     return needed
 
 
-def distinct(sightings: Iterable[Sighting[S]]) -> list[tuple[Sighting[S], list[str]]]:
+def distinct(sightings: Iterable[FindingOccurrence[S]]) -> list[tuple[FindingOccurrence[S], list[str]]]:
     """One sighting for each cause, ordinary inputs first, and the signatures of its others."""
-    kept: dict[tuple[str, ...], list[tuple[Sighting[S], set[str]]]] = {}
+    kept: dict[tuple[str, ...], list[tuple[FindingOccurrence[S], set[str]]]] = {}
     for sighting in sorted(sightings, key=lambda s: (not s.is_ordinary, *s.rank)):
         here = kept.setdefault(sighting.place, [])
         same = next((known for known in here if _have_one_cause(known[0], sighting)), None)
@@ -141,7 +141,7 @@ def distinct(sightings: Iterable[Sighting[S]]) -> list[tuple[Sighting[S], list[s
     ]
 
 
-def _have_one_cause(one: Sighting[S], other: Sighting[S]) -> bool:
+def _have_one_cause(one: FindingOccurrence[S], other: FindingOccurrence[S]) -> bool:
     """Whether two in one place need something in common, or one of them nothing.
 
     Of special inputs a function has one finding, whatever it needs.
@@ -155,11 +155,11 @@ def _have_one_cause(one: Sighting[S], other: Sighting[S]) -> bool:
 
 #: Writes the script of a sighting into an empty folder and says its facts; None where the script
 #: shows nothing.
-Writer = Callable[[Sighting[S], Path], Entry | None]
+Writer = Callable[[FindingOccurrence[S], Path], CollectedFinding | None]
 
 
 def written_candidates(
-    sightings: Iterable[Sighting[S]],
+    sightings: Iterable[FindingOccurrence[S]],
     write: Writer[S],
     scratch: Path,
     is_new: Callable[[str, Sequence[str]], bool],
@@ -194,7 +194,7 @@ class Candidate:
         folder: of its script and report.
     """
 
-    entry: Entry
+    entry: CollectedFinding
     folder: Path
 
     @property
@@ -238,7 +238,7 @@ def same_place(one: Candidate, other: Candidate) -> bool:
     return places[0] == places[1]
 
 
-def _same_function(first: Entry, second: Entry) -> bool:
+def _same_function(first: CollectedFinding, second: CollectedFinding) -> bool:
     """Whether a call of a function and another finding may have one cause.
 
     Two calls do where they lie in one place and options that decide do not stand apart. With a
@@ -257,11 +257,11 @@ def _plain_name(function: str) -> str:
     return re.sub(r"[^a-z]", "", function.lower().rpartition(".")[2].partition(" ")[0])
 
 
-def _runtime(entry: Entry) -> str:
+def _runtime(entry: CollectedFinding) -> str:
     """The library that computes: Keras' OpenVINO backend is OpenVINO."""
     return entry.library.removesuffix("_keras") if entry.by_values else entry.library
 
 
-def _failure(entry: Entry) -> tuple[str, str, str]:
+def _failure(entry: CollectedFinding) -> tuple[str, str, str]:
     facts = entry.finding
     return entry.symptom, str(facts.get("exception", "")), str(facts.get("frame", ""))

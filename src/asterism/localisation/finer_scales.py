@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from asterism.localisation.graph import Array, OnnxGraph
 from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back
-from asterism.localisation.patches import MICROSOFT, Patch
+from asterism.localisation.patches import MICROSOFT, NodePatch
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
 from asterism.localisation.rescaled_biases import rescale_biases
@@ -124,9 +124,9 @@ class FinerScales:
         opened = replace(self._pair.opened, compressed=OnnxGraph(model))
         return replace(self._pair, opened=opened, nodes=tuple(nodes))
 
-    def _patch(self, number: int) -> Patch:
+    def _patch(self, number: int) -> NodePatch:
         node = self._pair.nodes[number]
-        patch = Patch(self._graph, f"finer/{number}")
+        patch = NodePatch(self._graph, f"finer/{number}")
         for index in node.body:
             self._constants(node, index, patch)
         if not self._keeps:
@@ -135,7 +135,7 @@ class FinerScales:
             self._divide_ranges(node, patch)
         return patch
 
-    def _constants(self, node: QuantisedNode, index: int, patch: Patch) -> None:
+    def _constants(self, node: QuantisedNode, index: int, patch: NodePatch) -> None:
         """New constants for one node of the compressed graph, from the original's."""
         part = self._graph.nodes[index]
         if part.op_type in _ELEMENTWISE:
@@ -162,7 +162,7 @@ class FinerScales:
         else:
             self._integer_weights(node, index, wanted, axis, patch)
 
-    def _stored(self, index: int, place: int, axis: int, bits: int, patch: Patch) -> None:
+    def _stored(self, index: int, place: int, axis: int, bits: int, patch: NodePatch) -> None:
         """New values of a quantised constant that a node takes."""
         graph = self._graph
         wanted = self._pair.constant(index, place)
@@ -185,7 +185,7 @@ class FinerScales:
             dtype = stored.dtype if bits == 8 else np.dtype(np.int16)
             patch.dequantise(dequantise, *by_channel(wanted, axis, dtype), axis)
 
-    def _own_weights(self, index: int, patch: Patch) -> None:
+    def _own_weights(self, index: int, patch: NodePatch) -> None:
         """New weights of a node that quantises by itself; 16 bits have no such operator."""
         part = self._graph.nodes[index]
         if self._wide:
@@ -205,7 +205,7 @@ class FinerScales:
                 patch.replace(index, dict(zip(places, found, strict=True)))
 
     def _integer_weights(
-        self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: Patch
+        self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: NodePatch
     ) -> None:
         """New weights of a dynamically quantised node."""
         graph = self._graph
@@ -229,7 +229,7 @@ class FinerScales:
         patch.replace(found[0][0], {found[0][1]: wide})
 
     def _wide_product(
-        self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: Patch
+        self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: NodePatch
     ) -> None:
         """A product of an input with a fixed range, in the place of a dynamically quantised one."""
         graph = self._graph
@@ -247,7 +247,7 @@ class FinerScales:
         operator = plain_operator(part)
         patch.product(result, operator, part.attribute, (inputs, weights))
 
-    def _ranges(self, node: QuantisedNode, patch: Patch) -> None:
+    def _ranges(self, node: QuantisedNode, patch: NodePatch) -> None:
         """New scales of the quantisers behind a node's outputs, one for those that shared one."""
         graph = self._graph
         shared: dict[tuple[bytes, ...], list[str]] = {}
@@ -273,7 +273,7 @@ class FinerScales:
             for index in quantisers:
                 patch.requantise(index, scale, point)
 
-    def _divide_ranges(self, node: QuantisedNode, patch: Patch) -> None:
+    def _divide_ranges(self, node: QuantisedNode, patch: NodePatch) -> None:
         """Finer steps within the same range, where no values were observed."""
         graph = self._graph
         parts = [self._pair.tensors[tensor] for tensor in node.outputs]

@@ -14,7 +14,7 @@ from asterism.localisation.graph import Array, OnnxGraph
 MICROSOFT, _WIDE_OPSET = "com.microsoft", 21
 
 
-class Patch:
+class NodePatch:
     """What is changed for one quantised node.
 
     Args:

@@ -66,7 +66,7 @@ class TensorError:
 
 
 @dataclass
-class Sums:
+class RunningSums:
     """Sums over values that come in parts, so that no tensor is kept."""
 
     signal: float = 0.0
@@ -138,8 +138,8 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:
     sizes = _sizes(pair, floats, runs[0]) if runs else {}
     of_a_run = sum(sizes.values()) * (number_of_calls(runs[0]) if runs else 0)
     runs = runs[: 1 + int(_VALUES / max(1, of_a_run))]
-    cumulative = {tensor: Sums() for tensor in floats}
-    own: dict[str, Sums] = {}
+    cumulative = {tensor: RunningSums() for tensor in floats}
+    own: dict[str, RunningSums] = {}
     for part in _parts(floats, sizes):
         own |= _compare(pair, part, runs, cumulative)
     by_tensor = {t: i for i, node in enumerate(pair.nodes) for t in node.outputs}
@@ -179,8 +179,11 @@ def _parts(tensors: Sequence[str], sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def _compare(
-    pair: MatchedPair, tensors: Sequence[str], runs: Sequence[Run], cumulative: dict[str, Sums]
-) -> dict[str, Sums]:
+    pair: MatchedPair,
+    tensors: Sequence[str],
+    runs: Sequence[Run],
+    cumulative: dict[str, RunningSums],
+) -> dict[str, RunningSums]:
     """Add to cumulative differences of tensors; their own ones, where a quantised node has some."""
     opened = pair.opened
     model, bodies = original_with_bodies(pair, tensors)
@@ -189,7 +192,7 @@ def _compare(
     wanted = sorted({name for name in finals.values() if name in opened.compressed.maker})
     compressed_model = with_outputs(opened.compressed.model, wanted)
     compressed = Session(compressed_model, "the compressed model", optimised=False)
-    own = {tensor: Sums() for tensor in bodies}
+    own = {tensor: RunningSums() for tensor in bodies}
     states = dict(zip(opened.original.outputs, opened.compressed.outputs, strict=True))
     for feed in runs:
         calls = zip(reference.calls(feed), compressed.calls(feed, states), strict=True)
@@ -210,8 +213,8 @@ def _error(
     pair: MatchedPair,
     tensor: str,
     quantised: int | None,
-    cumulative: Sums,
-    own: Sums | None,
+    cumulative: RunningSums,
+    own: RunningSums | None,
     runs: int,
 ) -> TensorError:
     graph = pair.opened.original

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Candidate = TypeVar("Candidate")
 
 
-class Draws(Protocol):
+class RandomDraws(Protocol):
     """Where random numbers come from: a ``numpy.random.Generator``, or :class:`GivenDraws`."""
 
     def integers(self, high: int, /) -> int:
@@ -42,11 +42,11 @@ class GivenDraws:
         self._numbers = numbers
 
     def integers(self, high: int, /) -> int:
-        """See :meth:`Draws.integers`."""
+        """See :meth:`RandomDraws.integers`."""
         return int(next(self._numbers) * high)
 
     def random(self) -> float:
-        """See :meth:`Draws.random`."""
+        """See :meth:`RandomDraws.random`."""
         return next(self._numbers)
 
 
@@ -58,7 +58,7 @@ class Selector(Protocol):
         candidates: Sequence[Candidate],
         score: Callable[[Candidate], float],
         current: Candidate | None,
-        draws: Draws,
+        draws: RandomDraws,
     ) -> Candidate:
         """The next candidate.
 
@@ -99,7 +99,7 @@ class Uniform:
         candidates: Sequence[Candidate],
         score: Callable[[Candidate], float],
         current: Candidate | None,
-        draws: Draws,
+        draws: RandomDraws,
     ) -> Candidate:
         """See :meth:`Selector.select`; one integer is drawn."""
         return candidates[draws.integers(len(candidates))]
@@ -133,7 +133,7 @@ class MetropolisHastings:
         candidates: Sequence[Candidate],
         score: Callable[[Candidate], float],
         current: Candidate | None,
-        draws: Draws,
+        draws: RandomDraws,
     ) -> Candidate:
         """See :meth:`Selector.select`."""
         count = len(candidates)

@@ -25,7 +25,7 @@ _Count = Annotated[int, Field(ge=1)]
 log = get_logger(__name__)
 
 
-class Needs(ParameterSection):
+class StageNeeds(ParameterSection):
     """What a kind of stage needs, in the words of Hydra's Slurm launcher.
 
     Attributes:
@@ -43,10 +43,10 @@ class Needs(ParameterSection):
     gpus_per_node: _Count | None
 
 
-class Table(ParameterSection):
+class StageKindTable(ParameterSection):
     """Kinds of stages, in their order, and each stage's kind."""
 
-    kinds: Annotated[dict[str, Needs], Field(min_length=1)]
+    kinds: Annotated[dict[str, StageNeeds], Field(min_length=1)]
     stages: dict[str, str]
 
     def request(self, stages: Iterable[str]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Table(ParameterSection):
         return kind
 
 
-def read_table(root: Path) -> Table:
+def read_table(root: Path) -> StageKindTable:
     """A project's table.
 
     Raises:
@@ -89,7 +89,7 @@ def read_table(root: Path) -> Table:
         document = read_yaml(root / TABLE)
     except FileNotFoundError:
         raise UserError(f"{TABLE} is missing: it says what stages need on a cluster") from None
-    return validate(Table, document or {}, source=str(TABLE))
+    return validate(StageKindTable, document or {}, source=str(TABLE))
 
 
 def fill(settings: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.dflare.bounded import within_bound
 from asterism.dflare.domains import Domain, build_domain
-from asterism.dflare.pair import Question
+from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.vetting.opening import Vetted, drawn_rows
@@ -150,7 +150,7 @@ def _asked(
     rows: NDArray[np.int64],
     domain: Domain,
     seed: int,
-) -> Iterator[tuple[str, slice, Question]]:
+) -> Iterator[tuple[str, slice, PairQuery]]:
     """Changed inputs that both models are asked about, some at a time: a mutator's name, and which.
 
     The next ones are made while the models are at work.

@@ -48,7 +48,7 @@ _WIDER = ("float", "double")
 
 
 @dataclass(frozen=True)
-class Beyond:
+class OverflowingTensor:
     """A tensor of the original with a value that the compressed file's type does not hold.
 
     Attributes:
@@ -110,7 +110,7 @@ class HalfPrecision:
     inputs: int
     inputs_beyond: int
     unanswered: int | None
-    beyond: tuple[Beyond, ...]
+    beyond: tuple[OverflowingTensor, ...]
     constants: tuple[LostConstant, ...]
     ran_otherwise: tuple[RanOtherwise, ...]
 
@@ -278,10 +278,12 @@ def _matched(
             yield node.output[place], tensor
 
 
-def _beyond(graph: OnnxGraph, tensor: str, kind: str, largest: float, rows: Rows) -> Beyond:
+def _beyond(
+    graph: OnnxGraph, tensor: str, kind: str, largest: float, rows: Rows
+) -> OverflowingTensor:
     index, limit = graph.maker[tensor], _HALVES[kind].largest
     name, operator = graph.name_of(index), graph.nodes[index].op_type
-    return Beyond(tensor, name, operator, kind, limit, largest, int(rows.sum()))
+    return OverflowingTensor(tensor, name, operator, kind, limit, largest, int(rows.sum()))
 
 
 def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RanOtherwise, ...]:

@@ -15,7 +15,7 @@ IMPORTANCE, RECURRENT = "importance-driven coverage", "fuzz a recurrent network"
 
 
 @dataclass(frozen=True)
-class Use:
+class LaneUse:
     """Whether one lane can use a model.
 
     Attributes:
@@ -29,7 +29,7 @@ class Use:
     how: str
 
 
-def uses(path: Path, signature: Signature, packed: bool = False, fault: str = "") -> list[Use]:
+def uses(path: Path, signature: Signature, packed: bool = False, fault: str = "") -> list[LaneUse]:
     """What each lane can do with a model.
 
     Args:
@@ -46,8 +46,8 @@ def uses(path: Path, signature: Signature, packed: bool = False, fault: str = ""
         "seed for testing libraries": _libraries,
     }
     if fault:
-        return [Use(lane, False, fault) for lane in lanes]
-    found = [Use(lane, *told(path, signature)) for lane, told in lanes.items()]
+        return [LaneUse(lane, False, fault) for lane in lanes]
+    found = [LaneUse(lane, *told(path, signature)) for lane, told in lanes.items()]
     if packed:
         whole = shlex.join(["asterism", "pack", str(path), f"{path.stem}-whole.onnx"])
         first = f"it keeps data in other files: make one file of it by `{whole}`"

@@ -15,7 +15,7 @@ from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.signatures.whole_files import whole_file
 from asterism.models.tensor_models.trial import require_runs
-from asterism.vetting.lanes import Use, uses
+from asterism.vetting.lanes import LaneUse, uses
 
 _FORMATS = {
     "onnx": "ONNX",
@@ -39,7 +39,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class Looked:
+class ModelDescription:
     """What was found out about a model file.
 
     Attributes:
@@ -55,12 +55,12 @@ class Looked:
     fault: str = ""
 
     @property
-    def uses(self) -> list[Use]:
+    def uses(self) -> list[LaneUse]:
         """What each lane can do with it."""
         return uses(self.path, self.signature, self.packed, self.fault)
 
 
-def look_at(path: Path) -> Looked:
+def look_at(path: Path) -> ModelDescription:
     """Read a model file, and open it as vetting does.
 
     Raises:
@@ -76,10 +76,10 @@ def look_at(path: Path) -> Looked:
             signature = read_signature(file)
         except UserError:
             raise UserError(fault) from None
-        return Looked(path, signature, packed=file != path, fault=fault)
+        return ModelDescription(path, signature, packed=file != path, fault=fault)
 
 
-def describe_model(looked: Looked | Unreadable) -> list[str]:
+def describe_model(looked: ModelDescription | Unreadable) -> list[str]:
     """Lines of what ``asterism check`` says of a model file."""
     if isinstance(looked, Unreadable):
         return [f"error: {looked.fault}"]
@@ -118,9 +118,9 @@ def describe_inputs(path: Path) -> str:
     return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
 
 
-def look_at_all(paths: Sequence[Path]) -> list[Looked | Unreadable]:
+def look_at_all(paths: Sequence[Path]) -> list[ModelDescription | Unreadable]:
     """Look at each of several files, whatever is wrong with others."""
-    found: list[Looked | Unreadable] = []
+    found: list[ModelDescription | Unreadable] = []
     for path in paths:
         try:
             found.append(look_at(path))
@@ -129,7 +129,7 @@ def look_at_all(paths: Sequence[Path]) -> list[Looked | Unreadable]:
     return found
 
 
-def model_facts(looked: Looked | Unreadable) -> dict[str, Any]:
+def model_facts(looked: ModelDescription | Unreadable) -> dict[str, Any]:
     """What :func:`describe_model` says, as a JSON value."""
     if isinstance(looked, Unreadable):
         return {"file": str(looked.path), "fault": looked.fault}

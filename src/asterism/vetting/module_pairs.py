@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from asterism.localisation.tensor_errors import Sums, TensorError
+from asterism.localisation.tensor_errors import RunningSums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import weights_of
 
@@ -36,7 +36,7 @@ class ReplacedModule:
     operator: str
 
 
-class Exchange(ABC):
+class PartExchange(ABC):
     """Two models, of which parts can be exchanged by their names.
 
     Attributes:
@@ -72,7 +72,7 @@ class Exchange(ABC):
         """
 
 
-class ModuleExchange(Exchange):
+class ModuleExchange(PartExchange):
     """Modules of the same names, which are exchanged as a whole.
 
     Args:
@@ -90,12 +90,12 @@ class ModuleExchange(Exchange):
         self.parts = differing_parts(original, compressed)
 
     def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:
-        """See :meth:`Exchange.in_float`."""
+        """See :meth:`PartExchange.in_float`."""
         original, compressed = self._both
         return exchanged(compressed, original, names)
 
     def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
-        """See :meth:`Exchange.errors`."""
+        """See :meth:`PartExchange.errors`."""
         original, compressed = self._both
         ask_both = lambda: ask_original(original), lambda: ask_compressed(compressed)
         return errors_of_parts(original, compressed, self.parts, ask_both)
@@ -205,7 +205,10 @@ def errors_of_parts(
     theirs: dict[str, list[Any]] = defaultdict(list)
     with _watched(compressed, parts, lambda name, _, found: theirs[name].append(_real(found))):
         ask_both[1]()
-    together, alone = defaultdict[str, Sums](Sums), defaultdict[str, Sums](Sums)
+    together, alone = (
+        defaultdict[str, RunningSums](RunningSums),
+        defaultdict[str, RunningSums](RunningSums),
+    )
     failed: set[str] = set()
 
     def compare(name: str, given: Any, found: Any) -> None:

@@ -176,7 +176,7 @@ class _Trials:
         base: the compressed model as it is.
         finer: names of parts whose weights get a scale for each channel in all that follows.
         spent: how many candidates ran.
-        applied_by: see :class:`~asterism.vetting.module_pairs.Exchange`.
+        applied_by: see :class:`~asterism.vetting.module_pairs.PartExchange`.
         errors: of the output of each part.
 
     Raises:

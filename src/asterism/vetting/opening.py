@@ -30,7 +30,7 @@ from asterism.vetting.params import Operators, VetParams
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenPair:
     """A pair of models and inputs for it, as they were given.
 
     Attributes:
@@ -44,12 +44,12 @@ class Given:
     inputs: Path | Arrays
 
     @staticmethod
-    def by_files(params: VetParams) -> Given:
+    def by_files(params: VetParams) -> GivenPair:
         """The files that parameters name."""
         original, compressed, inputs = map(
             Path, (params.original, params.compressed, params.inputs)
         )
-        return Given(FileSubject(original), FileSubject(compressed), inputs)
+        return GivenPair(FileSubject(original), FileSubject(compressed), inputs)
 
     def hashes(self, labels: Path | None) -> dict[str, str]:
         """SHA-256 of all that is known by its content, by names.
@@ -92,7 +92,7 @@ class Vetted:
     """
 
     params: VetParams
-    given: Given
+    given: GivenPair
     inputs: GivenInputs
     original: OpenModel
     pair: ModelPair
@@ -124,7 +124,7 @@ class Vetted:
 
 @contextmanager
 def open_vetted(
-    params: VetParams, seed: int, given: Given | None = None, keep_answers: bool = False
+    params: VetParams, seed: int, given: GivenPair | None = None, keep_answers: bool = False
 ) -> Iterator[Vetted]:
     """Read the inputs and open both models, files in processes of their own.
 
@@ -139,7 +139,7 @@ def open_vetted(
         UserError: a file cannot be read, the inputs do not fit the models, or the models' answers
             do not fit together.
     """
-    given = given or Given.by_files(params)
+    given = given or GivenPair.by_files(params)
     signatures = [subject.signature for subject in given.subjects]
     _require_known(params, signatures)
     inputs = drawn(read_given(params, signatures[0], given.inputs), params.limit, seed)
@@ -201,7 +201,7 @@ def _opened(
 
 
 def _paired(
-    params: VetParams, given: Given, inputs: GivenInputs, f: OpenModel, g: OpenModel
+    params: VetParams, given: GivenPair, inputs: GivenInputs, f: OpenModel, g: OpenModel
 ) -> Vetted:
     """Ask both models about the inputs."""
     if f.classes != g.classes:

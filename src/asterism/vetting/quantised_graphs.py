@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from asterism.localisation.tensor_errors import Sums, TensorError
+from asterism.localisation.tensor_errors import RunningSums, TensorError
 from asterism.models.runtimes.functions import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
 from asterism.vetting.float_weights import (
@@ -21,7 +21,7 @@ from asterism.vetting.float_weights import (
     QuantisedWeights,
     quantised_by_channel,
 )
-from asterism.vetting.module_pairs import Ask, Exchange, ModuleExchange, ReplacedModule
+from asterism.vetting.module_pairs import Ask, ModuleExchange, PartExchange, ReplacedModule
 
 #: Gives the user's name for one in a graph.
 Named = Callable[[str], str]
@@ -31,7 +31,7 @@ _FINER = 0.5
 
 def exchange_of(
     original: nn.Module, compressed: nn.Module, named: tuple[Named, Named] = (str, str)
-) -> Exchange:
+) -> PartExchange:
     """How parts are exchanged: PT2E writes quantisation into a graph, all others into modules.
 
     Args:
@@ -44,7 +44,7 @@ def exchange_of(
     return ModuleExchange(original, compressed)
 
 
-class GraphExchange(Exchange):
+class GraphExchange(PartExchange):
     """A module beside its graph with quantisers, whose nodes have the modules' names.
 
     Args:
@@ -70,7 +70,7 @@ class GraphExchange(Exchange):
 
     @cached_property
     def coarse(self) -> Sequence[str]:
-        """See :attr:`.Exchange.coarse`."""
+        """See :attr:`.PartExchange.coarse`."""
         found = dict.fromkeys(
             part
             for node, part in self._part_of.items()
@@ -80,7 +80,7 @@ class GraphExchange(Exchange):
         return list(found)
 
     def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> fx.GraphModule:
-        """See :meth:`.Exchange.in_float`."""
+        """See :meth:`.PartExchange.in_float`."""
         module = fx.GraphModule(self._compressed, copy.deepcopy(self._compressed.graph))
         parts = zip(list(module.graph.nodes), self._part_of.values(), strict=True)
         for node, part in parts:
@@ -98,7 +98,7 @@ class GraphExchange(Exchange):
         return module
 
     def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
-        """See :meth:`.Exchange.errors`; the original is the graph with all nodes in float."""
+        """See :meth:`.PartExchange.errors`; the original is the graph with all nodes in float."""
         whole = self.in_float([part.name for part in self.parts])
         followed = _Followed(whole, self._compressed)
         ask_compressed(followed)
@@ -184,7 +184,10 @@ class _Followed(nn.Module):
     def __init__(self, original: fx.GraphModule, compressed: fx.GraphModule) -> None:
         super().__init__()
         self._original, self._compressed = original, compressed
-        self.together, self.alone = defaultdict[str, Sums](Sums), defaultdict[str, Sums](Sums)
+        self.together, self.alone = (
+            defaultdict[str, RunningSums](RunningSums),
+            defaultdict[str, RunningSums](RunningSums),
+        )
 
     def forward(self, *given: Any) -> Any:
         """The answer of the compressed graph."""

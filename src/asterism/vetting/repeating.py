@@ -40,7 +40,7 @@ _NOTHING = _Nothing()
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedCertificate:
     """What came of repeating a certificate.
 
     Attributes:
@@ -57,7 +57,7 @@ class Repeated:
         return not self.differences
 
 
-def repeat_certificate(path: Path, named: Mapping[str, Path]) -> Repeated:
+def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertificate:
     """Measure, search and repair again, and compare with everything that a certificate says.
 
     Args:
@@ -79,7 +79,7 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> Repeated:
         if found != told.sha256.get(name)
     ]
     if changed:
-        return Repeated(changed, None)
+        return RepeatedCertificate(changed, None)
     with naming(path), tempfile.TemporaryDirectory() as name:
         folder, seed = Path(name), told.seed
         found = (
@@ -95,7 +95,7 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> Repeated:
         *_differences(_numbers(told), _numbers(now), _TOLERANCE),
         *_file_beside(path, told),
     ]
-    return Repeated(list(dict.fromkeys(lines)), verdict_on(params, found[0], found[2]))
+    return RepeatedCertificate(list(dict.fromkeys(lines)), verdict_on(params, found[0], found[2]))
 
 
 def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str, str]:

@@ -76,7 +76,7 @@ class RanOtherwise:
 
 
 @dataclass(frozen=True)
-class Arithmetic:
+class RoundingOperator:
     """An operator that rounds by itself, as it ran here.
 
     Attributes:
@@ -166,7 +166,7 @@ def _named(node: Any) -> str:
     return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
 
-def arithmetic(path: Path) -> list[Arithmetic]:
+def arithmetic(path: Path) -> list[RoundingOperator]:
     """The operators that round by themselves, as ONNX Runtime runs a file here.
 
     Raises:
@@ -177,7 +177,7 @@ def arithmetic(path: Path) -> list[Arithmetic]:
     for operator, how, name in _rounding(optimised(path)):
         found.setdefault((operator, how), []).append(name)
     return [
-        Arithmetic(operator, tuple(names), operator not in in_file, how)
+        RoundingOperator(operator, tuple(names), operator not in in_file, how)
         for (operator, how), names in found.items()
     ]
 

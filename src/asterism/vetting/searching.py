@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.resuming.work_units import ALONE, WorkUnits
-from asterism.dflare.comparisons import Certain
+from asterism.dflare.comparisons import ProbabilisticComparison
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.trigger import SearchSeeds, save_found, search_pair
@@ -122,7 +122,7 @@ def _sureness(
     the distance of the outputs.
     """
     comparison = vetted.comparison
-    if not isinstance(comparison, Certain):
+    if not isinstance(comparison, ProbabilisticComparison):
         distance = comparison.distance(f, g)
         return distance, distance
     labels = vetted.inputs.labels

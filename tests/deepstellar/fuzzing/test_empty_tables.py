@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from asterism.deepstellar.campaigns.population import Crashes
+from asterism.deepstellar.campaigns.population import FailingMutants
 
 
 def test_no_crash_is_known_before_the_first():
     inputs = np.ones((3, 2, 2, 1), np.uint8)
-    crashes = Crashes.none_yet(inputs)
+    crashes = FailingMutants.none_yet(inputs)
     assert len(crashes) == 0
     columns = ("images", "parent", "root", "mutator", "found", "label", "predicted")
     assert {name: len(crashes.rows[name]) for name in columns} == dict.fromkeys(columns, 0)

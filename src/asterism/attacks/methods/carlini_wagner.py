@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
+from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Floats, Ints
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
 
@@ -60,7 +60,7 @@ class CarliniWagner(Attack):
         own = options.inputs
         super().__init__(options, inputs if own is None else min(own, inputs), batch)
 
-    def perturb(self, estimator: PixelEstimator, victims: Victims) -> Floats:
+    def perturb(self, estimator: PixelEstimator, victims: AttackSeeds) -> Floats:
         """The nearest pixels of another class that were found; an input itself where none was.
 
         Every input has trials of its own, each of which ends when this input's loss stops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
+from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Estimator, Floats
 from asterism.core.parameters.params import ParameterSection
 
 
@@ -20,7 +20,7 @@ class FastGradientSign(Attack):
     needs_classifier = False
     through_time = True
 
-    def perturb(self, estimator: Estimator, victims: Victims) -> Floats:
+    def perturb(self, estimator: Estimator, victims: AttackSeeds) -> Floats:
         """ART's FastGradientMethod, without random start."""
         from art.attacks.evasion import FastGradientMethod
 
@@ -43,7 +43,7 @@ class BasicIterative(Attack):
     needs_classifier = False
     through_time = True
 
-    def perturb(self, estimator: Estimator, victims: Victims) -> Floats:
+    def perturb(self, estimator: Estimator, victims: AttackSeeds) -> Floats:
         """ART's BasicIterativeMethod."""
         from art.attacks.evasion import BasicIterativeMethod
 

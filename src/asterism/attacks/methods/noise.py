@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
+from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Estimator, Floats
 from asterism.attacks.pixels import direction
 from asterism.core.parameters.params import ParameterSection
 
@@ -21,7 +21,7 @@ class GaussianNoiseAttack(Attack):
 
     needs_classifier = False
 
-    def perturb(self, estimator: Estimator | None, victims: Victims) -> Floats:
+    def perturb(self, estimator: Estimator | None, victims: AttackSeeds) -> Floats:
         """Each input with noise from its own stream."""
         return np.stack(
             [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
+from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Floats
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import stream
 
@@ -28,7 +28,7 @@ class SaliencyMap(Attack):
         theta: float = Field(gt=0, le=1, description="change of a pixel in one step")
         gamma: float = Field(gt=0, le=1, description="largest share of the pixels that may change")
 
-    def perturb(self, estimator: PixelEstimator, victims: Victims) -> Floats:
+    def perturb(self, estimator: PixelEstimator, victims: AttackSeeds) -> Floats:
         """ART's SaliencyMapMethod."""
         from art.attacks.evasion import SaliencyMapMethod
 

@@ -24,7 +24,7 @@ NONE = -1
 GROWING = ("queue", "crashes")
 
 
-class Queue:
+class SeedQueue:
     """The seeds, and after them the mutants that told something new.
 
     Its columns are ``images``, ``references`` and ``transformed`` as in
@@ -33,16 +33,16 @@ class Queue:
     ``label`` (the root seed's class) and ``chosen`` (how often it was a parent).
     """
 
-    def __init__(self, rows: Columns) -> None:
+    def __init__(self, rows: GrowingTable) -> None:
         self.rows = rows
 
     @classmethod
-    def of_seeds(cls, seeds: SeedInputs) -> Queue:
+    def of_seeds(cls, seeds: SeedInputs) -> SeedQueue:
         """A queue that holds the seeds only."""
         count = len(seeds)
         none = np.full(count, NONE, np.int64)
         return cls(
-            Columns(
+            GrowingTable(
                 {
                     "images": seeds.images,
                     "references": seeds.images,
@@ -95,23 +95,23 @@ class Queue:
         )
 
 
-class Crashes:
+class FailingMutants:
     """Mutants whose prediction is not their seed's class; of equal images the first only.
 
     Its columns are ``images``, ``predicted``, and ``parent``, ``root``, ``mutator``, ``found`` and
-    ``label`` as in :class:`Queue`.
+    ``label`` as in :class:`SeedQueue`.
     """
 
-    def __init__(self, rows: Columns) -> None:
+    def __init__(self, rows: GrowingTable) -> None:
         self.rows = rows
         self._known = {fingerprint(image) for image in rows["images"]}
 
     @classmethod
-    def none_yet(cls, inputs: NDArray[Any]) -> Crashes:
+    def none_yet(cls, inputs: NDArray[Any]) -> FailingMutants:
         """An empty table for inputs like these."""
         empty = np.empty(0, np.int64)
         return cls(
-            Columns(
+            GrowingTable(
                 {
                     "images": inputs[:0],
                     "parent": empty,
@@ -183,8 +183,8 @@ class Population:
         run: mutants run through the network.
     """
 
-    queue: Queue
-    crashes: Crashes
+    queue: SeedQueue
+    crashes: FailingMutants
     visits: FirstVisits
     run: int = 0
 
@@ -214,8 +214,8 @@ class Population:
         with reading(f"the state of a campaign in {folder}"):
             chosen = read_arrays(folder / "chosen.npz")
             return cls(
-                Queue(Columns.load_all(folder / "queue", chosen)),
-                Crashes(Columns.load_all(folder / "crashes", {})),
+                SeedQueue(GrowingTable.load_all(folder / "queue", chosen)),
+                FailingMutants(GrowingTable.load_all(folder / "crashes", {})),
                 FirstVisits(read_arrays(folder / "visits.npz")),
                 read_json(folder / "run.json"),
             )
@@ -225,14 +225,14 @@ class Population:
         """What :meth:`save` wrote."""
         with reading(f"the state of a campaign in {folder}"):
             return cls(
-                Queue(Columns(read_arrays(folder / "queue.npz"))),
-                Crashes(Columns(read_arrays(folder / "crashes.npz"))),
+                SeedQueue(GrowingTable(read_arrays(folder / "queue.npz"))),
+                FailingMutants(GrowingTable(read_arrays(folder / "crashes.npz"))),
                 FirstVisits(read_arrays(folder / "visits.npz")),
                 read_json(folder / "run.json"),
             )
 
 
-class Columns:
+class GrowingTable:
     """A growing table of arrays.
 
     Rows never change place. A view that was taken before the table grew stays valid, so other

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_table, write_arrays, write_table
 from asterism.core.messages.errors import reading
-from asterism.deepstellar.campaigns.population import Columns, Population
+from asterism.deepstellar.campaigns.population import GrowingTable, Population
 
 #: Rows of a history.
 MOMENTS = 100
@@ -77,7 +77,7 @@ def crash_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _origins(rows: Columns, last: Sequence[str], mutators: Sequence[str]) -> dict[str, Any]:
+def _origins(rows: GrowingTable, last: Sequence[str], mutators: Sequence[str]) -> dict[str, Any]:
     """The columns that say where mutants come from."""
     return {
         "id": np.arange(len(rows)),
@@ -164,7 +164,7 @@ class Corpus:
             return cls(arrays["images"], arrays["label"], read_table(folder / f"{name}.csv"))
 
 
-def _images(rows: Columns, *others: str) -> dict[str, NDArray[Any]]:
+def _images(rows: GrowingTable, *others: str) -> dict[str, NDArray[Any]]:
     return {name: rows[name] for name in ("images", *others)}
 
 

@@ -26,13 +26,13 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
 from asterism.deepstellar.campaigns.population import (
     GROWING,
-    Crashes,
+    FailingMutants,
     FirstVisits,
     Population,
-    Queue,
+    SeedQueue,
 )
 from asterism.deepstellar.coverage.criteria import fitted
-from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
+from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.deepstellar.seeding.seeds import SeedInputs
@@ -91,7 +91,7 @@ class ChunkResult:
     mutators: NDArray[np.int16]
     predicted: NDArray[np.int64]
     items: dict[str, NDArray[np.int32]]
-    visits: Visits
+    visits: TraceVisits
 
     def first(self, count: int) -> ChunkResult:
         """The first ``count`` mutants only."""
@@ -102,7 +102,7 @@ class ChunkResult:
             self.mutators[:count],
             self.predicted[:count],
             {name: items[:count] for name, items in self.items.items()},
-            Visits(v.traces[kept], v.items[kept], v.buckets[kept]),
+            TraceVisits(v.traces[kept], v.items[kept], v.buckets[kept]),
         )
 
 
@@ -140,8 +140,8 @@ class FuzzingCampaign:
         self._guide = GUIDING[self.criterion]
         self._guidance = Guidance(sizes[self._guide] if self._guide else 0)
         self.population = Population(
-            Queue.of_seeds(self.seeds),
-            Crashes.none_yet(self.seeds.images),
+            SeedQueue.of_seeds(self.seeds),
+            FailingMutants.none_yet(self.seeds.images),
             FirstVisits.never(sizes),
         )
         self._last = -1

@@ -17,11 +17,11 @@ from asterism.core.messages.console import get_logger
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
 from asterism.deepstellar.campaigns.population import (
-    Columns,
-    Crashes,
+    FailingMutants,
     FirstVisits,
+    GrowingTable,
     Population,
-    Queue,
+    SeedQueue,
 )
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -110,8 +110,8 @@ def unite(islands: Sequence[Population], seeds: int) -> Population:
         for name in islands[0].visits.found
     }
     united = Population(
-        Queue(Columns(_joined([first, *own]))),
-        Crashes.none_yet(islands[0].crashes.rows["images"]),
+        SeedQueue(GrowingTable(_joined([first, *own]))),
+        FailingMutants.none_yet(islands[0].crashes.rows["images"]),
         FirstVisits(visits),
         run,
     )
@@ -119,7 +119,9 @@ def unite(islands: Sequence[Population], seeds: int) -> Population:
     return united
 
 
-def _renumbered(rows: Columns, seeds: int, added: int, moment: Moment) -> dict[str, NDArray[Any]]:
+def _renumbered(
+    rows: GrowingTable, seeds: int, added: int, moment: Moment
+) -> dict[str, NDArray[Any]]:
     """Rows with parents and moments as the union counts them."""
     columns = rows.arrays()
     parent = columns["parent"]

@@ -29,7 +29,7 @@ def bucket(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True)
-class Visits:
+class TraceVisits:
     """How often traces visit items, one entry for each trace and item that it visits.
 
     Attributes:
@@ -43,7 +43,7 @@ class Visits:
     buckets: NDArray[np.uint8]
 
 
-def count_visits(items: NDArray[np.int32]) -> Visits:
+def count_visits(items: NDArray[np.int32]) -> TraceVisits:
     """Visits of traces ``(N, T)`` of items, where -1 does not count."""
     steps = items.shape[1]
     ordered = np.sort(items, axis=1)
@@ -53,7 +53,7 @@ def count_visits(items: NDArray[np.int32]) -> Visits:
     counts = np.diff(starts, append=items.size)
     visited = ordered.ravel()[starts]
     real = visited >= 0
-    return Visits(starts[real] // max(steps, 1), visited[real], bucket(counts[real]))
+    return TraceVisits(starts[real] // max(steps, 1), visited[real], bucket(counts[real]))
 
 
 class Guidance:
@@ -66,7 +66,7 @@ class Guidance:
     def __init__(self, size: int) -> None:
         self.levels = np.zeros(size, np.uint8)
 
-    def judge(self, visits: Visits, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def judge(self, visits: TraceVisits, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which traces are new, judged one after another, each adding to what is known.
 
         Args:

@@ -12,7 +12,7 @@ from asterism.deepstellar.selections.strategy import SELECTIONS, Selection
 
 @SELECTIONS.register("probability")
 @dataclass(frozen=True)
-class Probability(Selection):
+class ProbabilisticSelection(Selection):
     """Draws entries uniformly and takes one with a probability that falls with its use.
 
     An entry that was chosen f times is taken with the probability ``initial − f/gamma``, but at
@@ -50,7 +50,7 @@ class Probability(Selection):
 
 @SELECTIONS.register("recent")
 @dataclass(frozen=True)
-class Recent(Selection):
+class RecencySelection(Selection):
     """One of the newest entries or, with an equal chance beside them, of all entries.
 
     Odena et al., "TensorFuzz: Debugging Neural Networks with Coverage-Guided Fuzzing", ICML 2019.

@@ -84,7 +84,7 @@ def _in_parts(
 
 
 @runtime_checkable
-class Certain(Protocol):
+class ProbabilisticComparison(Protocol):
     """A comparison of outputs that give answers, such as labels, with a probability."""
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:

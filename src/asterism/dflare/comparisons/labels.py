@@ -69,7 +69,7 @@ class TopLabel(Comparison):
         return indecision(f, g, k)
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
-        """The label, int64 ``(N, 1)``; see :meth:`Certain.answers`."""
+        """The label, int64 ``(N, 1)``; see :meth:`ProbabilisticComparison.answers`."""
         labels: NDArray[np.int64] = outputs.argmax(axis=1, keepdims=True)
         return labels
 
@@ -85,7 +85,7 @@ class TopLabel(Comparison):
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]
     ) -> tuple[Floats, Floats]:
-        """See :meth:`Certain.sureness`."""
+        """See :meth:`ProbabilisticComparison.sureness`."""
         others = g.copy()
         np.put_along_axis(others, expected, -np.inf, axis=1)
         return np.take_along_axis(f, expected, axis=1)[:, 0], others.max(axis=1)
@@ -144,7 +144,7 @@ class MultiLabel(Comparison):
         return least
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
-        """1 for each label that is there, int64 ``(N, K)``; see :meth:`Certain.answers`."""
+        """1 for each label there, int64 ``(N, K)``; see :meth:`ProbabilisticComparison.answers`."""
         return (outputs >= self._thresholds).astype(np.int64)
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
@@ -154,7 +154,7 @@ class MultiLabel(Comparison):
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]
     ) -> tuple[Floats, Floats]:
-        """See :meth:`Certain.sureness`."""
+        """See :meth:`ProbabilisticComparison.sureness`."""
         there = expected.astype(np.bool_)
         wrong = np.where(there, 1 - g, g)
         worst = wrong.argmax(axis=1, keepdims=True)

@@ -59,7 +59,7 @@ class NearestNeighbour(Fitness):
 
 
 @FITNESSES.register("formula")
-class Formula(NearestNeighbour):
+class FormulaFitness(NearestNeighbour):
     """H(x) = D(x) / delta + O(x), at least as large as that of the best (Algorithm 1, line 6)."""
 
     unchanged_may_replace: ClassVar[bool] = True

@@ -12,7 +12,7 @@ from asterism.dflare.fitness import FITNESSES, Fitness, Gains, Outputs, Rows
 
 
 @FITNESSES.register("paper")
-class Paper(Fitness):
+class PaperFitness(Fitness):
     """A larger D by more than delta, or an equal one (within delta) with unobserved outputs.
 
     Outputs count as observed where the very same bytes have been: nearly never. The paper asks
@@ -45,7 +45,7 @@ class Paper(Fitness):
 
 
 @FITNESSES.register("consequence")
-class TowardsConsequence(Paper):
+class TowardsConsequence(PaperFitness):
     """The paper's rule on how near a mutant is to a consequential deviation, in the place of D.
 
     See :class:`asterism.dflare.consequence.Consequence`.
@@ -59,7 +59,7 @@ _RELEASED_NOVELTY = 0.5
 
 
 @FITNESSES.register("released")
-class Released(Fitness):
+class ReleasedFitness(Fitness):
     """What the released code does in place of the paper's rule.
 
     A mutant replaces the best when its D *changes* by more than delta, be it larger or smaller;

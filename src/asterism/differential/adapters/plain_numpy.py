@@ -20,7 +20,7 @@ Array = NDArray[Any]
 Pads = Sequence[tuple[int, int]]
 
 
-class Axes(NamedTuple):
+class LayoutAxes(NamedTuple):
     """Where batch, channels and the spatial axes are, in this order."""
 
     inputs: tuple[int, ...]
@@ -76,7 +76,7 @@ def convolved(
     strides: Sequence[int],
     padding: str | Pads,
     rhs_dilation: Sequence[int],
-    dimension_numbers: Axes,
+    dimension_numbers: LayoutAxes,
     feature_group_count: int = 1,
 ) -> Array:
     """The convolution of machine learning: a correlation, summed over input channels.
@@ -121,7 +121,7 @@ def transposed(
     strides: Sequence[int],
     padding: Pads,
     rhs_dilation: Sequence[int],
-    dimension_numbers: Axes,
+    dimension_numbers: LayoutAxes,
     transpose_kernel: bool,
 ) -> Array:
     """The transpose of a convolution: a convolution of the inputs with zeros between them.
@@ -144,7 +144,7 @@ def transposed(
     k = kernel.transpose(axes.kernel)
     if transpose_kernel:
         k = np.flip(k, tuple(range(2, k.ndim))).swapaxes(0, 1)
-    plain = Axes(*(tuple(range(x.ndim)),) * 3)
+    plain = LayoutAxes(*(tuple(range(x.ndim)),) * 3)
     ones = (1,) * len(sizes)
     result = convolved(_cropped(spread, padding), k, ones, _grown(padding), rhs_dilation, plain)
     return result.transpose(np.argsort(axes.outputs))
@@ -166,8 +166,8 @@ def padding_of(
     return pads
 
 
-def _axes(lhs_spec: Any, rhs_spec: Any, out_spec: Any) -> Axes:
-    return Axes(tuple(lhs_spec), tuple(rhs_spec), tuple(out_spec))
+def _axes(lhs_spec: Any, rhs_spec: Any, out_spec: Any) -> LayoutAxes:
+    return LayoutAxes(tuple(lhs_spec), tuple(rhs_spec), tuple(out_spec))
 
 
 def _every(

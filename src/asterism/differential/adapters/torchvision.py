@@ -20,14 +20,14 @@ def stand_in_where_broken() -> None:
     except (ImportError, RuntimeError, AttributeError, OSError):
         for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
             del sys.modules[name]
-        parts = {part: Absent(f"torchvision.{part}") for part in ("io", "ops", "transforms")}
-        whole = Absent("torchvision")
+        parts = {part: AbsentModule(f"torchvision.{part}") for part in ("io", "ops", "transforms")}
+        whole = AbsentModule("torchvision")
         vars(whole).update(parts, __path__=[])
         for module in (whole, *parts.values()):
             sys.modules[module.__name__] = module
 
 
-class Absent(ModuleType):
+class AbsentModule(ModuleType):
     """A module whose functions say that they are not there when they are called."""
 
     def __getattr__(self, name: str) -> object:

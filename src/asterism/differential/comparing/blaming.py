@@ -18,23 +18,23 @@ from asterism.differential.comparing.judging import (
     tolerance_of,
 )
 from asterism.differential.comparing.naming import title_of
-from asterism.differential.comparing.upgrade import Change, change_of
+from asterism.differential.comparing.upgrade import UpgradeChange, change_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import Standard
-from asterism.differential.report.decisions import Decision, Right, comparing
+from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
 from asterism.differential.report.numbers import Array
 from asterism.differential.report.onnx_text import onnx_reference, onnx_text
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.differential.triage.budget import Budget
-from asterism.differential.triage.reducer import Parts, Reducer
+from asterism.differential.triage.reducer import Reducer, RunnableParts
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelPart:
     """A part of a model that shows a change by itself.
 
     Args:
@@ -49,7 +49,7 @@ class Part:
 
     subject: ModelFile
     inputs: Arrays
-    change: Change
+    change: UpgradeChange
     result: Result
     nodes: int
     tried: int
@@ -71,7 +71,7 @@ class Part:
         what = f"{change.at_fault.symptom} in {', '.join(self.layers[:3])}"
         return f"{culprit}: {what} ({beside}{right})"
 
-    def right(self, params: JudgeParams) -> Right | None:
+    def right(self, params: JudgeParams) -> ExpectedOutputs | None:
         """What is right of it; None where the change is that something fails.
 
         Args:
@@ -83,7 +83,9 @@ class Part:
         judge = judge_of_file(self.subject, self.result, change.distribution, params)
         standard = judge.standard or judge.beside(change.referee, culprit)
         actual = self.result.outputs[culprit][change.distribution]
-        return Right(standard.expected, actual, standard.allowed(culprit), standard.dtypes)
+        return ExpectedOutputs(
+            standard.expected, actual, standard.allowed(culprit), standard.dtypes
+        )
 
     def write_script(
         self,
@@ -147,7 +149,7 @@ class Blame:
         self,
         pool: WorkerPool,
         params: JudgeParams,
-        change: Change,
+        change: UpgradeChange,
         subject: ModelFile,
         inputs: Arrays,
     ) -> None:
@@ -156,9 +158,9 @@ class Blame:
         self._whole = _Candidate(frozenset(range(len(whole.nodes))), whole, inputs)
         self._nodes, self._kinds = whole.nodes, whole.kinds()
         self._values: dict[str, NDArray[Any]] = {}
-        self._found: tuple[Change, Result] | None = None
+        self._found: tuple[UpgradeChange, Result] | None = None
 
-    def smallest(self, steps: int) -> Part:
+    def smallest(self, steps: int) -> ModelPart:
         """The smallest part that is found in so many steps; the whole model where none shows it."""
         budget = Budget(steps)
         reducer = Reducer(self._shows, lambda candidate: str(sorted(candidate.chosen)), budget)
@@ -171,7 +173,7 @@ class Blame:
         if self._found is None:
             self._found = self._change, self._run(self._whole)
         rest = (*self._found, len(self._nodes), budget.tried)
-        return Part(smallest.subject, smallest.inputs, *rest, finished=not budget.untried)
+        return ModelPart(smallest.subject, smallest.inputs, *rest, finished=not budget.untried)
 
     def _exposed(self) -> tuple[dict[str, NDArray[Any]], int | None] | None:
         """The value of every tensor, and the first node that is off.
@@ -194,19 +196,19 @@ class Blame:
         bounds = tolerance_of(subject, self._params)
         for number, node in enumerate(self._nodes):
             for output in (made for made in node.makes if made in given):
-                standard = Standard({other: [values[output]]}, (), bounds)
+                standard = ReferenceOutputs({other: [values[output]]}, (), bounds)
                 if standard.off([given[output]]) is not None:
                     return values, number
         return values, None
 
-    def _parts(self) -> Parts[_Candidate]:
+    def _parts(self) -> RunnableParts[_Candidate]:
         """The nodes as parts of the model."""
         made = {name: i for i, node in enumerate(self._nodes) for name in node.makes}
 
         def sources(number: int) -> list[int]:
             return [made[name] for name in self._nodes[number].reads if name in made]
 
-        return Parts(range(len(self._nodes)), sources, self._alone)
+        return RunnableParts(range(len(self._nodes)), sources, self._alone)
 
     def _without_each(self, candidate: _Candidate) -> Iterator[_Candidate]:
         """One node less."""
@@ -244,7 +246,7 @@ class Blame:
         return value.astype(self._kinds.get(name, np.dtype(np.float32))) if floating else value
 
 
-def _is_alike(change: Change, wanted: Change) -> bool:
+def _is_alike(change: UpgradeChange, wanted: UpgradeChange) -> bool:
     """Whether a part changes as the whole does; a failure by the same type of exception."""
     if change.kind != wanted.kind:
         return False
@@ -255,5 +257,5 @@ def _is_alike(change: Change, wanted: Change) -> bool:
     return _differences(change) == _differences(wanted)
 
 
-def _differences(change: Change) -> list[str]:
+def _differences(change: UpgradeChange) -> list[str]:
     return [one.symptom for one in (change.old, change.new) if one.by_values]

@@ -26,8 +26,8 @@ from asterism.differential.comparing.upgrade import (
     CHANGES,
     UNCHANGED,
     WORSE,
-    Change,
-    Pair,
+    UpgradeChange,
+    UpgradePair,
     changes_of,
 )
 from asterism.differential.engine.branch_params import RewardedGenerateParams
@@ -93,7 +93,7 @@ def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> 
 
         def judged(
             subject: ModelFile, inputs: Mapping[str, Arrays], result: Result
-        ) -> list[Change]:
+        ) -> list[UpgradeChange]:
             ended = findings_of(subject, result, params.judge)
             ended = within_type(pool, subject, inputs, ended)
             known = not lacks_reference(subject, result)
@@ -118,15 +118,15 @@ def _libraries(
     return found
 
 
-def _beside(subject: str, one: Finding, known: bool) -> Change:
+def _beside(subject: str, one: Finding, known: bool) -> UpgradeChange:
     """A finding as the change from a configuration that is right, or back, if none can say so."""
     if not one.agreeing:
-        return Change(subject, one, one, status=one.symptom)
+        return UpgradeChange(subject, one, one, status=one.symptom)
     other = one.agreeing[0]
     right = replace(one, symptom=RIGHT, backends=(other,), exception="", message="")
     if known or one.fails:
-        return Change(subject, right, one, status=one.symptom)
-    return Change(subject, one, right, referee=other, status=one.symptom)
+        return UpgradeChange(subject, right, one, status=one.symptom)
+    return UpgradeChange(subject, one, right, referee=other, status=one.symptom)
 
 
 #: The converter that makes files of generated models.
@@ -215,7 +215,9 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Com
         subjects += operator_subjects() if request.operators else ()
         subjects += generated_models(request, params, pool, rejected)
 
-        def judged(subject: ModelFile, _: Mapping[str, Arrays], result: Result) -> list[Change]:
+        def judged(
+            subject: ModelFile, _: Mapping[str, Arrays], result: Result
+        ) -> list[UpgradeChange]:
             changes = changes_of(subject, result, works, params.judge)
             if not changes:
                 raise UserError(f"not both versions have a way to run {subject.suffix} files")
@@ -225,7 +227,7 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Com
     return found
 
 
-def pairs_of(old: str, new: str) -> Iterator[Pair]:
+def pairs_of(old: str, new: str) -> Iterator[UpgradePair]:
     """Every way to run a file, in both versions; another library may have only one of its own.
 
     Args:
@@ -236,10 +238,10 @@ def pairs_of(old: str, new: str) -> Iterator[Pair]:
     more, fewer = sorted(ways.values(), key=len, reverse=True)
     for option in more:
         one, other = (option if option in ways[n] else fewer[0] for n in (old, new))
-        yield Pair(f"{old}:{one}", f"{new}:{other}")
+        yield UpgradePair(f"{old}:{one}", f"{new}:{other}")
 
 
-def _backends(pairs: Sequence[Pair]) -> list[str]:
+def _backends(pairs: Sequence[UpgradePair]) -> list[str]:
     return list(dict.fromkeys(backend for pair in pairs for backend in (pair.old, pair.new)))
 
 

@@ -19,16 +19,16 @@ from asterism.core.messages.escaping import printable
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.differential.adapters.backends import library_of, product_of, suffix_of
 from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.comparing.blaming import Blame, Part
+from asterism.differential.comparing.blaming import Blame, ModelPart
 from asterism.differential.comparing.judging import (
-    Unresolved,
+    UnresolvedDifference,
     judge_of_file,
     lacks_reference,
     run_subject,
     unresolved_of,
 )
 from asterism.differential.comparing.naming import title_of
-from asterism.differential.comparing.upgrade import Change
+from asterism.differential.comparing.upgrade import UpgradeChange
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -109,13 +109,13 @@ class Row:
         statuses: of the script, by the library that ran it.
     """
 
-    changes: list[Change]
-    part: Part | None = None
+    changes: list[UpgradeChange]
+    part: ModelPart | None = None
     folder: str = ""
     statuses: dict[str, int] = field(default_factory=dict)
 
     @property
-    def change(self) -> Change:
+    def change(self) -> UpgradeChange:
         """The worst of the changes."""
         return max(self.changes, key=lambda one: one.at_fault.excess)
 
@@ -176,7 +176,7 @@ class Page:
 
 
 #: What became of a model that ran.
-Judging = Callable[[ModelFile, Mapping[str, Arrays], Result], list[Change]]
+Judging = Callable[[ModelFile, Mapping[str, Arrays], Result], list[UpgradeChange]]
 
 
 @dataclass(kw_only=True)
@@ -197,9 +197,9 @@ class Comparison:
     page: Page
     compared: Sequence[str]
     versions: Sequence[Mapping[str, str]] = ()
-    subjects: list[tuple[ModelFile, list[Change]]] = field(default_factory=list)
+    subjects: list[tuple[ModelFile, list[UpgradeChange]]] = field(default_factory=list)
     no_reference: dict[str, str] = field(default_factory=dict)
-    unresolved: list[Unresolved] = field(default_factory=list)
+    unresolved: list[UnresolvedDifference] = field(default_factory=list)
     rejected: NotCompared = field(default_factory=list)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -355,7 +355,7 @@ class Comparison:
         yield from ((k, worst.count(k), "models.statuses") for k in self.page.kinds if k in worst)
 
 
-def _statuses(script: Path, change: Change) -> dict[str, int]:
+def _statuses(script: Path, change: UpgradeChange) -> dict[str, int]:
     """How a script ends in each of the compared versions of its library, by their titles."""
     libraries = map(library_of, (change.pair.old, change.pair.new))
     return {

@@ -19,8 +19,8 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.special_values import Probes
-from asterism.differential.oracle.standard import Standard, StandardRuns
+from asterism.differential.oracle.special_values import FiniteProbes
+from asterism.differential.oracle.standard import ReferenceOutputs, StandardRuns
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.memo.universe.tensors import EPSILON
 
@@ -90,13 +90,13 @@ def judge_of_file(
     right = outputs.get(references.right, {}).get(distribution, [])
     standard = None
     if subject.is_in_reference:
-        standard = Standard.of(
+        standard = ReferenceOutputs.of(
             outputs,
             distribution,
             StandardRuns([references.right], references.right, references.perturbed),
             declared if len(declared) == len(right) else (),
             bounds,
-            Probes.of(
+            FiniteProbes.of(
                 outputs, references.probes, distribution, by_letter=subject.is_defined_for_nan
             ),
         )
@@ -184,7 +184,7 @@ def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution
 
 
 @dataclass(frozen=True)
-class Unresolved:
+class UnresolvedDifference:
     """A model and inputs on which libraries differ, and nothing decides which of them is right.
 
     Args:
@@ -199,7 +199,7 @@ class Unresolved:
     answers: list[tuple[list[str], str]]
 
 
-def unresolved_of(subject: str, judge: Judge) -> Unresolved:
+def unresolved_of(subject: str, judge: Judge) -> UnresolvedDifference:
     """What each group of backends gave that agree.
 
     Args:
@@ -218,7 +218,7 @@ def unresolved_of(subject: str, judge: Judge) -> Unresolved:
         groups.append(["the reference"])
         given.append(list(judge.standard.expected))
     answers = zip(groups, answers_in_words(given), strict=True)
-    return Unresolved(subject, judge.distribution, list(answers))
+    return UnresolvedDifference(subject, judge.distribution, list(answers))
 
 
 def answers_in_words(given: Sequence[Arrays]) -> list[str]:

@@ -52,7 +52,7 @@ SAME, ALIKE, APART = "same", "within rounding", "apart"
 
 
 @dataclass(frozen=True)
-class Pair:
+class UpgradePair:
     """One way to run a model, in both versions.
 
     Args:
@@ -71,7 +71,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Change:
+class UpgradeChange:
     """What an upgrade does to one model in one way to run it.
 
     Args:
@@ -106,9 +106,9 @@ class Change:
         return self.culprit if self.status else self.pair.option
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> UpgradePair:
         """The way to run it."""
-        return Pair(self.old.backends[0], self.new.backends[0])
+        return UpgradePair(self.old.backends[0], self.new.backends[0])
 
     @property
     def distribution(self) -> str:
@@ -163,8 +163,8 @@ class Change:
 
 
 def changes_of(
-    subject: ModelFile, result: Result, pairs: Sequence[Pair], params: JudgeParams
-) -> list[Change]:
+    subject: ModelFile, result: Result, pairs: Sequence[UpgradePair], params: JudgeParams
+) -> list[UpgradeChange]:
     """What the upgrade does to a model, for each way to run it and each kind of inputs."""
     return [
         change_of(subject, result, pair, distribution, params)
@@ -175,8 +175,8 @@ def changes_of(
 
 
 def change_of(
-    subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
-) -> Change:
+    subject: ModelFile, result: Result, pair: UpgradePair, distribution: str, params: JudgeParams
+) -> UpgradeChange:
     """What the upgrade does to a model in one way to run it.
 
     Without a reference, the old version is compared with the new one.
@@ -187,11 +187,11 @@ def change_of(
     old, new = judge.of(pair.old, other), judge.of(pair.new, other)
     referee = "" if judge.is_known else pair.new
     if not both:
-        return Change(subject.name, old, new, referee=referee)
+        return UpgradeChange(subject.name, old, new, referee=referee)
     given = [result.outputs[backend][distribution] for backend in (pair.old, pair.new)]
     alike = ALIKE if judge.are_alike(pair.old, pair.new) else APART
     outputs = SAME if same_bits(*given) else alike
-    change = Change(subject.name, old, new, outputs, furthest_apart(*given), referee)
+    change = UpgradeChange(subject.name, old, new, outputs, furthest_apart(*given), referee)
     if change.kind in ("both wrong", "differs"):
         return replace(change, answers=tuple(answers_in_words(given)))
     return change

@@ -21,7 +21,7 @@ _REJECTIONS = (InvalidLayerError, ValueError, IndexError, TypeError, ArithmeticE
 
 
 @dataclass(frozen=True)
-class Outside:
+class InvalidConfiguration:
     """A layer with a configuration that the universe calls invalid.
 
     Args:
@@ -39,7 +39,7 @@ class Outside:
         return f"{node.type}({named}) on {shapes}"
 
 
-def outside_of(graph: Graph, seed: int, model: int) -> Outside | None:
+def outside_of(graph: Graph, seed: int, model: int) -> InvalidConfiguration | None:
     """A layer of a model with a value off what is valid; None where no draw finds one.
 
     Args:
@@ -57,7 +57,7 @@ def outside_of(graph: Graph, seed: int, model: int) -> Outside | None:
             if _is_outside(spec, {**node.config, **changed}, inputs):
                 nodes = {i: input_node(t.shape, t.dtype) for i, t in enumerate(inputs)}
                 alone = Node(node.type, node.config, tuple(nodes), seed=node.seed)
-                return Outside(Graph({**nodes, len(nodes): alone}), changed)
+                return InvalidConfiguration(Graph({**nodes, len(nodes): alone}), changed)
     return None
 
 

@@ -71,7 +71,7 @@ _EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierModel:
     """A model that a worker ran before another one.
 
     Args:
@@ -119,7 +119,7 @@ class Finding:
     message: ShortText = ""
     excess: FiniteFloat = 0.0
     d_mad: FiniteFloat = 0.0
-    before: tuple[Earlier, ...] = ()
+    before: tuple[EarlierModel, ...] = ()
 
     @property
     def by_values(self) -> bool:

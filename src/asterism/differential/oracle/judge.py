@@ -35,7 +35,7 @@ from asterism.differential.oracle.finding import (
     WRONG_BUFFERS,
     Finding,
 )
-from asterism.differential.oracle.standard import Standard, tolerance_for
+from asterism.differential.oracle.standard import ReferenceOutputs, tolerance_for
 
 #: What one of eight bits is off, relative to its tensor's range.
 _STEP_OF_EIGHT_BITS = 1 / 255
@@ -60,7 +60,7 @@ class Judge:
     result: Result
     distribution: str
     bounds: Tolerance
-    standard: Standard | None
+    standard: ReferenceOutputs | None
     dtypes: Sequence[str] = ()
     quantises: bool = False
     rejecter: str = ""
@@ -125,7 +125,7 @@ class Judge:
         beyond = standard.off(outputs, backend, strictly=True) if strictly else None
         return found(RIGHT) if beyond is None else found(SPECIAL_VALUES, beyond.excess)
 
-    def beside(self, other: str, backend: str) -> Standard:
+    def beside(self, other: str, backend: str) -> ReferenceOutputs:
         """What a backend must give to agree with another one, within the bound of both.
 
         Where no reference says what a step of quantisation moves, a few of each output are allowed.
@@ -140,7 +140,7 @@ class Judge:
             bounds = Tolerance(8 if coarse else 2, bounds.conditioning, _STEP_OF_EIGHT_BITS, 1)
         outputs = self.result.outputs[other][self.distribution]
         dtypes = self.dtypes if len(self.dtypes) == len(outputs) else ()
-        return Standard({other: outputs}, dtypes, tolerance_for(other, bounds))
+        return ReferenceOutputs({other: outputs}, dtypes, tolerance_for(other, bounds))
 
     def are_alike(self, one: str, other: str) -> bool:
         """Whether two backends that ran the subject agree."""

@@ -13,7 +13,7 @@ from typing import Any
 from asterism.differential.adapters.backends import library_of
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Result
-from asterism.differential.oracle.finding import INVALID_MODEL, Earlier
+from asterism.differential.oracle.finding import INVALID_MODEL, EarlierModel
 from asterism.differential.oracle.oracle import Judgement, judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
@@ -67,9 +67,9 @@ class Histories:
     """
 
     def __init__(self) -> None:
-        self._ran: dict[str, list[Earlier]] = {}
+        self._ran: dict[str, list[EarlierModel]] = {}
 
-    def before(self, backend: str) -> tuple[Earlier, ...]:
+    def before(self, backend: str) -> tuple[EarlierModel, ...]:
         """The models before the next one, in the worker of a backend or a converter."""
         return tuple(self._ran.get(library_of(backend), ()))
 
@@ -78,7 +78,7 @@ class Histories:
         died = set(_workers(result, killed=True))
         for worker in set(_workers(result)):
             kept = [] if worker in died else self._ran.get(worker, [])
-            now = [] if worker in died else [Earlier(result.index, result.distributions)]
+            now = [] if worker in died else [EarlierModel(result.index, result.distributions)]
             self._ran[worker] = [*kept, *now][-REMEMBERED:]
 
 

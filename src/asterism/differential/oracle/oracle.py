@@ -40,8 +40,8 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.judge import Judge, failure, reads_another
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.special_values import Probes
-from asterism.differential.oracle.standard import Standard, StandardRuns, d_mad, distance
+from asterism.differential.oracle.special_values import FiniteProbes
+from asterism.differential.oracle.standard import ReferenceOutputs, StandardRuns, d_mad, distance
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
 
@@ -171,9 +171,9 @@ def judge_of(
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     dtypes = [graph.tensors[i].dtype for i in nodes]
     of_weights = {*special_kinds(graph), *result.special}
-    probes = Probes.of(result.outputs, PROBES, distribution, of_weights)
+    probes = FiniteProbes.of(result.outputs, PROBES, distribution, of_weights)
     runs = StandardRuns(REFERENCES, PERTURBED_FROM, PERTURBED)
-    standard = Standard.of(result.outputs, distribution, runs, dtypes, bounds, probes)
+    standard = ReferenceOutputs.of(result.outputs, distribution, runs, dtypes, bounds, probes)
     if standard is not None:
         standard = standard.by_majority()
     return Judge(result, distribution, bounds, standard)

@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Probes:
+class FiniteProbes:
     """The runs with finite numbers in place of the special ones.
 
     Args:
@@ -54,7 +54,7 @@ class Probes:
         of_weights: Iterable[str] = (),
         *,
         by_letter: bool = False,
-    ) -> Probes | None:
+    ) -> FiniteProbes | None:
         """The probes among the outputs of all backends; None where there are none.
 
         Args:
@@ -62,7 +62,7 @@ class Probes:
             names: of the two probes.
             kind: of the inputs.
             of_weights: kinds of the special numbers among the weights.
-            by_letter: see :class:`Probes`.
+            by_letter: see :class:`FiniteProbes`.
         """
         kinds = tuple(k for k in PROBED if k == kind or k in of_weights)
         high, low = (outputs.get(name, {}).get(kind) for name in names)

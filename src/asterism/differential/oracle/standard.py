@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.backends import INDEPENDENT, REFERENCES, precision_of
 from asterism.differential.adapters.reference import STEP
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.special_values import Probes
+from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.memo.universe.tensors import EPSILON
 
 Arrays = Sequence[NDArray[Any]]
@@ -146,7 +146,7 @@ class StandardRuns(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standard:
+class ReferenceOutputs:
     """What outputs are compared with, for one kind of inputs. Truth values count as 0 and 1.
 
     Args:
@@ -163,7 +163,7 @@ class Standard:
     tolerance: Tolerance
     base: Arrays | None = None
     moved: Moved = field(default_factory=dict)
-    probes: Probes | None = None
+    probes: FiniteProbes | None = None
     _spreads: dict[Tolerance, list[float]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -174,8 +174,8 @@ class Standard:
         runs: StandardRuns,
         dtypes: Sequence[str],
         tolerance: Tolerance,
-        probes: Probes | None,
-    ) -> Standard | None:
+        probes: FiniteProbes | None,
+    ) -> ReferenceOutputs | None:
         """The standard among the outputs of all backends; None where no reference ran.
 
         Args:
@@ -279,7 +279,7 @@ class Standard:
             self._spreads[tolerance] = spreads_of(_numbers(base), numbers, tolerance)
         return self._spreads[tolerance]
 
-    def by_majority(self) -> Standard:
+    def by_majority(self) -> ReferenceOutputs:
         """The same with those references alone that most agree with; with all if there is no two.
 
         Two references agree where they differ by no more than the model's own dtype may: what a

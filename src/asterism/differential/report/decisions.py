@@ -33,7 +33,7 @@ _SAID_OTHERWISE = re.compile(r"\b(ADDRESS|NUMBER|NAME)\b|_N\b|…")
 
 
 @dataclass(frozen=True)
-class Right:
+class ExpectedOutputs:
     """What is right of a model's outputs, and what came.
 
     Args:
@@ -71,7 +71,7 @@ class Decision:
         return recorded_words(self.finding) if self.finding else ("", [])
 
 
-def comparing(right: Right, reference: str = "") -> Decision:
+def comparing(right: ExpectedOutputs, reference: str = "") -> Decision:
     """The decision between what a program gives and what it should give.
 
     Args:
@@ -114,7 +114,7 @@ def recorded_words(finding: Finding) -> tuple[str, list[str]]:
     return finding.exception.rpartition(".")[2], words
 
 
-def _worst(right: Right) -> tuple[int, tuple[int, ...]]:
+def _worst(right: ExpectedOutputs) -> tuple[int, tuple[int, ...]]:
     """The output and the element that differ most for what is tolerated, masks of NaN first."""
     best: tuple[float, int, tuple[int, ...]] = (-1.0, 0, (0,) * right.expected[0].ndim)
     rows = zip(right.expected, right.actual, right.allowed, strict=True)

@@ -8,7 +8,7 @@ from asterism.differential.adapters.code import source_of
 from asterism.differential.adapters.forms import FORMS
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.tasks import LayerDescription
-from asterism.differential.report.numbers import Numbers
+from asterism.differential.report.numbers import FilledNumbers
 from asterism.differential.report.python_text import call, literal
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
@@ -19,7 +19,9 @@ from asterism.memo.universe.tensors import Config
 Layers = dict[int, LayerDescription]
 
 
-def model_lines(graph: Graph, layers: Layers, numbers: Numbers, distribution: str) -> list[str]:
+def model_lines(
+    graph: Graph, layers: Layers, numbers: FilledNumbers, distribution: str
+) -> list[str]:
     """Lines that set ``inputs``, ``model`` and, where a question is asked, ``layers``.
 
     Args:
@@ -63,7 +65,7 @@ def _input(graph: Graph, identity: int) -> str:
     return f"keras.Input({literal(tuple(config['shape']))}, dtype={literal(config['dtype'])})"
 
 
-def _weights(layer: str, numbers: Numbers, identity: int) -> list[str]:
+def _weights(layer: str, numbers: FilledNumbers, identity: int) -> list[str]:
     sources = [array.source for array in numbers.weights.get(identity, ())]
     return [f"{layer}.set_weights([{', '.join(sources)}])"] if sources else []
 
@@ -75,7 +77,7 @@ def _is_chain(graph: Graph) -> bool:
     return chained and len(graph.inputs) == 1 and graph.outputs == places[-1:]
 
 
-def _chain(graph: Graph, layers: Layers, numbers: Numbers, *, listed: bool) -> list[str]:
+def _chain(graph: Graph, layers: Layers, numbers: FilledNumbers, *, listed: bool) -> list[str]:
     made = [
         layer_source(graph.nodes[i].type, _told(graph, layers, i).arguments) for i in graph.layers
     ]
@@ -91,7 +93,7 @@ def _chain(graph: Graph, layers: Layers, numbers: Numbers, *, listed: bool) -> l
     ]
 
 
-def _graph(graph: Graph, layers: Layers, numbers: Numbers, *, listed: bool) -> list[str]:
+def _graph(graph: Graph, layers: Layers, numbers: FilledNumbers, *, listed: bool) -> list[str]:
     lines, weights = [], []
     for identity, node in graph.nodes.items():
         if node.type == INPUT:

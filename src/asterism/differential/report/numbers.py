@@ -37,7 +37,7 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class FilledNumbers:
     """What a script fills a model with.
 
     Args:
@@ -81,10 +81,10 @@ def simple_array(form: str, shape: Shape, dtype: str, number: int = 0) -> Array:
     return Array.of(form.format(shape=shape, dtype=dtype, number=number, size=prod(shape)))
 
 
-def any_numbers(known: Numbers) -> Numbers:
+def any_numbers(known: FilledNumbers) -> FilledNumbers:
     """Ones as inputs, and the weights that a layer begins with: where no number matters."""
     inputs = (simple_array(ONES, a.values.shape, str(a.values.dtype)) for a in known.inputs)
-    return Numbers(tuple(inputs), {})
+    return FilledNumbers(tuple(inputs), {})
 
 
 #: Numbers that somebody may read. Python takes 2 GB to parse a million of them.
@@ -108,23 +108,23 @@ def literal_numbers(
     stored: Stored,
     layers: Mapping[int, LayerDescription],
     inputs: Sequence[NDArray[Any]],
-) -> Numbers:
+) -> FilledNumbers:
     """The numbers with which the finding was seen, written out."""
     weights = {
         i: tuple(map(literal_array, layer_weights(graph.nodes[i], said.variables, stored)))
         for i, said in layers.items()
         if said.variables and i in graph.nodes
     }
-    return Numbers(tuple(map(literal_array, inputs)), weights)
+    return FilledNumbers(tuple(map(literal_array, inputs)), weights)
 
 
 def simplest(
     show: Reproduction,
     graph: Graph,
     finding: Finding,
-    known: Numbers,
+    known: FilledNumbers,
     layers: Mapping[int, LayerDescription],
-) -> Numbers:
+) -> FilledNumbers:
     """The simplest numbers that were found with which a model still shows its finding.
 
     Args:
@@ -136,14 +136,14 @@ def simplest(
     """
     kind = finding.distributions[0] if finding.distributions else "normal"
 
-    def shows(numbers: Numbers) -> bool:
+    def shows(numbers: FilledNumbers) -> bool:
         named, stored = numbers.stored(graph, layers)
         inputs = {kind: [array.values for array in numbers.inputs]}
         with weights_file(stored) as weights:
             found = show.look(named, finding, inputs=inputs, weights=weights).finding
         return found is not None and found.library == finding.library
 
-    def with_simple_inputs(numbers: Numbers) -> Numbers:
+    def with_simple_inputs(numbers: FilledNumbers) -> FilledNumbers:
         shapes = [(a.values.shape, str(a.values.dtype)) for a in numbers.inputs]
         tried = (replace(numbers, inputs=inputs) for inputs in simple_inputs(kind, shapes))
         return next(filter(shows, tried), numbers)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from asterism.differential.report.decisions import Right
+from asterism.differential.report.decisions import ExpectedOutputs
 from asterism.differential.report.numbers import Array
 
 #: Lines and characters of a text that a reader takes in.
@@ -59,7 +59,7 @@ def onnx_text(content: bytes) -> str | None:
     return text if len(parsed.graph.node) == len(model.graph.node) else None
 
 
-def onnx_reference(text: str, inputs: Sequence[Array], right: Right | None) -> str:
+def onnx_reference(text: str, inputs: Sequence[Array], right: ExpectedOutputs | None) -> str:
     """Lines that compute what is right by ONNX's evaluator, where it is right; or nothing.
 
     Args:

@@ -19,10 +19,10 @@ from asterism.differential.adapters.library import CONVERTERS, Converter, FileLi
 from asterism.differential.engine.inputs import random_training
 from asterism.differential.engine.worker_environment import variables
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.report.decisions import Decision, Right, comparing
+from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
 from asterism.differential.report.markdown import rendered
 from asterism.differential.report.model_text import Layers, model_lines
-from asterism.differential.report.numbers import Array, Numbers
+from asterism.differential.report.numbers import Array, FilledNumbers
 from asterism.differential.report.python_text import in_docstring
 from asterism.memo.graphs.graph import Graph
 
@@ -130,7 +130,7 @@ class ScriptProgram:
 
 
 def keras_program(
-    runner: Runner, graph: Graph, distribution: str, layers: Layers, numbers: Numbers
+    runner: Runner, graph: Graph, distribution: str, layers: Layers, numbers: FilledNumbers
 ) -> ScriptProgram:
     """What a worker does with a generated model.
 
@@ -202,7 +202,7 @@ def write_file_script(
     backend: str,
     content: bytes,
     inputs: Sequence[NDArray[Any]],
-    right: Right | None,
+    right: ExpectedOutputs | None,
     finding: Finding,
 ) -> None:
     """Write a script that exits 1 where a version shows the finding, its model and its arrays.

@@ -30,10 +30,10 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
 from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.outside import allowance, expected_outside
-from asterism.differential.report.decisions import Decision, Right, comparing
+from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
 from asterism.differential.report.model_text import Layers, with_changes
 from asterism.differential.report.numbers import (
-    Numbers,
+    FilledNumbers,
     any_numbers,
     literal_numbers,
     simplest,
@@ -82,7 +82,7 @@ class ScriptWriter:
         self._show, self._stored = replace(show, hang_seconds=PATIENCE), stored
         self._pool = show.worker_pool
         self._kind = next(iter(self._finding.distributions), "")
-        self._rights: dict[bool, Right] = {}
+        self._rights: dict[bool, ExpectedOutputs] = {}
 
     def write(self, folder: Path, kinds: Sequence[str] = KINDS) -> Iterator[str]:
         """Write the scripts, each in place of the one before.
@@ -110,14 +110,14 @@ class ScriptWriter:
         return self._described(self._found.graph, self._found.changed)
 
     @cached_property
-    def _known(self) -> Numbers:
+    def _known(self) -> FilledNumbers:
         """The numbers with which it was seen."""
         graph, kind = self._found.graph, self._kind or "normal"
         inputs = sample_inputs(graph, self._show.seed, self._finding.model, kind)
         return literal_numbers(graph, self._stored, self._layers, inputs)
 
     @cached_property
-    def _simple(self) -> Numbers:
+    def _simple(self) -> FilledNumbers:
         """The simplest numbers that show it."""
         if self._found.changed:  # whether it is rejected depends on no number
             differs = self._finding.symptom == OUTSIDE_DIFFERS
@@ -130,7 +130,7 @@ class ScriptWriter:
         wide = self._finding.symptom == ODD_REFERENCE
         return with_dtype(self._found.graph, "float64") if wide else self._found.graph
 
-    def _as_run(self, numbers: Numbers) -> Numbers:
+    def _as_run(self, numbers: FilledNumbers) -> FilledNumbers:
         return numbers if self._graph is self._found.graph else _in_float64(numbers)
 
     def _script(self, kind: str) -> str | None:
@@ -182,7 +182,7 @@ class ScriptWriter:
             graph, numbers = with_dtype(graph, "float64"), _in_float64(numbers)
         return keras_program(Runner.of(backends), graph, distribution, layers, numbers)
 
-    def _onnx_text(self, values: Numbers) -> str | None:
+    def _onnx_text(self, values: FilledNumbers) -> str | None:
         """The text of the file that a runtime is to blame for reading; None of all others."""
         finding = self._finding
         converter = _blamed_reader_of(finding)
@@ -221,7 +221,7 @@ class ScriptWriter:
         write_file_script(folder / REPRO, *facts)
         return True
 
-    def _right(self, numbers: Numbers) -> Right | None:
+    def _right(self, numbers: FilledNumbers) -> ExpectedOutputs | None:
         """What is right, what the backend gives, and what is tolerated; None of a failure."""
         if self._finding.symptom == OUTSIDE_DIFFERS:
             return self._of_others()
@@ -232,7 +232,7 @@ class ScriptWriter:
             self._rights[simple] = self._run(numbers)
         return self._rights[simple]
 
-    def _of_others(self) -> Right:
+    def _of_others(self) -> ExpectedOutputs:
         """What another library gives of an invalid configuration, and what the one to blame."""
         found, finding = self._found, self._finding
         inputs = {OUTSIDE: [array.values for array in self._known.inputs]}
@@ -240,9 +240,9 @@ class ScriptWriter:
         task = Task(finding.model, found.graph, inputs, backends=backends, changed=found.changed)
         given = [self._pool.run(task).outputs.get(b, {}).get(OUTSIDE, []) for b in backends]
         right = [array.astype(np.float64) for array in given[0]]
-        return Right(right, given[1], [np.full(a.shape, allowance(a)) for a in right])
+        return ExpectedOutputs(right, given[1], [np.full(a.shape, allowance(a)) for a in right])
 
-    def _run(self, numbers: Numbers) -> Right:
+    def _run(self, numbers: FilledNumbers) -> ExpectedOutputs:
         """What the references and the backend give of the model with these numbers."""
         finding = self._finding
         graph, stored = numbers.stored(self._found.graph, self._layers)
@@ -255,7 +255,7 @@ class ScriptWriter:
         standard = judge_of(graph, result, self._kind, self._show.judging).standard
         assert standard is not None
         actual = result.outputs.get(backend, {}).get(self._kind, [])
-        return Right(standard.expected, actual, standard.allowed(backend))
+        return ExpectedOutputs(standard.expected, actual, standard.allowed(backend))
 
 
 def _blamed_reader_of(finding: Finding) -> str | None:
@@ -267,7 +267,7 @@ def _blamed_reader_of(finding: Finding) -> str | None:
     return converter if CONVERTERS[converter].suffix == ".onnx" else None
 
 
-def _in_float64(numbers: Numbers) -> Numbers:
+def _in_float64(numbers: FilledNumbers) -> FilledNumbers:
     """The same with floating inputs of float64."""
     inputs = tuple(
         replace(a, values=a.values.astype("float64"), source=f"{a.source}.astype('float64')")

@@ -34,10 +34,10 @@ from asterism.differential.report.script_writer import (
 from asterism.differential.triage.budget import Ceiling
 from asterism.differential.triage.groups import unique_outside
 from asterism.differential.triage.params import TriageSettings
-from asterism.differential.triage.remembering import Memory
+from asterism.differential.triage.remembering import ShrunkFindings
 from asterism.differential.triage.replay import Replay, Replayer
 from asterism.differential.triage.reproduction import Reproduction
-from asterism.differential.triage.triage import Left, Triage
+from asterism.differential.triage.triage import Triage, UntriagedFindings
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
@@ -92,7 +92,7 @@ def triage_and_write(
     given: ToTriage,
     settings: TriageSettings,
     target: Path,
-    memory: Memory | None = None,
+    memory: ShrunkFindings | None = None,
     worker_pool: WorkerPool | None = None,
 ) -> dict[str, Any]:
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
@@ -121,7 +121,7 @@ def _write(
     given: ToTriage,
     settings: TriageSettings,
     folder: Path,
-    memory: Memory | None,
+    memory: ShrunkFindings | None,
 ) -> dict[str, Any]:
     """As :func:`triage_and_write`, into an empty folder."""
     triage, graphs = settings.triage, given.graphs
@@ -189,7 +189,7 @@ def write_reports(
     return finished
 
 
-def _left(group: Sequence[Finding], left: Left) -> dict[str, Any]:
+def _left(group: Sequence[Finding], left: UntriagedFindings) -> dict[str, Any]:
     """A group that was not taken up, as a JSON value."""
     first = group[0]
     return {

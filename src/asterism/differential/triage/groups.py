@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.outside import Outside, outside_of
+from asterism.differential.engine.outside import InvalidConfiguration, outside_of
 from asterism.differential.oracle.finding import (
     ODD_REFERENCE,
     SILENT_ACCEPTANCE,
@@ -93,7 +93,7 @@ def unique_outside(
     return [unique[signature] for signature in sorted(unique)]
 
 
-def _unique(finding: Finding, outside: Outside) -> UniqueFinding:
+def _unique(finding: Finding, outside: InvalidConfiguration) -> UniqueFinding:
     kind = outside.graph.nodes[outside.graph.layers[0]].type
     names = ", ".join(sorted(outside.changed))
     place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception

@@ -16,7 +16,7 @@ P = TypeVar("P")
 
 
 @dataclass(frozen=True)
-class Parts(Generic[M]):
+class RunnableParts(Generic[M]):
     """The parts of a model that can run by themselves.
 
     Args:
@@ -61,7 +61,7 @@ class Reducer(Generic[M]):
         self._gone.add(key)
         return False
 
-    def fewest(self, whole: M, parts: Parts[M], suspect: int | None = None) -> M:
+    def fewest(self, whole: M, parts: RunnableParts[M], suspect: int | None = None) -> M:
         """The suspect and as few before it as it takes; else a half of a half of ….
 
         Args:
@@ -97,7 +97,7 @@ class Reducer(Generic[M]):
             size //= 2
         return model
 
-    def _around(self, parts: Parts[M], suspect: int) -> M | None:
+    def _around(self, parts: RunnableParts[M], suspect: int) -> M | None:
         """The suspect alone, else with the nearest parts that it depends on, ever more."""
         near = parts.nearest_first(suspect)
         size = 1
@@ -110,7 +110,7 @@ class Reducer(Generic[M]):
             size = min(2 * size + 1, len(near))
         return None
 
-    def _half(self, model: M, parts: Parts[M]) -> M:
+    def _half(self, model: M, parts: RunnableParts[M]) -> M:
         """The first or the second half of the parts, as often as one of them is enough."""
         order = list(parts.order)
         while len(order) > 1:

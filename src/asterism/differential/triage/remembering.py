@@ -69,7 +69,7 @@ def triage_run(weights: Path, settings: TriageSettings) -> Run:
     return run_of(STAGE, facts, [FOLDER])
 
 
-class Memory:
+class ShrunkFindings:
     """Findings that earlier runs have shrunk, to which those of this one are added.
 
     Args:
@@ -106,7 +106,7 @@ class Memory:
 
 
 @contextmanager
-def remembered(run: Run, of: str = "findings") -> Iterator[Memory]:
+def remembered(run: Run, of: str = "findings") -> Iterator[ShrunkFindings]:
     """What earlier runs have shrunk; nobody removes it while the block lasts.
 
     Args:
@@ -120,4 +120,4 @@ def remembered(run: Run, of: str = "findings") -> Iterator[Memory]:
         except BlockingIOError:
             log.warning("another process triages the same: what is shrunk here is not kept")
             facts = None
-        yield Memory(facts)
+        yield ShrunkFindings(facts)

@@ -21,7 +21,7 @@ from asterism.memo.graphs.graph import INPUT, Graph
 
 
 @dataclass(frozen=True)
-class Reproduced:
+class ReproducedRun:
     """What a model did that may show a finding.
 
     Args:
@@ -64,7 +64,7 @@ class Reproduction:
         everywhere: bool = False,
         batch: int | None = None,
         **changes: Any,
-    ) -> Reproduced:
+    ) -> ReproducedRun:
         """Run another model and look for the finding.
 
         Args:
@@ -78,7 +78,7 @@ class Reproduction:
         needed = finding.distributions if finding.by_values else finding.distributions[:1]
         needed = tuple(d for d in needed if compared_nodes(graph, (d,)))
         if not needed:  # such a model has nothing of what is compared
-            return Reproduced(None, dict.fromkeys(finding.backends, "does not apply"))
+            return ReproducedRun(None, dict.fromkeys(finding.backends, "does not apply"))
         task = self.task(finding.model, graph, needed)
         hurried = finding.symptom == "hang" and not everywhere
         facts = {
@@ -92,7 +92,7 @@ class Reproduction:
         alike = [f for f in judged if _is_alike(f, finding)]
         shown = {backend for f in alike for backend in f.backends}
         same = [f for f in alike if set(f.backends) & set(finding.backends)]
-        return Reproduced(
+        return ReproducedRun(
             min(same, key=lambda f: f.library != finding.library, default=None),
             {r: "shows" if r in shown else o.words for r, o in result.outcomes.items()},
         )
@@ -173,7 +173,7 @@ def ablate(
         distributions: inputs to try.
         passes: graph passes to disable at most, where the library has some that change the model.
     """
-    varied: dict[str, Reproduced] = {}
+    varied: dict[str, ReproducedRun] = {}
     for dtype in ("float32", "float64", "float16"):
         varied[f"dtype {dtype}"] = show.look(with_dtype(graph, dtype), finding)
     for distribution in distributions:

@@ -9,7 +9,7 @@ from typing import Any
 
 from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
 from asterism.differential.triage.budget import Budget
-from asterism.differential.triage.reducer import Parts, Reducer
+from asterism.differential.triage.reducer import Reducer, RunnableParts
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
@@ -76,14 +76,14 @@ class Shrinker(Reducer[Graph]):
                         continue
 
 
-def layers_of(graph: Graph) -> Parts[Graph]:
+def layers_of(graph: Graph) -> RunnableParts[Graph]:
     """The layers of a model as its parts."""
     layers = graph.layers
 
     def sources(identity: int) -> list[int]:
         return [source for source in graph.nodes[identity].inputs if source in layers]
 
-    return Parts(layers, sources, lambda chosen: isolated(graph, chosen))
+    return RunnableParts(layers, sources, lambda chosen: isolated(graph, chosen))
 
 
 def _key(graph: Graph) -> str:

@@ -12,7 +12,7 @@ from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
 from asterism.differential.triage.groups import in_order
 from asterism.differential.triage.params import TriageParams
-from asterism.differential.triage.remembering import Memory
+from asterism.differential.triage.remembering import ShrunkFindings
 from asterism.differential.triage.reproduction import Reproduction, ablate, first_diverging
 from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
@@ -20,7 +20,7 @@ from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 
 
-class Left(NamedTuple):
+class UntriagedFindings(NamedTuple):
     """What was not taken up.
 
     Args:
@@ -48,12 +48,12 @@ class Triage:
         self,
         show: Reproduction,
         params: TriageParams,
-        memory: Memory | None = None,
+        memory: ShrunkFindings | None = None,
         ceiling: Ceiling = NO_CEILING,
     ) -> None:
         self._worker_pool = show.worker_pool
         self._show, self._params, self._ceiling = show, params, ceiling
-        self._memory = Memory() if memory is None else memory
+        self._memory = ShrunkFindings() if memory is None else memory
 
     def run(
         self,
@@ -62,7 +62,7 @@ class Triage:
         distributions: Sequence[str],
         report: Callable[[UniqueFinding], None] = lambda unique: None,
         known: Sequence[UniqueFinding] = (),
-    ) -> tuple[list[UniqueFinding], Left]:
+    ) -> tuple[list[UniqueFinding], UntriagedFindings]:
         """Unique findings, shrunk, and how many were left when a limit was reached.
 
         Args:
@@ -75,10 +75,10 @@ class Triage:
         unique: dict[str, UniqueFinding] = {}
         earlier = {found.signature: found for found in known}
         groups = in_order(findings)
-        left = Left([])
+        left = UntriagedFindings([])
         for at, group in enumerate(progress(groups, label="triage", unit="group")):
             if because := self._used_up(len(unique)):
-                left = Left(groups[at:], because, because == self._ceiling.name)
+                left = UntriagedFindings(groups[at:], because, because == self._ceiling.name)
                 break
             first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
             if signature(first) in earlier:

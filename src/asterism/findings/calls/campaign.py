@@ -26,7 +26,7 @@ CALLS = "calls"
 
 
 @dataclass(frozen=True)
-class Shown:
+class CallOutcome:
     """What a call shows by a way.
 
     Args:
@@ -52,7 +52,7 @@ def run_calls(
     workers: CallWorkers,
     folder: Path,
     elsewhere: Mapping[str, Any],
-) -> Iterator[tuple[str, Shown]]:
+) -> Iterator[tuple[str, CallOutcome]]:
     """Run what these ways have not run yet; gives way and what it shows, once it is known.
 
     Args:
@@ -71,7 +71,7 @@ def run_calls(
         except BlockingIOError:
             raise UserError("another process runs these calls: wait until it ends") from None
         done = {
-            name: {mark_of(record_from(Shown, fact).call) for fact in facts.known}
+            name: {mark_of(record_from(CallOutcome, fact).call) for fact in facts.known}
             | set(elsewhere.get(name, {}).get("calls", "").split())
             for name, facts in kept.items()
         }
@@ -117,9 +117,9 @@ def folder_of(folder: Path, way: str) -> Path:
     return folder / way.replace(":", "-")
 
 
-def read_shown(folder: Path, way: str) -> list[Shown]:
+def read_shown(folder: Path, way: str) -> list[CallOutcome]:
     """What a way has shown; what is damaged of it counts for nothing."""
-    return [record_from(Shown, value) for value in read_facts(folder_of(folder, way))]
+    return [record_from(CallOutcome, value) for value in read_facts(folder_of(folder, way))]
 
 
 def _show(
@@ -127,13 +127,13 @@ def _show(
     plains: tuple[TextRun, TextRun, TextRun],
     workers: CallWorkers,
     began: float,
-) -> Shown:
+) -> CallOutcome:
     ended = plains[0].outcome
     if ended.killed:
-        return Shown(program.call.name, INVALID_INPUTS, f"{ended.status}: {ended.message}")
+        return CallOutcome(program.call.name, INVALID_INPUTS, f"{ended.status}: {ended.message}")
     one = judge(
         program.way, *plains, workers.indirect(program), workers.params, program.call.narrow
     )
     seconds = round(time.monotonic() - began, 3)
     facts = one.symptom, one.message[:600], one.exception, one.frame
-    return Shown(program.call.name, *facts, seconds)
+    return CallOutcome(program.call.name, *facts, seconds)

@@ -14,15 +14,15 @@ from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
-from asterism.findings.calls.campaign import Shown, read_shown
+from asterism.findings.calls.campaign import CallOutcome, read_shown
 from asterism.findings.calls.judging import judge, standards_of
 from asterism.findings.calls.program import FILLS, CallProgram
 from asterism.findings.calls.running import CallWorkers
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
-from asterism.findings.calls.way import WAYS, Way
-from asterism.findings.entry import Entry
-from asterism.findings.sightings import Sighting, deciding
+from asterism.findings.calls.way import WAYS, ExecutionVariant
+from asterism.findings.entry import CollectedFinding
+from asterism.findings.sightings import FindingOccurrence, deciding
 
 #: What a way can show that is a finding.
 FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
@@ -39,7 +39,7 @@ _KIN = (
 _REDUCTIONS = re.compile(r"Reduce(Sum|Mean|Max|Min|Prod|L1|L2|LogicalAnd|LogicalOr)")
 
 
-def all_sightings(folder: Path, framework: str) -> list[Sighting[Call]]:
+def all_sightings(folder: Path, framework: str) -> list[FindingOccurrence[Call]]:
     """What the ways of a framework have shown, as the ways' files in a folder say."""
     calls = calls_of(framework)
     ways = [name for name in WAYS if WAYS[name].framework == framework]
@@ -47,8 +47,8 @@ def all_sightings(folder: Path, framework: str) -> list[Sighting[Call]]:
 
 
 def sightings_of(
-    calls: Mapping[str, Call], way: str, shown: Iterable[Shown]
-) -> list[Sighting[Call]]:
+    calls: Mapping[str, Call], way: str, shown: Iterable[CallOutcome]
+) -> list[FindingOccurrence[Call]]:
     """What a way has shown, with what decides, in the order of the calls."""
     by_name = {s.call: s for s in shown if s.call in calls}
     rows: dict[tuple[str, int], list[str]] = {}
@@ -66,7 +66,7 @@ def sightings_of(
     return found
 
 
-def sighting_of(call: Call, way: str, shown: Shown, needed: Mapping[str, str]) -> Sighting[Call]:
+def sighting_of(call: Call, way: str, shown: CallOutcome, needed: Mapping[str, str]) -> FindingOccurrence[Call]:
     """A call that shows a finding by a way.
 
     Of one function and library a wrong result is one cause, whatever way shows it, unless options
@@ -93,7 +93,7 @@ def sighting_of(call: Call, way: str, shown: Shown, needed: Mapping[str, str]) -
     inputs = "empty" if call.is_empty else "normal"
     told = frozenset() if word in (ERROR, CRASH, HANG) else options
     given = call, way, library, word, call.family, needed, inputs, tuple(filter(None, place)), rank
-    return Sighting(*given, told, shown.details)
+    return FindingOccurrence(*given, told, shown.details)
 
 
 def family_of(name: str) -> str:
@@ -118,7 +118,7 @@ class CallScripts:
 
     workers: CallWorkers
 
-    def __call__(self, sighting: Sighting[Call], folder: Path) -> Entry | None:
+    def __call__(self, sighting: FindingOccurrence[Call], folder: Path) -> CollectedFinding | None:
         """The script of the call with the simplest inputs that show the symptom."""
         call, way, word = sighting.subject, WAYS[sighting.backend], sighting.symptom
         params = self.workers.params
@@ -142,7 +142,7 @@ class CallScripts:
         return sighting.entry("call", [sighting.backend], right, versions, facts)
 
 
-def _versions(call: Call, way: Way) -> dict[str, str]:
+def _versions(call: Call, way: ExecutionVariant) -> dict[str, str]:
     installed = installed_versions()
     own = installed_versions(call.framework)
     own.pop("keras", None)

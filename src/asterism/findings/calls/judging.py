@@ -23,9 +23,9 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import Standard
+from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.findings.calls.running import TextRun
-from asterism.findings.calls.way import Way
+from asterism.findings.calls.way import ExecutionVariant
 from asterism.memo.universe.tensors import EPSILON
 
 #: A function is computed in several steps, each of which rounds.
@@ -35,7 +35,7 @@ _LIMITS = (r"No (conversion|translator)",)
 
 
 def judge(
-    way: Way,
+    way: ExecutionVariant,
     plain: TextRun,
     exact: TextRun,
     moved: TextRun,
@@ -91,7 +91,7 @@ def judge(
 
 def standards_of(
     plain: TextRun, exact: TextRun, moved: TextRun, dtypes: Sequence[str], params: JudgeParams
-) -> list[Standard | None]:
+) -> list[ReferenceOutputs | None]:
     """What each result must be: the plain call's, or that of float64; None where it is integers.
 
     Real and imaginary parts are outputs of their own.
@@ -103,7 +103,7 @@ def standards_of(
         dtypes: that the call and the way compute in.
         params: tolerances.
     """
-    found: list[Standard | None] = []
+    found: list[ReferenceOutputs | None] = []
     for at, expected in enumerate(plain.arrays):
         if expected.dtype.kind not in "fc":
             found.append(None)
@@ -115,7 +115,7 @@ def standards_of(
         epsilon = max(EPSILON.get(d, EPSILON["float32"]) for d in (plain.dtypes[at], *dtypes))
         tolerance = Tolerance(params.ulps, params.conditioning, epsilon, _STEPS)
         runs = {"float32": [_in_float64(shifted)]} if shifted is not None else {}
-        found.append(Standard(references, (), tolerance, references.get("float64"), runs))
+        found.append(ReferenceOutputs(references, (), tolerance, references.get("float64"), runs))
     return found
 
 

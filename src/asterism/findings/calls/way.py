@@ -11,7 +11,7 @@ from asterism.core.settings.yaml_files import parse_yaml
 
 
 @dataclass(frozen=True)
-class Way:
+class ExecutionVariant:
     """A way to run a call that must give what the plain call gives.
 
     Args:
@@ -62,15 +62,15 @@ class Framework:
     afresh: str = ""
 
 
-def _read() -> tuple[dict[str, Framework], dict[str, Way]]:
+def _read() -> tuple[dict[str, Framework], dict[str, ExecutionVariant]]:
     """The frameworks and the ways of all: a file in ``frameworks`` for each framework."""
     frameworks: dict[str, Framework] = {}
-    ways: dict[str, Way] = {}
+    ways: dict[str, ExecutionVariant] = {}
     folder = files("asterism.findings.calls").joinpath("frameworks")
     for file in (file for file in folder.iterdir() if file.name.endswith(".yaml")):
         document, name = parse_yaml(file.read_text(encoding="utf-8"), file.name), file.name[:-5]
         frameworks[name] = Framework(**_plain(document["framework"]))
-        ways |= {way: Way(name, **_plain(facts)) for way, facts in document["ways"].items()}
+        ways |= {way: ExecutionVariant(name, **_plain(facts)) for way, facts in document["ways"].items()}
     return dict(sorted(frameworks.items())), dict(sorted(ways.items()))
 
 

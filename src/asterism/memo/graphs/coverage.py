@@ -35,7 +35,7 @@ LayerInput = tuple[str, int, str]
 
 
 @dataclass(frozen=True)
-class Elements:
+class CoverageElements:
     """What one model covers; every set is a subset of the declared one.
 
     ``repaired`` are those of ``pairs`` that only meet through a shape repair.
@@ -68,7 +68,7 @@ class Coverage:
     parameters: set[ParameterOption] = field(default_factory=set)
     inputs: set[LayerInput] = field(default_factory=set)
 
-    def gain(self, elements: Elements) -> int:
+    def gain(self, elements: CoverageElements) -> int:
         """How many elements would be new."""
         return (
             len(elements.types - self.types)
@@ -77,7 +77,7 @@ class Coverage:
             + len(elements.inputs - self.inputs)
         )
 
-    def update(self, elements: Elements) -> None:
+    def update(self, elements: CoverageElements) -> None:
         """Count a model's elements in."""
         self.types |= elements.types
         self.pairs |= elements.pairs
@@ -101,10 +101,10 @@ class Coverage:
 
 
 @cache
-def declared() -> Elements:
+def declared() -> CoverageElements:
     """The whole universe: the denominators."""
     layers = universe()
-    return Elements(
+    return CoverageElements(
         types=frozenset(layers),
         pairs=frozenset((a, b) for a in layers for b in layers if can_meet(layers[a], layers[b])),
         repaired=frozenset(),
@@ -137,7 +137,7 @@ def coverage_of(graphs: Iterable[Graph]) -> Coverage:
     return coverage
 
 
-def elements_of(graph: Graph) -> Elements:
+def elements_of(graph: Graph) -> CoverageElements:
     """What one model covers."""
     whole = declared()
     types: set[str] = set()
@@ -159,7 +159,7 @@ def elements_of(graph: Graph) -> Elements:
                 pair = (graph.nodes[origin].type, node.type)
                 pairs.add(pair)
                 (repaired if through_repair else direct).add(pair)
-    return Elements(
+    return CoverageElements(
         frozenset(types),
         frozenset(pairs) & whole.pairs,
         frozenset(repaired - direct) & whole.pairs,
@@ -191,7 +191,7 @@ def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
 
 
 @cache
-def of_the_paper() -> Elements:
+def of_the_paper() -> CoverageElements:
     """What of the universe is of the families of layers that the paper covers.
 
     Its pairs are of distinct layers. The paper's own count of types, :data:`PAPER_TYPES`, is that
@@ -199,7 +199,7 @@ def of_the_paper() -> Elements:
     """
     whole = declared()
     ours = {name for name, spec in universe().items() if spec.in_paper}
-    return Elements(
+    return CoverageElements(
         types=whole.types & ours,
         pairs=frozenset((a, b) for a, b in whole.pairs if a != b and {a, b} <= ours),
         repaired=frozenset(),

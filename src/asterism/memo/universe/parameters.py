@@ -240,7 +240,7 @@ class Sizes(Parameter):
 
 
 @dataclass(frozen=True, slots=True)
-class Shaped(Parameter):
+class ShapeDependentParameter(Parameter):
     """A parameter whose values depend on the shape of the input (an axis, a target shape, …).
 
     Args:

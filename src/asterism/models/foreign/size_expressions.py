@@ -47,7 +47,7 @@ _INTEGERS = range(-(2**63), 2**63)
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|-?\d{1,40}(?:\.\d*)?(?:e[+-]?\d{1,4})?|'[^']*'|.)", re.ASCII)
 
 
-class Term(NamedTuple):
+class ExpressionTerm(NamedTuple):
     """A part of an expression, and what tells how long SymPy reads it.
 
     Attributes:
@@ -80,7 +80,7 @@ class Term(NamedTuple):
         return calls + self.compared * _CHOICE + (self.divided * _DIVISION if new else 0)
 
 
-def size_expression(text: str, symbol: Callable[[str], str]) -> Term:
+def size_expression(text: str, symbol: Callable[[str], str]) -> ExpressionTerm:
     """An expression of sizes, written anew.
 
     Args:
@@ -113,16 +113,16 @@ class _Parser:
         if self._taken() != token:
             raise ValueError("an expression of a size is not one that PyTorch writes")
 
-    def expression(self, depth: int) -> Term:
+    def expression(self, depth: int) -> ExpressionTerm:
         """One constant, symbol, number or call."""
         name = self._taken()
         if depth > _DEEPEST:
             raise ValueError("an expression of a size is nested too deeply")
         if name in _CONSTANTS:
-            return Term(name)
+            return ExpressionTerm(name)
         self.expect("(")
         if name in _LEAVES:
-            term = Term(_LEAVES[name](self))
+            term = ExpressionTerm(_LEAVES[name](self))
             self.expect(")")
             return term
         fewest, most = _FUNCTIONS.get(name, (1, 0))
@@ -184,7 +184,7 @@ _LEAVES: dict[str, Callable[[_Parser], str]] = {
 }
 
 
-def _called(name: str, given: list[Term]) -> Term:
+def _called(name: str, given: list[ExpressionTerm]) -> ExpressionTerm:
     factors, summands = max(t.factors for t in given), max(t.summands for t in given)
     choices, compared = max(t.choices for t in given), sum(t.compared for t in given)
     divisions, divided = max(t.divisions for t in given), sum(t.divided for t in given)
@@ -206,4 +206,4 @@ def _called(name: str, given: list[Term]) -> Term:
     if factors > _HIGHEST or summands > _WIDEST or choices > _MOST_CHOICES:
         raise ValueError("an expression of a size is too large")
     text, calls = f"{name}({', '.join(t.text for t in given)})", 1 + sum(t.calls for t in given)
-    return Term(text, calls, factors, summands, choices, compared, divisions, divided)
+    return ExpressionTerm(text, calls, factors, summands, choices, compared, divisions, divided)

@@ -16,7 +16,7 @@ from typing import Any
 from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.size_expressions import Term, size_expression
+from asterism.models.foreign.size_expressions import ExpressionTerm, size_expression
 from asterism.models.foreign.torch_numbers import require_small_numbers, require_small_results
 from asterism.models.foreign.torch_operators import only_computes, schema_of
 from asterism.models.foreign.torch_schema import Rewriting
@@ -61,7 +61,7 @@ class ProgramRewriting:
         self.names = Names()
         self._source = source
         self._symbols: set[str] = set()
-        self._expressions: dict[str, Term] = {}
+        self._expressions: dict[str, ExpressionTerm] = {}
         self._cost = 0.0
         self._rewriting = Rewriting({**self._texts(), **_DROPPED, **_CHECKED}, _MOST, source)
 

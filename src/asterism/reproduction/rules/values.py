@@ -39,7 +39,7 @@ class OneNumber(ParameterSection):
 
 
 @RULES.register("close")
-class Close(Rule):
+class NearValue(Rule):
     """The mean is near the paper's value."""
 
     class Options(OneNumber):
@@ -134,7 +134,7 @@ class AtLeast(Rule):
 
 
 @RULES.register("between")
-class Between(Rule):
+class WithinRange(Rule):
     """The interval of the mean lies in a range that the paper gives."""
 
     class Options(ParameterSection):

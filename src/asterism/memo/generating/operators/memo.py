@@ -20,7 +20,7 @@ from asterism.memo.generating.operator import (
 )
 from asterism.memo.generating.shape_adapters import to_rank, to_shape
 from asterism.memo.graphs.graph import INPUT, SPECIAL, Graph, input_node
-from asterism.memo.universe.parameters import Number, Parameter, Shaped, Sizes
+from asterism.memo.universe.parameters import Number, Parameter, ShapeDependentParameter, Sizes
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
@@ -150,7 +150,7 @@ def _by_kind(shapes: bool) -> dict[str, tuple[Parameter, ...]]:
 
 def _sets_sizes(parameter: Parameter) -> bool:
     integer = isinstance(parameter, Number) and parameter.integer
-    return integer or isinstance(parameter, Sizes | Shaped)
+    return integer or isinstance(parameter, Sizes | ShapeDependentParameter)
 
 
 class ChangeShape(Operator):

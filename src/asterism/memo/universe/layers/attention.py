@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import kernel, vector
-from asterism.memo.universe.parameters import Choice, Number, Shaped, are_whole, is_whole
+from asterism.memo.universe.parameters import (
+    Choice,
+    Number,
+    ShapeDependentParameter,
+    are_whole,
+    is_whole,
+)
 from asterism.memo.universe.shapes import flag
 from asterism.memo.universe.spec import LayerSpec, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _DROPOUT = Number("dropout", 0.0, 0.0, 0.5, integer=False)
 _RANK3 = frozenset({3})
-_ATTENTION_AXES = Shaped(
+_ATTENTION_AXES = ShapeDependentParameter(
     "attention_axes", None, (), str, lambda rng, inputs: [1], lambda v: is_whole(v) or are_whole(v)
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from asterism.memo.universe.keras_options import activation, kernel, kernel_initializers, vector
 from asterism.memo.universe.layers.regularisation import unchanged
-from asterism.memo.universe.parameters import Choice, Number, Shaped
+from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter
 from asterism.memo.universe.shapes import flag
 from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND, Config, Tensor, require
@@ -98,7 +98,7 @@ declare(
         ANY_RANK,
         _einsum,
         (
-            Shaped(
+            ShapeDependentParameter(
                 "equation",
                 None,
                 (

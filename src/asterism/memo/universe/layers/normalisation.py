@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import activation, vector, vector_initializers
-from asterism.memo.universe.layers.recurrent import Inner, inner_config, unwrapped, wrapped
+from asterism.memo.universe.layers.recurrent import WrappedLayer, inner_config, unwrapped, wrapped
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import flag
 from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare, universe
@@ -97,7 +97,7 @@ declare(
         ANY_RANK,
         _spectral,
         (
-            Inner("layer", "Dense", tuple(_SPECTRAL)),
+            WrappedLayer("layer", "Dense", tuple(_SPECTRAL)),
             Number("power_iterations", 1, 1, 5),
             activation(),
             flag("use_bias", True),

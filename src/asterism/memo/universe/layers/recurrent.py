@@ -117,7 +117,7 @@ for axes in (1, 2, 3):
     )
 
 
-class Inner(Choice):
+class WrappedLayer(Choice):
     """The layer that a wrapper wraps: coverage counts some, and models that are read have others.
 
     None of them is a wrapper.
@@ -202,7 +202,7 @@ declare(
         frozenset({3}),
         _bidirectional,
         (
-            Inner("layer", "LSTM", ("LSTM", "GRU", "SimpleRNN")),
+            WrappedLayer("layer", "LSTM", ("LSTM", "GRU", "SimpleRNN")),
             Choice("merge_mode", "concat", ("concat", "sum", "mul", "ave")),
             _UNITS,
             _ACTIVATION,
@@ -260,7 +260,7 @@ declare(
         "TimeDistributed",
         frozenset({3, 4, 5}),
         _time_distributed,
-        (Inner("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
+        (WrappedLayer("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
         out_ranks=lambda rank: frozenset(range(3, rank + 1)),
         steps=_each_frame,
         cost=_cost(1, 3),

@@ -13,7 +13,7 @@ from asterism.memo.universe.parameters import (
     Choice,
     Number,
     Parameter,
-    Shaped,
+    ShapeDependentParameter,
     Sizes,
     are_whole,
     is_whole,
@@ -86,7 +86,7 @@ declare(
         ANY_RANK,
         _reshaped,
         (
-            Shaped(
+            ShapeDependentParameter(
                 "target_shape",
                 None,
                 tuple(f"{axes} axes" for axes in range(1, MAX_RANK - 1))
@@ -105,7 +105,7 @@ declare(
         frozenset({3, 4, 5}),
         _permuted,
         (
-            Shaped(
+            ShapeDependentParameter(
                 "dims",
                 None,
                 ("identity", "reversal", "other"),
@@ -170,7 +170,7 @@ def _border(name: str, axes: int) -> Parameter:
             is_whole(one, 0) or (are_whole(one, 0) and len(one) == 2) for one in each
         )
 
-    return Shaped(name, default, kinds, kind_of, draw, is_border)
+    return ShapeDependentParameter(name, default, kinds, kind_of, draw, is_border)
 
 
 _NEAREST_FIRST = ("nearest", "bilinear", "bicubic", "lanczos3")

@@ -17,7 +17,7 @@ FEW = 10
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedInputs:
     """Inputs that were added to the tests.
 
     Attributes:
@@ -68,7 +68,7 @@ class ImportanceResults:
     subset: int
     spread: float | None
     draws: int
-    added: tuple[Added, ...]
+    added: tuple[AddedInputs, ...]
 
 
 def answer(found: ImportanceResults) -> FrontPageAnswer:

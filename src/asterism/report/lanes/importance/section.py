@@ -12,7 +12,7 @@ from asterism.core.parameters.params import read_params
 from asterism.report.base.document import render_body, renderer
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.lanes.importance.answer import Added, ImportanceResults, answer
+from asterism.report.lanes.importance.answer import AddedInputs, ImportanceResults, answer
 from asterism.report.lanes.importance.drawings import (
     CONTROLS,
     gains,
@@ -166,7 +166,7 @@ def _results(
         spread=max(spreads, default=None),
         draws=max((facts["draws"] for facts in augmentations.values()), default=0),
         added=tuple(
-            Added(
+            AddedInputs(
                 title(name),
                 facts["inputs"],
                 attacked.get(name, {}).get("success"),

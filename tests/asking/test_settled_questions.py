@@ -308,7 +308,9 @@ def test_the_compressed_model_is_opened_before_anything_runs(tmp_path):
     pair = pair_of(tmp_path, SCORES, y=("Softmax", [4]))
     echo(pair["compressed"], other=("Softmax", [4]))
     only = {"overrides": ["vet.feeding.outputs=[y]"]}
-    assert asked(**pair)[0] and asked(**pair, **only)[0]["vet.matching"] == {"y": "other"}
+    assert asked(**pair)[0] and asked(**pair, **only)[0]["vet.matching"] == [
+        {"original": "y", "compressed": "other"}
+    ]
     echo(pair["compressed"], other=("Softmax", [3]), more=("Softmax", [1]))
     with pytest.raises(UserError, match="no output y"):
         asked(**pair, **only)
@@ -336,7 +338,8 @@ def test_outputs_in_another_order_are_matched_by_names_or_else_by_sizes_and_valu
     pair = pair_of(tmp_path, answers, **HEADS)
     turned(pair["compressed"], names)
     found = settle(VetRequest(**pair, comparison="together"), CONF)
-    assert found.params.matching == (names or None)
+    matching = {pair.original: pair.compressed for pair in found.params.matching}
+    assert matching == names
     with open_vetted(found.params, 0) as vetted:
         assert not vetted.deviates.any() and list(vetted.shapes) == list(HEADS)
         assert np.array_equal(vetted.answers.f, vetted.answers.g)
@@ -345,6 +348,6 @@ def test_outputs_in_another_order_are_matched_by_names_or_else_by_sizes_and_valu
 def test_outputs_of_other_names_in_the_same_order_stay_in_it(tmp_path):
     pair = pair_of(tmp_path, rows_of(SCORES, SCORES), **{k: HEADS[k] for k in ("colour", "form")})
     echo(pair["compressed"], a=("Softmax", [4]), b=("Softmax", [4]))
-    assert settle(VetRequest(**pair), CONF).params.matching is None
+    assert settle(VetRequest(**pair), CONF).params.matching == []
     some = VetRequest(**pair, overrides=["vet.feeding.outputs=[form]"])
-    assert settle(some, CONF).params.matching["form"] in "ab", "the answers of both are equal"
+    assert settle(some, CONF).params.counterpart("form") in "ab", "the answers of both are equal"

@@ -10,7 +10,7 @@ from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_fact
 from asterism.core.resuming.state import Run
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
+from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
 from asterism.differential.triage.reproduction import ReproducedRun
@@ -152,11 +152,11 @@ def test_what_was_left_is_counted_without_being_asked():
         asked.append(smaller)
         return False
 
-    Shrinker(shows, Budget(1000)).shrink(graph)
+    Shrinker(shows, TriageBudget(1000)).shrink(graph)
     whole = len(asked)
     for steps in (0, 3, whole - 1):
         asked.clear()
-        budget = Budget(steps)
+        budget = TriageBudget(steps)
         Shrinker(shows, budget).shrink(graph)
         assert (len(asked), len(budget.untried)) == (steps, whole - steps)
 

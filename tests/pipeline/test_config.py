@@ -284,8 +284,9 @@ FREE = {
     *("reproduce.series.where", "reproduce.entry.metric", "reproduce.entry.where"),
     # Names of tensors in a stranger's model file.
     *("vet.feeding.input", "vet.feeding.outputs", "vet.feeding.constants.input"),
+    *("vet.matching.original", "vet.matching.compressed"),
     # What the command line said, and what was settled: for the page only.
-    *("vet.asked", "vet.settled", "vet.tried.name"),
+    *("vet.asked", "vet.settled", "vet.tried.name", "vet.budget.left_out"),
 }
 
 

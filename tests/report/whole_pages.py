@@ -13,7 +13,7 @@ from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.differential.comparing.commands import OF_VERSIONS
-from asterism.differential.comparing.comparison import Comparison
+from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.report.whole.page import write_page
@@ -138,7 +138,7 @@ def write_versions(folder):
     part = SimpleNamespace(layers=["Exp e"], nodes=9, finished=True)
     packages = {"numpy": "1.26.4", "onnxruntime": "0.1"}, {"numpy": "2.4.6", "onnxruntime": "1.31"}
     changes = (wrong, *others)
-    found = Comparison(
+    found = BackendComparison(
         page=OF_VERSIONS,
         compared=("onnxruntime 0.1", "onnxruntime 1.31"),
         versions=packages,

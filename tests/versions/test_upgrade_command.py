@@ -24,7 +24,7 @@ from asterism.differential.comparing.commands import (
     compare_versions,
     generated_models,
 )
-from asterism.differential.comparing.comparison import Comparison
+from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.comparing.naming import made, named_version, readers_of_version
 from asterism.differential.comparing.upgrade import UpgradePair
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -164,7 +164,7 @@ def test_facts():
     other = made_change("now runs", "f", inputs="wide", exception="A")
     subject = subject_of("m", chain("Neg"), 4, {})
     rest = {"rejected": [("bad", "why")], "subjects": [(subject, [one, other])]}
-    found = Comparison(page=OF_VERSIONS, compared=("a", "b"), versions=({}, {}), **rest)
+    found = BackendComparison(page=OF_VERSIONS, compared=("a", "b"), versions=({}, {}), **rest)
     row = found.rows[0]
     row.part = SimpleNamespace(layers=["Neg n"], nodes=1, finished=True)
     row.folder, row.statuses = "place", {"a": 0, "b": 1}

@@ -10,7 +10,7 @@ from small_files import chain
 
 from asterism.differential.comparing import comparison as comparing
 from asterism.differential.comparing.commands import OF_VERSIONS
-from asterism.differential.comparing.comparison import Comparison
+from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.comparing.upgrade import CHANGES, UpgradePair
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
@@ -29,7 +29,7 @@ def comparison(*changes, shown=None, layers=("Exp a",), statuses=(0, 1)):
     given = [(s, [c for c in changes if c.subject == n]) for n, s in subjects.items()]
     versions = ({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
     rest = {"versions": versions, "subjects": given, "rejected": [("bad", "no <file>")]}
-    found = Comparison(page=OF_VERSIONS, compared=("lib 1", "lib 2"), **rest)
+    found = BackendComparison(page=OF_VERSIONS, compared=("lib 1", "lib 2"), **rest)
     for row in (row for row in found.rows if shown in row.changes):
         row.part = SimpleNamespace(layers=list(layers), nodes=9, finished=True)
         row.folder, row.statuses = "01-folder", dict(zip(("lib 1", "lib 2"), statuses, strict=True))

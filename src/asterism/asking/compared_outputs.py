@@ -108,7 +108,7 @@ def require_alike(
     """
     (own, outputs), (other, theirs) = sides
     names = compared_names(params, outputs)
-    counterparts = [(params.matching or {}).get(name, name) for name in names]
+    counterparts = [params.counterpart(name) for name in names]
     if not {output.name for output in theirs}.issuperset(counterparts):
         counterparts = _real(theirs)
     one = _fixed_sizes(names, own, outputs)

@@ -331,7 +331,7 @@ class _Question:
             found.take(
                 f"the compressed model's outputs by sizes and values: {pairs} (others: "
                 "-S vet.matching)",
-                matching=matching,
+                matching=[{"original": a, "compressed": b} for a, b in matching.items()],
             )
 
     def _require_right(

@@ -190,7 +190,7 @@ def _opened(
     """A model; one beside the original answers with its outputs as the original has them."""
     images, some, feeding, wanted = inputs.kind == "images", inputs.items[:16], params.feeding, None
     if original is not None:
-        names = [(params.matching or {}).get(name, name) for name in original.shapes]
+        names = [params.counterpart(name) for name in original.shapes]
         wanted = list(original.shapes.values())
         if {spec.name for spec in subject.signature.answers}.issuperset(names):
             feeding = feeding.model_copy(update={"outputs": names})

@@ -86,6 +86,13 @@ class TriedPreprocessing(ParameterSection):
     confidence: float | None = Field(description="mean probability of its answer; null: none")
 
 
+class MatchedOutput(ParameterSection):
+    """An output of the original and the compressed model's that stands for it."""
+
+    original: str = Field(description="its name in the original")
+    compressed: str = Field(description="its name in the compressed model")
+
+
 class VetBudget(ParameterSection):
     """A budget of time that was too small for all that was wanted."""
 
@@ -117,9 +124,8 @@ class VetParams(ParameterSection):
     limit: int | None = Field(ge=2, description="inputs to take, drawn at random; null: all")
     domain: DomainParams = Field(description="what the inputs are")
     comparison: ComparisonParams = Field(description="how outputs are compared")
-    matching: dict[str, str] | None = Field(
-        description="outputs of the compressed model by those of the original that they stand for, "
-        "where neither names nor order tell; null: these do"
+    matching: list[MatchedOutput] = Field(
+        description="outputs that belong together where neither names nor order tell"
     )
     feeding: FeedingParams = Field(description="what the models get beside an input")
     asked: list[str] = Field(
@@ -151,6 +157,11 @@ class VetParams(ParameterSection):
             for bound in (*self.changes.bounds, self.search.bound):
                 accept_bound((self.domain, bound))
         return self
+
+    def counterpart(self, output: str) -> str:
+        """What the compressed model calls an output of the original."""
+        matching = {pair.original: pair.compressed for pair in self.matching}
+        return matching.get(output, output)
 
     @property
     def goes_on(self) -> bool:

@@ -29,7 +29,7 @@ from asterism.differential.report.onnx_text import onnx_reference, onnx_text
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.differential.triage.budget import Budget
+from asterism.differential.triage.budget import TriageBudget
 from asterism.differential.triage.reducer import Reducer, RunnableParts
 
 
@@ -162,7 +162,7 @@ class Blame:
 
     def smallest(self, steps: int) -> ModelPart:
         """The smallest part that is found in so many steps; the whole model where none shows it."""
-        budget = Budget(steps)
+        budget = TriageBudget(steps)
         reducer = Reducer(self._shows, lambda candidate: str(sorted(candidate.chosen)), budget)
         smallest = self._whole
         exposed = self._exposed()

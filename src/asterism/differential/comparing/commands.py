@@ -10,7 +10,7 @@ from asterism.config import changed_params
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX, product_of
-from asterism.differential.comparing.comparison import Comparison, Page, Params, Request
+from asterism.differential.comparing.comparison import BackendComparison, Page, Params, Request
 from asterism.differential.comparing.judging import findings_of, lacks_reference, within_type
 from asterism.differential.comparing.naming import (
     installed,
@@ -48,6 +48,7 @@ from asterism.memo.graphs.light_keras import import_keras
 
 OF_LIBRARIES = Page(
     "libraries",
+    "libraries.html.j2",
     "findings.json",
     "Do these models compute the same in every library that reads their files?",
     "models with a fault of a library",
@@ -71,7 +72,7 @@ class LibrariesRequest(Request):
     environments: Sequence[str]
 
 
-def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> Comparison:
+def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> BackendComparison:
     """Run every model in every library that reads its file, explain faults, and write the page.
 
     Raises:
@@ -87,7 +88,7 @@ def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> 
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
     with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
         titles = [title_of(library) for library in libraries]
-        found = Comparison(
+        found = BackendComparison(
             page=OF_LIBRARIES, compared=titles, left_out=pool.start(), rejected=rejected
         )
 
@@ -135,6 +136,7 @@ CONVERTER = "tf2onnx"
 
 OF_VERSIONS = Page(
     "versions",
+    "versions.html.j2",
     "changes.json",
     "Does the upgrade change what these models compute?",
     "models that change",
@@ -171,7 +173,7 @@ class UpgradeRequest(Request):
     operators: bool
 
 
-def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Comparison:
+def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> BackendComparison:
     """Run every model in both versions, look for the nodes to blame, and write the page.
 
     A way to run files that one of the versions lacks is left out.
@@ -193,7 +195,7 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Com
     one, other = (next(iter(names.values())) for names in readers)
     if one == other:
         raise UserError(f"{request.old} and {request.new} are both the {one} that is here")
-    found = Comparison(
+    found = BackendComparison(
         page=OF_VERSIONS,
         compared=(title_of(one), title_of(other)),
         versions=(package_versions(one), package_versions(other)),

@@ -98,7 +98,7 @@ class Request:
 
 
 @dataclass
-class Row:
+class ComparisonRow:
     """What a library does to one model alike, in several ways to run it and on several inputs.
 
     Args:
@@ -155,7 +155,8 @@ class Page:
     """What tells the two commands' pages apart.
 
     Args:
-        anchor: of the page's part of the report, whose template has the same name.
+        anchor: of the page's part of the report.
+        template: of that part.
         facts: the file of all that was found, beside the page.
         question: that the page answers.
         counted: what is counted of the models.
@@ -166,6 +167,7 @@ class Page:
     """
 
     anchor: str
+    template: str
     facts: str
     question: str
     counted: str
@@ -180,7 +182,7 @@ Judging = Callable[[ModelFile, Mapping[str, Arrays], Result], list[UpgradeChange
 
 
 @dataclass(kw_only=True)
-class Comparison:
+class BackendComparison:
     """What is found of all models that run side by side.
 
     Args:
@@ -204,15 +206,15 @@ class Comparison:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ComparisonRow]:
         """What is told, the worst first; the same of one library and model is one row."""
         order = self.page.kinds.index
         told = [c for _, changes in self.subjects for c in changes if c.label in self.page.told]
         told.sort(key=lambda change: (order(change.label), change.subject))
-        found: dict[tuple[str, ...], Row] = {}
+        found: dict[tuple[str, ...], ComparisonRow] = {}
         for one in told:
             key = one.label, one.subject, one.at_fault.library, one.at_fault.exception
-            found.setdefault(key, Row([])).changes.append(one)
+            found.setdefault(key, ComparisonRow([])).changes.append(one)
         return list(found.values())
 
     @property
@@ -335,7 +337,7 @@ class Comparison:
         """
         tolerances = {"ulps": f"{params.ulps:g}", "conditioning": f"{params.conditioning:g}"}
         anchor, facts = self.page.anchor, self.page.facts
-        body, contents = render_body(_render, f"{anchor}.html.j2", anchor, found=self, **tolerances)
+        body, contents = render_body(_render, self.page.template, anchor, found=self, **tolerances)
         headline = tuple(
             KeyFigure(name, str(value), sources=(f"{facts}: {keys}",))
             for name, value, keys in self.figures()

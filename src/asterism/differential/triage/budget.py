@@ -42,7 +42,7 @@ class Ceiling:
 NO_CEILING = Ceiling(0)
 
 
-class Budget:
+class TriageBudget:
     """The candidates that may be tried for one finding. Once it has ended, the rest is counted.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from asterism.differential.triage.budget import Budget
+from asterism.differential.triage.budget import TriageBudget
 
 M = TypeVar("M")
 P = TypeVar("P")
@@ -46,7 +46,9 @@ class Reducer(Generic[M]):
         budget: of candidates.
     """
 
-    def __init__(self, shows: Callable[[M], bool], key: Callable[[M], str], budget: Budget) -> None:
+    def __init__(
+        self, shows: Callable[[M], bool], key: Callable[[M], str], budget: TriageBudget
+    ) -> None:
         self._shows, self._key, self._budget = shows, key, budget
         self._gone: set[str] = set()
 

@@ -17,7 +17,7 @@ from asterism.differential.engine.execution import task_of
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
+from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.triage.reducer import Reducer
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.shrink import Shrinker
@@ -78,7 +78,7 @@ class Replayer:
     def replay(self, found: UniqueFinding) -> Replay:
         """Run a finding's model in fresh workers until it shows, then shrink what that takes."""
         finding, whole = found.finding, self.graphs[found.finding.model]
-        budget = Budget(self.most, "triage.replays", self.ceiling)
+        budget = TriageBudget(self.most, "triage.replays", self.ceiling)
         ran = tuple(self._before(finding))
         replay = Replay(ran)
         for count in _counts(len(ran)):
@@ -123,7 +123,7 @@ class Replayer:
         shown = self.show.look(given.graph, finding).finding
         return shown is not None and shown.library == finding.library
 
-    def _smallest(self, found: UniqueFinding, whole: _Sequence, budget: Budget) -> _Sequence:
+    def _smallest(self, found: UniqueFinding, whole: _Sequence, budget: TriageBudget) -> _Sequence:
         """Fewer before it, each in one backend on one kind of inputs, and all models smaller."""
 
         def shows(given: _Sequence) -> bool:
@@ -149,7 +149,7 @@ class Replayer:
         return whole
 
     def _with_smaller(
-        self, finding: Finding, whole: _Sequence, at: int, budget: Budget
+        self, finding: Finding, whole: _Sequence, at: int, budget: TriageBudget
     ) -> _Sequence:
         """The same models before, one of them as small as it can be."""
         task, seed = whole.before[at], self.show.seed

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
-from asterism.differential.triage.budget import Budget
+from asterism.differential.triage.budget import TriageBudget
 from asterism.differential.triage.reducer import Reducer, RunnableParts
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.universe.spec import universe
@@ -26,7 +26,7 @@ class Shrinker(Reducer[Graph]):
         budget: of candidates.
     """
 
-    def __init__(self, shows: Shows, budget: Budget) -> None:
+    def __init__(self, shows: Shows, budget: TriageBudget) -> None:
         super().__init__(shows, _key, budget)
 
     def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from asterism.core.messages.console import progress
 from asterism.differential.adapters.backends import under_test
 from asterism.differential.oracle.finding import Finding, signature
-from asterism.differential.triage.budget import NO_CEILING, Budget, Ceiling
+from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.triage.groups import in_order
 from asterism.differential.triage.params import TriageParams
 from asterism.differential.triage.remembering import ShrunkFindings
@@ -157,7 +157,7 @@ class Triage:
             is_sure &= self._worker_pool.deaths == deaths
             return False
 
-        budget = Budget(self._params.max_steps, "triage.max_steps", self._ceiling)
+        budget = TriageBudget(self._params.max_steps, "triage.max_steps", self._ceiling)
         minimal = Shrinker(shows, budget).shrink(graph, suspect)
         judged = self._show.look(minimal, finding, everywhere=True)
         rest = budget.unfinished

@@ -285,8 +285,9 @@ def test_latency_is_the_median_of_up_to_fifteen_runs(monkeypatch, times, median)
     assert next(clock, None) is None
 
 
-def file(floats=(), finer=(), gone=0.0, share=0.0, content=b"1234"):
-    return RepairedFile(tuple(floats), tuple(finer), 8, (), content, gone, 1000, 1.0, 0.0, share)
+def file(floats=(), finer=(), gone=0.0, share=0.0, content=b"1234", bits=8):
+    found = gone, 1000, 1.0, 0.0, share
+    return RepairedFile(tuple(floats), tuple(finer), bits, (), content, *found)
 
 
 def test_the_smallest_file_has_the_fewest_floats_then_changes_then_bytes():
@@ -303,6 +304,9 @@ def test_the_smallest_file_has_the_fewest_floats_then_changes_then_bytes():
     assert curve.smallest(0.91, 2) is files[1]
     assert curve.smallest(0.91, 1) is None
     assert curve.smallest(0.0) is files[0]
+    wide = file(finer=[1, 2], gone=0.95, bits=16)
+    curve = RepairCurve(None, None, [*files, wide], 0)
+    assert curve.smallest(0.91) is wide and curve.smallest(0.91, bits=8) is files[1]
 
 
 def test_a_file_is_written_as_it_is(tmp_path):

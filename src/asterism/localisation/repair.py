@@ -103,15 +103,18 @@ class RepairCurve:
     files: list[RepairedFile]
     evaluations: int
 
-    def smallest(self, gone: float, most: int | None = None) -> RepairedFile | None:
+    def smallest(self, gone: float, most: int | None = None, bits: int = 16) -> RepairedFile | None:
         """The file with the fewest nodes in float, then the fewest changed, that repairs enough.
 
         Args:
             gone: share of the deviation that is expected to be gone.
             most: nodes that may be in float, all where it is None.
+            bits: of the outputs of nodes that are quantised anew, at most.
         """
         fitting = [
-            f for f in self.files if f.expected >= gone and (most is None or len(f.floats) <= most)
+            f
+            for f in self.files
+            if f.expected >= gone and f.bits <= bits and (most is None or len(f.floats) <= most)
         ]
         return min(
             fitting,

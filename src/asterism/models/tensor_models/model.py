@@ -72,8 +72,9 @@ class FileModel:
             tried = self._steps(some[: fixed or 1])
             if wanted is not None and not self.streams:
                 own = {name: value.shape[1:] for name, value in tried.items()}
-                self.notes = (*self.notes, *self._outputs.move_channels(own, wanted))
-                tried = self._steps(some[: fixed or 1])
+                if moved := self._outputs.move_channels(own, wanted):
+                    self.notes = (*self.notes, *moved)
+                    tried = self._steps(some[: fixed or 1])
             workers = 1 if self._runtime.calls_alone else None
             self._rows = IndependentRows(self._run, fixed, some, self._runtime.sizes, workers)
         except UserError:

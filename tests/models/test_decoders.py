@@ -7,7 +7,7 @@ from onnx_networks import constant, save, value
 
 from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import TensorSpec, growing_axis, matching_states
-from asterism.models.tensor_models.feeding import ConstantInput, FeedingParams
+from asterism.models.tensor_models.feeding import FeedingParams, FurtherInput
 from asterism.models.tensor_models.model import FileModel
 
 WIDTH = 3
@@ -109,5 +109,5 @@ def test_a_constant_is_as_long_as_the_tokens_beside_which_it_stands(tmp_path):
     axis = constant("axis", np.int64([1]))
     path = save(tmp_path / "m.onnx", nodes, inputs, [value("y", ["n", 1])], [axis])
     items = np.float32([[1, 2, 3], [4, 5, 6]])
-    given = FEEDING.model_copy(update={"constants": [ConstantInput(input="weights", value=2)]})
+    given = FEEDING.model_copy(update={"constants": [FurtherInput(input="weights", value=2)]})
     assert FileModel(path, given, False, items).predict(items).tolist() == [[12], [30]]

@@ -189,11 +189,11 @@ def usual_curves():
     return []
 
 
-def point(floats, finer, gone, share, size=10, error=0.0, inputs=10**6):
+def point(floats, finer, gone, share, size=10, error=0.0, inputs=10**6, bits=8):
     return RepairedFile(
         tuple(range(floats)),
         tuple(range(finer)),
-        8,
+        bits,
         (),
         bytes(size),
         gone,
@@ -214,6 +214,10 @@ def point(floats, finer, gone, share, size=10, error=0.0, inputs=10**6):
         # What is left of the error says that other inputs will deviate.
         ([point(0, 1, 1.0, 0.0, error=0.04), point(0, 5, 0.95, 0.0, error=0.01)], 1),
         ([point(0, 1, 0.7, 0.0, error=0.25), point(0, 5, 0.7, 0.0, error=0.16)], 1),
+        # 16 bits are slow: 8 come first that repair what was given, and of others somewhat less.
+        ([point(0, 5, 0.95, 0.0, error=0.04), point(0, 5, 1.0, 0.0, bits=16)], 0),
+        ([point(0, 5, 0.95, 0.0, error=0.04), point(1, 4, 0.95, 0.2, error=0.02)], 1),
+        ([point(0, 5, 0.85, 0.0), point(0, 5, 0.91, 0.0, bits=16)], 1),
         # So few inputs say little.
         ([point(0, 1, 0.9, 0.0, inputs=20), point(0, 5, 0.95, 0.0, inputs=20)], 1),
         # None repairs enough with so few nodes in float: the one that repairs most.
@@ -245,10 +249,7 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
     file = tmp_path / "repaired/repaired.onnx"
     assert facts["evaluations"] == 7
     if chosen is None:
-        assert facts["reason"] == (
-            "no file with at most 2 of the 5 quantised nodes in float takes any of the deviations "
-            "away"
-        )
+        assert "at most 2 of the 5 quantised nodes in float" in facts["reason"]
         assert "judged" not in facts and not file.exists()
         return
     wanted = files[chosen]
@@ -256,13 +257,11 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
     assert (facts["nodes_in_float"], facts["gone"]) == (len(wanted.floats), wanted.gone)
     if wanted.expected >= 0.9:
         assert "reason" not in facts
-    else:
-        assert facts["reason"] == (
-            "no file with at most 2 of the 5 quantised nodes in float takes 90% of the deviations "
-            "away. "
-            f"This one takes {wanted.gone:.0%} of those that it was made by, and "
-            f"{wanted.expected:.0%} are expected of others"
-        )
+        return
+    of_8_bits = any(file.bits == 16 and file.expected >= 0.9 for file in files)
+    assert ("no file of 8 bits" in facts["reason"]) == of_8_bits
+    assert f"takes {wanted.gone:.0%}" in facts["reason"]
+    assert f"{wanted.expected:.0%} are expected" in facts["reason"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from asterism.asking.compared_outputs import (
     told_by_names,
 )
 from asterism.asking.earlier import earlier_run
+from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.original import (
     LOOKED,
     OriginalAnswers,
@@ -120,9 +121,7 @@ class _Question:
         found = SettledQuestion([f"vet={kind}"], [*said, told])
         for name, told_by in self._references().items():
             found.overrides.append(f"vet.{name}={quoted(told_by)}")
-        if request.constants:
-            constants = ", ".join(map(_constant, request.constants))
-            found.overrides.append(f"vet.feeding.constants=[{constants}]")
+        self._settle_further_inputs(found)
         if request.comparison is not None:
             if request.comparison not in COMPARISONS:
                 raise unknown("comparison", request.comparison, list(COMPARISONS))
@@ -169,6 +168,18 @@ class _Question:
         if request.labels is not None:
             found["labels"] = str(whole_path(request.labels))
         return found | ({"source": "objects"} if objects else {})
+
+    def _settle_further_inputs(self, found: SettledQuestion) -> None:
+        told = told_inputs(self._request.constants)
+        roles = following_roles(self._signature, self._other, told)
+        for name, role in roles.items():
+            found.said.append(
+                f"the compressed model's {name} is the {role}, which the original has in that form "
+                f"(another: --constant {name}=…)"
+            )
+        if told or roles:
+            values = [{"input": name, "value": value} for name, value in {**told, **roles}.items()]
+            found.overrides.append(f"vet.feeding.constants={written(values)}")
 
     def _settle_budget(
         self,
@@ -385,12 +396,3 @@ def _comparison(choice: ComparisonChoice) -> list[str]:
         "~vet.comparison.options",
         f"+vet.comparison.options={written(dict(choice.options))}",
     ]
-
-
-def _constant(text: str) -> str:
-    """``NAME=NUMBER`` as Hydra takes it."""
-    name, _, number = text.rpartition("=")
-    try:
-        return f"{{input: {quoted(name)}, value: {float(number)}}}"
-    except ValueError:
-        raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None

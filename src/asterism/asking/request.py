@@ -26,7 +26,7 @@ class VetRequest:
         options: of the comparison.
         labels: a JSON file.
         preprocessing: a choice of ``conf/preprocessing``, for images.
-        constants: ``NAME=NUMBER``, values of further inputs.
+        constants: ``NAME=NUMBER`` or ``NAME=ROLE``, values of further inputs.
         minutes: that the answer may take.
         overrides: further overrides of Hydra.
         earlier: the certificate of an earlier run, which may have left something out of the same

@@ -95,7 +95,11 @@ def vet(
         str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")
     ] = None,
     constant: Annotated[
-        list[str] | None, typer.Option(help="NAME=NUMBER: the value of a further input.")
+        list[str] | None,
+        typer.Option(
+            help="NAME=NUMBER: the value of a further input; NAME=mask, segment, position or "
+            "length: what it is to the tokens."
+        ),
     ] = None,
     minutes: Annotated[
         float | None,

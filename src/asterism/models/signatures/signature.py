@@ -23,6 +23,11 @@ _ROLES = {
     "length": ("length", "lens"),
 }
 
+#: What an input may be to the tokens.
+ROLES = tuple(_ROLES)
+#: A table with more rows than this is of tokens, not of segments.
+_SEGMENTS = 2
+
 
 @dataclass(frozen=True)
 class TensorSpec:
@@ -110,13 +115,14 @@ class Signature:
         """The inputs that are no carried state, the main one first.
 
         That is the file's first, but for masks and the like, which may be listed before the tokens
-        that they follow from.
+        that they follow from: their names tell, or that they index no table.
         """
         carried = {name for name, _ in self.states}
         given = [spec for spec in self.inputs if spec.name not in carried]
         tokens = [spec for spec in given if role_of(spec.name) is None and _are_tokens(spec)]
-        if tokens and role_of(given[0].name) is not None:
-            given.sort(key=lambda spec: spec != tokens[0])
+        if tokens and (given[0] in tokens or role_of(given[0].name) is not None):
+            main = next((spec for spec in tokens if spec.rows > _SEGMENTS), tokens[0])
+            given.sort(key=lambda spec: spec != main)
         return tuple(given)
 
     @property

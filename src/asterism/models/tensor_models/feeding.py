@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.runtimes.runtime import Tensors
-from asterism.models.signatures.signature import Signature, TensorSpec, role_of
+from asterism.models.signatures.signature import ROLES, Signature, TensorSpec, role_of
 
 #: The padding of texts of which none is filled up: no token is this.
 NO_PADDING = -1
@@ -21,11 +21,13 @@ NO_PADDING = -1
 _MOST = 2**31 - 1
 
 
-class ConstantInput(ParameterSection):
-    """A further input that gets one number."""
+class FurtherInput(ParameterSection):
+    """What an input beside the main one gets."""
 
     input: str = Field(description="the input's name in the model's file")
-    value: float = Field(description="what it gets, in each place of its shape")
+    value: float | Literal["mask", "segment", "position", "length"] = Field(
+        description="what it gets: a number in each place of its shape, or what it is to the tokens"
+    )
 
 
 class FeedingParams(ParameterSection):
@@ -38,7 +40,7 @@ class FeedingParams(ParameterSection):
     outputs: Distinct[str] | None = Field(
         description="the outputs that are compared; null: all of real numbers"
     )
-    constants: list[ConstantInput] = Field(
+    constants: list[FurtherInput] = Field(
         description="values of further inputs; of a pair one model may have them alone"
     )
     step: int | None = Field(
@@ -100,12 +102,16 @@ class Feed:
         self._constants = {constant.input: constant.value for constant in params.constants}
         self._states, self._caches = dict(signature.states), signature.caches
         given = {spec.name: spec for spec in signature.given}
-        self.main = _chosen(given, params.input)
+        self.main = _chosen(given, params.input, self._constants)
         self._others = [spec for name, spec in given.items() if name != self.main.name]
         self._initial = [spec for spec in signature.inputs if spec.name in self._states]
         for spec in self._others:
             if self._role(spec) is None:
-                raise UserError(f"the input {spec} has no value: give it one (--constant)")
+                raise UserError(
+                    f"the input {spec} has no value: give it a number (--constant "
+                    f"{spec.name}=1), or say what it is to the tokens ({', '.join(ROLES)}: "
+                    f"--constant {spec.name}={ROLES[0]})"
+                )
         self._first = bool(images) and _channels_first(self.main)
 
     def inputs(self, items: NDArray[Any], past: NDArray[Any] | None = None) -> Tensors:
@@ -177,9 +183,10 @@ class Feed:
         return size - self._params.context
 
     def _role(self, spec: TensorSpec) -> str | None:
-        if spec.name in self._constants:
-            return "constant"
-        return role_of(spec.name)
+        value = self._constants.get(spec.name)
+        if value is None:
+            return role_of(spec.name)
+        return value if isinstance(value, str) else "constant"
 
     def _derived(
         self, role: str, spec: TensorSpec, items: NDArray[Any], past: NDArray[Any] | None
@@ -219,11 +226,19 @@ class Feed:
         return np.ascontiguousarray(_as_stored(values, self.main))
 
 
-def _chosen(given: Mapping[str, TensorSpec], name: str | None) -> TensorSpec:
+def _chosen(
+    given: Mapping[str, TensorSpec], name: str | None, further: Container[str]
+) -> TensorSpec:
+    """The main input: the named one, else the first, unless only its place makes it the first."""
     if not given:
         raise UserError("the model takes no input but states that it carries itself")
     if name is None:
-        return next(iter(given.values()))
+        first, *_ = given.values()
+        return (
+            first
+            if first.rows
+            else next((s for s in given.values() if s.name not in further), first)
+        )
     if name not in given:
         raise UserError(f"the model has no input {name} (it has {', '.join(given)})")
     return given[name]

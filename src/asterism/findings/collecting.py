@@ -17,7 +17,7 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE, Finding
 from asterism.differential.oracle.standard import DIFFERENCES
-from asterism.differential.report.writing import CONFIRMATIONS, HISTORY
+from asterism.differential.report.writing import CONFIRMATIONS
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
@@ -36,7 +36,7 @@ log = get_logger(__name__)
 UNIQUE = "unique.json"
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
-_KEPT = (REPRO, HISTORY, "arrays.npz", "model.json", "model.keras", "model.onnx")
+_KEPT = (REPRO, "arrays.npz", "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
 
 #: What a finding by hand may show, and where its facts say that it comes from.

@@ -123,12 +123,12 @@ def add_finding(
     Then `asterism collect-findings` puts it on the pages.
     """
     from asterism.findings.collecting import add_by_hand
-    from asterism.findings.sightings import FindingOccurrence
+    from asterism.findings.entry import CollectedFinding
 
     pairs = [pair.partition("=") for pair in parameter or []]
     parameters = {name: value for name, _, value in pairs}
-    sighting = FindingOccurrence(script, backend, library, symptom, layer, parameters, inputs)
-    say(add_by_hand(script, sighting, package, title, folder).name)
+    seen = CollectedFinding.seen("hand", library, symptom, layer, parameters, inputs, backend)
+    say(add_by_hand(script, seen, package, title, folder).name)
 
 
 @app.command("check-findings", rich_help_panel=LIBRARIES)

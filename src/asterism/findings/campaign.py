@@ -32,7 +32,6 @@ from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
 
 log = get_logger(__name__)

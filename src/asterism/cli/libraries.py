@@ -34,7 +34,7 @@ def findings(
     from asterism.differential.engine.record import Record
     from asterism.differential.oracle.finding import signature
     from asterism.differential.oracle.judged import judge_all
-    from asterism.differential.report.writing import ToTriage, triage_and_write
+    from asterism.differential.report.writing import FindingsToTriage, triage_and_write
     from asterism.differential.triage.params import TriageSettings
     from asterism.differential.triage.remembering import remembered, triage_run
     from asterism.memo.graphs.store import read_models
@@ -56,7 +56,7 @@ def findings(
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         say(f"{count:6}  {name}")
     if triage is not None:
-        found = ToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
+        found = FindingsToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
         with remembered(triage_run(later.WEIGHTS, params)) as memory:
             metrics = triage_and_write(found, params, triage, memory)
         say(f"{metrics['unique']} unique findings are written to {triage}/")

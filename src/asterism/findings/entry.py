@@ -122,9 +122,21 @@ class CollectedFinding:
         named = ", ".join(f"{name}={value}" for name, value in sorted(needed.items()))
         signature = f"{symptom} | {library} | {function}({named})"
         severity = "normal" if inputs in ORDINARY else "special"
-        place = severity, inputs, function, dict(needed), (backend,), (), {}, 1
-        name = name_of(library, symptom, function, signature)
-        return cls(name, source, signature, library, symptom, *place)
+        return cls(
+            name=name_of(library, symptom, function, signature),
+            source=source,
+            signature=signature,
+            library=library,
+            symptom=symptom,
+            severity=severity,
+            inputs=inputs,
+            layer=function,
+            parameters=dict(needed),
+            backends=(backend,),
+            right=(),
+            versions={},
+            models=1,
+        )
 
     @property
     def diagnosis(self) -> Diagnosis:

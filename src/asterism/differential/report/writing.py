@@ -66,8 +66,8 @@ OUTSIDE_FOLDER = "outside"
 
 
 @dataclass(frozen=True)
-class ToTriage:
-    """What the oracle found, and what is known already.
+class FindingsToTriage:
+    """What the oracle found, and what is known of it already.
 
     Args:
         findings: of all models, in their order.
@@ -88,7 +88,7 @@ class ToTriage:
 
 
 def triage_and_write(
-    given: ToTriage,
+    given: FindingsToTriage,
     settings: TriageSettings,
     target: Path,
     memory: ShrunkFindings | None = None,
@@ -117,7 +117,7 @@ def triage_and_write(
 
 def _write(
     worker_pool: WorkerPool,
-    given: ToTriage,
+    given: FindingsToTriage,
     settings: TriageSettings,
     folder: Path,
     memory: ShrunkFindings | None,

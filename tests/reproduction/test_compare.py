@@ -216,7 +216,7 @@ def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
         "is recorded for 1: 1.5 minutes. Not for `other`." in text
     )
     assert "`SCALE=smoke`: the recorded runs (1) took 0.1 minutes by the clock." in text
-    assert "10 minutes" in text
+    assert "take 6 minutes" in text
     assert "`SCALE=full`" not in text
 
 

@@ -92,6 +92,7 @@ CASES = [
     ("close", CLOSE, 10, [10.0, 11.5, 13.0], [], PARTLY),  # that it holds 10 is no reproduction
     ("close", CLOSE, 10, [12.0, 12.1, 11.9], [], PARTLY),
     ("close", CLOSE, 10, [20.0, 20.1, 19.9], [], NOT_REPRODUCED),
+    ("close", CLOSE, 10, [14.0, 16.0, 18.0], [], NOT_DECIDED),  # part of it is near enough
     ("close", CLOSE, None, [1.0], [], NOT_COMPARABLE),
     ("close", EFFECT, 1.07, [1.06, 1.07, 1.08], [], REPRODUCED),
     ("close", EFFECT, 1.07, [0.95, 1.07, 1.19], [], NOT_DECIDED),  # it holds 1, no effect

@@ -78,7 +78,7 @@ The papers' numbers are in [`results/papers`](../results/papers/README.md). A cl
 
 
 #: Minutes that all experiments of a scale may take on two idle cores.
-_MAY_TAKE = {"smoke": 10, "small": 180}
+_MAY_TAKE = {"smoke": 6, "small": 180}
 
 
 def page(

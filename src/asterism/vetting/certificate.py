@@ -146,13 +146,14 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
 
 
 def about_repair(certificate: Certificate, verdict: Verdict) -> list[str]:
-    """Why a repair is not offered, where a model needs one; one line at most."""
+    """Why a repair is not enough, or why there is none, where a model needs one; a line at most."""
     if verdict.word in ("ship", "ship with the repair"):
         return []
     if certificate.repair.get("slower"):
         return ["no repair: the repaired file is slower than the original"]
+    told = "the repair is not enough" if "sha256" in certificate.repair else "no repair"
     reason = certificate.repair.get("reason")
-    return [f"no repair: {reason}"] if reason else []
+    return [f"{told}: {reason}"] if reason else []
 
 
 def _versions() -> dict[str, str]:

@@ -67,9 +67,9 @@ class NearValue(Rule):
         if options.exact:
             return f"{told}. Nothing in the number is drawn, so that one run decides"
         return (
-            f"{told}; not reproduced where the whole 95% interval lies further away. Not decided "
-            f"where there is one run, or the interval reaches more than {partly} of the paper's "
-            "value to either side"
+            f"{told}; not reproduced where the whole 95% interval lies further away; and else not "
+            "decided. Not decided either where there is one run, or where half of the interval is "
+            f"more than {partly} of the paper's value"
         )
 
     @staticmethod
@@ -88,10 +88,8 @@ class NearValue(Rule):
         reach = options.partly * abs(paper)
         if low > paper + reach or high < paper - reach:
             return ClaimVerdict(NOT_REPRODUCED, told)
-        if (high - low) / 2 > reach:
+        if (high - low) / 2 > reach or apart > options.partly:
             return ClaimVerdict(NOT_DECIDED, f"{told}; the interval is too wide")
-        if apart > options.partly:
-            return ClaimVerdict(NOT_REPRODUCED, told)
         if options.no_effect is not None and low <= options.no_effect <= high:
             word = NOT_DECIDED if low <= paper <= high else NOT_REPRODUCED
             held = f"the interval holds {options.no_effect:g}, no effect"

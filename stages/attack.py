@@ -4,12 +4,16 @@ from pathlib import Path
 
 from asterism.attacks.augmentation import Split
 from asterism.attacks.augmenting import make_augmentations
+from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.params import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
+from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
+from asterism.models.layers.logits import up_to_logits
 from asterism.models.training.fitting import make_deterministic
 
 ARTIFACTS = Path("artifacts/attack")
@@ -29,10 +33,10 @@ def run(params: Params) -> None:
     make_deterministic(params.seed, "attack")
     model = load_keras(Path("artifacts/train_classifier/model.keras"))
     data = load(params.data)
+    require_images_of(model, data.test_images)
     split = Split.draw(len(data.test_images), params.attack.base_share, params.seed)
     augmentations = make_augmentations(
-        model,
-        params.preprocessing,
+        PixelEstimator(KerasNetwork(up_to_logits(model), params.preprocessing)),
         data.test_images,
         data.test_labels,
         split,

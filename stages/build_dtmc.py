@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection
@@ -30,14 +28,7 @@ def run(params: Params) -> None:
     export(model.abstraction, model.dtmc, ARTIFACTS)
     write_svg(Path("plots/build_dtmc/graph.svg"), draw(model))
     explained = model.abstraction.pca.explained
-    metrics = {
-        "states": len(model.dtmc.codes),
-        "transitions": model.dtmc.counts.nnz,
-        "boundary_states": len(model.boundary),
-        "initial_states": int(np.count_nonzero(model.dtmc.initial)),
-        "sequences": len(profile.labels),
-        "explained_variance": float(explained.sum()),
-    }
+    metrics = {**model.facts(), "sequences": len(profile.labels)}
     write_json(Path("metrics/build_dtmc.json"), metrics)
     components = {"component": range(1, len(explained) + 1), "explained_variance": explained}
     write_table(Path("plots/build_dtmc/components.csv"), components)

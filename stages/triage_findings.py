@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json
 from asterism.core.resuming.work_units import outputs_of
 from asterism.differential.oracle.finding import read_findings
-from asterism.differential.report.writing import ToTriage, triage_and_write
+from asterism.differential.report.writing import FindingsToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import STAGE, remembered, triage_run
 from asterism.memo.graphs.store import read_models
@@ -25,7 +25,7 @@ def run(params: Params) -> None:
     apart = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
     state = triage_run(WEIGHTS, params)
     with remembered(state) as memory:
-        given = ToTriage(findings, graphs, WEIGHTS, apart)
+        given = FindingsToTriage(findings, graphs, WEIGHTS, apart)
         metrics = triage_and_write(given, params, ARTIFACTS, memory)
         write_json(Path("metrics/triage_findings.json"), metrics)
         if not metrics["not_minimal"] and not metrics["groups_left_by_budget"]:

@@ -19,7 +19,8 @@ from sharing_workers import share
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("OMP_NUM_THREADS", "4")
+# One thread each: the workers of the tests fill the processors, and threads that wait spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The machine's speed is nothing that a property depends on. Continuous integration tries the same
 # examples every time; new ones are for people who can look at what they find.

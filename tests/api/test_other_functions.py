@@ -45,6 +45,28 @@ def test_states_of_a_module_are_those_that_its_layer_gives(first):
     assert found.to_frame().shape == (100, 8)
 
 
+def test_states_of_tests_are_held_against_those_of_the_sequences(tmp_path):
+    """A test sequence reaches what the sequences have visited, by the chain's own definition."""
+    torch.manual_seed(0)
+    net, labels = Recurrent(), RNG.integers(0, 3, 20)
+    found = asterism.states(net, SEQUENCES, SEQUENCES[:7], labels, labels[:7])
+    right = found.probabilities.argmax(1) == labels
+    visited, tested = (
+        set(found.model.abstraction.encode(part).ravel().tolist())
+        for part in (found.states[right], found.states[:7])
+    )
+    assert found.values["basic_state"] == len(visited & tested) / len(visited)
+    assert f"{found.values['basic_state']:.1%}" in found.verdict
+    text = found.page(tmp_path / "page.html").read_text("utf-8")
+    assert found.verdict in text and f"{right.mean():.1%}" in text
+    assert found.verdict in found._repr_html_()
+    halves = asterism.states(net, SEQUENCES, overrides=["abstraction.m=4"])
+    parted = asterism.states(net, SEQUENCES[::2], SEQUENCES[1::2], overrides=["abstraction.m=4"])
+    assert halves.values == parted.values
+    assert halves.verdict in halves.page(tmp_path / "halves.html").read_text("utf-8")
+    assert "0.0%" in asterism.states(net, SEQUENCES[:1]).verdict
+
+
 def test_a_layer_that_is_none_is_named():
     with pytest.raises(UserError, match=r".out. .*inner, rnn"):
         asterism.states(Recurrent(), SEQUENCES, layer="out")

@@ -99,7 +99,7 @@ MASK, SEGMENT = (
         ([("a", "int64", (None, None), 0), ("b", "int64", (None, None), 0)], {}),
         ([("a", "int64", (None, None), 0), MASK], {}),
         ([("a", "int64", (None, None), 2), MASK], {"a": "segment"}),
-        ([("a", "int64", (None,), 0), SEGMENT], {}),
+        ([("a", "int64", (None, None), 0), SEGMENT], {"a": "mask"}),
     ],
 )  # fmt: skip
 def test_only_an_input_of_a_form_of_its_own_takes_a_role(specs, roles):

@@ -12,9 +12,11 @@ from structlog.testing import capture_logs
 from asterism.attacks.attack import ATTACKS, AttackSeeds, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import make_augmentations
-from asterism.attacks.estimator import PixelEstimator, on_pixels
+from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.keras_network import KerasNetwork, on_pixels
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
+from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
@@ -25,6 +27,7 @@ from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
+from asterism.models.layers.logits import up_to_logits
 from places import ROOT
 from set_options import section
 
@@ -34,12 +37,21 @@ CENTRED = PreprocessingParams(scale=1 / 255, mean=[0.2], std=[0.5])
 ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
 
 
+def on_keras(model, preprocessing):
+    return PixelEstimator(KerasNetwork(up_to_logits(model), preprocessing))
+
+
+def on_torch(function, preprocessing, width=10):
+    network = TorchNetwork(function, preprocessing, (28, 28, 1), width, torch.zeros(()))
+    return PixelEstimator(network)
+
+
 def test_a_model_of_other_data_is_rejected_in_one_line():
     images = np.zeros((4, 32, 32, 3), np.uint8)
     for free in ((28, 28, 1), (None, None, 1)):
         model = keras.Sequential([L.Input(free), L.GlobalMaxPool2D(), L.Dense(3)])
         with pytest.raises(UserError, match=r"\(32, 32, 3\)"):
-            make_augmentations(model, UNIT, images, np.zeros(4, int), None, None, 0)
+            require_images_of(model, images)
         with pytest.raises(UserError, match="other data"):
             fit(JudgedKeras(model, UNIT), images, np.zeros(4, int), None, None)
     require_images_of(model, np.zeros((2, 5, 7, 1)))
@@ -111,8 +123,12 @@ def victims(classifier, digits):
     return AttackSeeds(as_pixels(digits.test_images[chosen]), digits.test_labels[chosen], chosen, 0)
 
 
-def test_the_estimator_gives_logits_and_their_gradients(classifier, victims):
-    estimator = PixelEstimator(classifier, CENTRED)
+@pytest.fixture(scope="module")
+def estimator(classifier):
+    return on_keras(classifier, CENTRED)
+
+
+def test_the_estimator_gives_logits_and_their_gradients(estimator, classifier, victims):
     logits = estimator.predict(victims.images)
     probabilities = classifier.predict((victims.images - 0.2) / 0.5, verbose=0)
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -131,8 +147,7 @@ def test_the_estimator_gives_logits_and_their_gradients(classifier, victims):
     np.testing.assert_allclose((gradient * step).sum((1, 2, 3)) * 2, rise, rtol=0.1, atol=1e-3)
 
 
-def test_the_lead_of_a_class_and_its_gradient(classifier, victims):
-    estimator = PixelEstimator(classifier, CENTRED)
+def test_the_lead_of_a_class_and_its_gradient(estimator, victims):
     logits, rows = estimator.predict(victims.images), np.arange(5)
     own = victims.labels
     others = np.where(np.eye(10, dtype=bool)[own], -np.inf, logits)
@@ -160,13 +175,8 @@ def test_a_softmax_is_left_off_wherever_it_is(ends):
     kernel, bias = model.get_weights()
     expected = pixels.reshape(5, -1) @ kernel + bias
     np.testing.assert_allclose(
-        PixelEstimator(model, UNIT).predict(pixels), expected, rtol=1e-4, atol=1e-5
+        on_keras(model, UNIT).predict(pixels), expected, rtol=1e-4, atol=1e-5
     )
-
-
-@pytest.fixture(scope="module")
-def estimator(classifier):
-    return PixelEstimator(classifier, CENTRED)
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +212,19 @@ def test_an_attack_makes_the_classifier_fail(estimator, victims, attacked, name)
         assert np.abs(found - victims.images).max() <= 0.3 + 1e-6
 
 
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_a_module_is_attacked_as_the_same_network_of_keras(classifier, victims, attacked, name):
+    hidden, last = ([torch.tensor(w) for w in classifier.layers[i].get_weights()] for i in (2, 3))
+
+    def logits(x):
+        pooled = torch.nn.functional.avg_pool2d(x, 2).flatten(1)
+        return torch.relu(pooled @ hidden[0] + hidden[1]) @ last[0] + last[1]
+
+    found = np.clip(attack(name).perturb(on_torch(logits, CENTRED), victims), 0, 1)
+    alike = np.isclose(found, attacked[name], atol=1e-3).mean()
+    assert alike > 0.99, "signs of gradients that are almost 0 may differ"
+
+
 def test_carlini_wagner_finds_the_closest(victims, attacked):
     distances = {name: l2(attacked[name], victims.images) for name in ADVERSARIAL}
     for name in ("fgsm", "bim", "jsma"):
@@ -211,7 +234,7 @@ def test_carlini_wagner_finds_the_closest(victims, attacked):
 def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((4, 4, 1)), L.Flatten(), L.Dense(2)])
-    estimator = PixelEstimator(model, UNIT)
+    estimator = on_keras(model, UNIT)
     images = np.random.default_rng(0).uniform(0.35, 0.65, (3, 4, 4, 1)).astype(np.float32)
     labels = estimator.predict(images).argmax(1).astype(np.int64)
     thorough = {"binary_search_steps": 7, "iterations": 150, "abort_early": False}
@@ -238,24 +261,15 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
 )
 def test_carlini_wagner_is_foolboxs_input_by_input(digits, options):
     given = OPTIONS["carlini_wagner"] | options
-    keras.utils.set_random_seed(0)
-    model = keras.Sequential([keras.Input((28, 28, 1)), L.Flatten(), L.Dense(8, "tanh")])
-    model.add(L.Dense(10))
-    estimator = PixelEstimator(model, UNIT)
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(784, 8), torch.nn.Tanh(), torch.nn.Linear(8, 10)
+    network = torch.nn.Sequential(torch.nn.Flatten(), *layers).eval()
+    estimator = on_torch(network, UNIT)
     images = as_pixels(digits.test_images[:5])
     labels = estimator.predict(images).argmax(axis=1)
     together = attack("carlini_wagner", **options).perturb(
         estimator, AttackSeeds(images, labels, np.arange(5), 0)
     )
-    kernels = [torch.tensor(w) for w in model.get_weights()]
-
-    def logits(pixels):
-        hidden = torch.tanh(pixels.reshape(len(pixels), -1) @ kernels[0] + kernels[1])
-        return hidden @ kernels[2] + kernels[3]
-
-    class Network(torch.nn.Module):
-        forward = staticmethod(logits)
-
     foolboxs = L2CarliniWagnerAttack(
         binary_search_steps=given["binary_search_steps"],
         steps=given["iterations"],
@@ -264,12 +278,12 @@ def test_carlini_wagner_is_foolboxs_input_by_input(digits, options):
         initial_const=given["initial_const"],
         abort_early=given["abort_early"],
     )
-    subject = PyTorchModel(Network().eval(), bounds=(0, 1), device="cpu")
+    subject = PyTorchModel(network, bounds=(0, 1), device="cpu")
     for i in range(5):
-        one = torch.tensor(images[i : i + 1])
+        one = torch.tensor(images[i : i + 1]).movedim(-1, 1)
         alone = foolboxs.run(subject, one, Misclassification(torch.tensor(labels[i : i + 1])))
         assert alone.any()  # it is all black where nothing was found
-        np.testing.assert_allclose(together[i], alone[0].numpy(), atol=2e-3)
+        np.testing.assert_allclose(together[i], alone[0].movedim(0, -1).numpy(), atol=2e-3)
 
 
 def test_distances_and_levels_are_their_definitions():
@@ -284,9 +298,9 @@ def test_distances_and_levels_are_their_definitions():
     assert as_levels(np.float32([0.0, 0.0019, 0.0021, 0.999, 1.0])).tolist() == [0, 0, 1, 255, 255]
 
 
-def test_an_attack_that_fails_gives_the_input_back(classifier, victims):
+def test_an_attack_that_fails_gives_the_input_back(estimator, victims):
     hopeless = attack("carlini_wagner", iterations=1, binary_search_steps=1, confidence=50.0)
-    found = hopeless.perturb(PixelEstimator(classifier, CENTRED), victims)
+    found = hopeless.perturb(estimator, victims)
     np.testing.assert_array_equal(found, victims.images)
 
 
@@ -302,10 +316,10 @@ def test_random_changes_have_the_length_that_is_asked_for():
     np.testing.assert_array_equal(alone[0], found[3])
 
 
-def test_augmentations_are_judged_and_kept(classifier, digits, tmp_path):
+def test_augmentations_are_judged_and_kept(estimator, classifier, digits, tmp_path):
     split = Split.draw(200, 0.5, 0)
     found = make_augmentations(
-        classifier, CENTRED, digits.test_images, digits.test_labels, split, params(), 0
+        estimator, digits.test_images, digits.test_labels, split, params(), 0
     )
     assert list(found) == [*ATTACKS.names(), "semantic"]
     assert len(found["carlini_wagner"].images) == 4
@@ -338,21 +352,19 @@ def test_augmentations_are_judged_and_kept(classifier, digits, tmp_path):
             np.testing.assert_array_equal(success, wrong)
     # That each attack repeats itself is tested above; the choice of victims must as well.
     few = params(names=["fgsm", "noise"])
-    again = make_augmentations(
-        classifier, CENTRED, digits.test_images, digits.test_labels, split, few, 0
-    )
+    again = make_augmentations(estimator, digits.test_images, digits.test_labels, split, few, 0)
     for name, augmentation in again.items():
         np.testing.assert_array_equal(augmentation.images, found[name].images)
 
 
-def test_own_natural_images(classifier, digits, tmp_path):
+def test_own_natural_images(estimator, digits, tmp_path):
     split = Split.draw(200, 0.5, 0)
     own = tmp_path / "own.npz"
     wanted = params(names=["noise"], semantic="file", semantic_path=str(own))
 
     def augmentations():
         return make_augmentations(
-            classifier, CENTRED, digits.test_images, digits.test_labels, split, wanted, 0
+            estimator, digits.test_images, digits.test_labels, split, wanted, 0
         )
 
     write_arrays(own, images=digits.test_images[:200])
@@ -387,7 +399,7 @@ def test_a_start_from_probabilities_is_told(digits, reached):
     labels = model.predict(UNIT.apply(digits.test_images), verbose=0).argmax(1)
     wanted, split = params(names=["fgsm"], semantic="none"), Split.draw(200, 0.5, 0)
     with capture_logs() as told:
-        make_augmentations(model, UNIT, digits.test_images, labels, split, wanted, 0)
+        make_augmentations(on_keras(model, UNIT), digits.test_images, labels, split, wanted, 0)
     assert [line["event"] for line in told].count(FROM_PROBABILITIES) == (0 if reached else 1)
 
 
@@ -402,11 +414,10 @@ def test_a_start_from_probabilities_is_told(digits, reached):
         ({"names": ["bim"], "options": {}}, "options of bim: the parameter eps is missing"),
     ],
 )
-def test_impossible_wishes_are_one_line(classifier, digits, changes, message):
+def test_impossible_wishes_are_one_line(estimator, digits, changes, message):
     with pytest.raises(UserError, match=message):
         make_augmentations(
-            classifier,
-            CENTRED,
+            estimator,
             digits.test_images,
             digits.test_labels,
             Split.draw(200, 0.5, 0),

@@ -10,6 +10,7 @@ from asterism.attacks.attack import AttackSeeds
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.deviations import AttackPlan, Deviations
 from asterism.attacks.estimator import PixelEstimator, PixelRegressor
+from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.natural import farthest_first, natural_augmentations, read_natural
 from asterism.attacks.pixels import direction, noise_of_length
 from asterism.core.files.artifacts import write_arrays
@@ -193,8 +194,8 @@ def test_a_model_is_attacked_as_it_is_used_on_pixels_between_0_and_1(kind):
     given = np.random.default_rng(0).random((300, 2, 2, 1), np.float32)
     kernel, bias = model.get_weights()
     expected = given.reshape(300, 4) @ kernel + bias
-    found = kind(model, UNIT)
+    found = kind(KerasNetwork(model, UNIT))
     outputs = expected if kind is PixelEstimator else expected[:, 0]
     np.testing.assert_allclose(found.predict(given), outputs, rtol=1e-4, atol=1e-5)
     assert [float(end) for end in found.clip_values] == [0.0, 1.0]
-    assert found.input_shape == (2, 2, 1) and found.channels_first is False
+    assert found.input_shape == (2, 2, 1)

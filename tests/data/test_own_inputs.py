@@ -357,12 +357,25 @@ def test_arrays_that_hold_no_inputs_or_other_labels_are_explained(tmp_path):
     path = tmp_path / "a.npz"
     for given in ({"z": np.zeros((2, 3))}, {"x": np.zeros(3)}, {"x": np.zeros((0, 3))}):
         np.savez(path, **given)
-        with pytest.raises(UserError, match=r"a\.npz .*holds [xz]\)"):
+        with pytest.raises(UserError, match=r"a\.npz .*holds [xz] \("):
             read_inputs(path, "tensors", Shaping())
-    for labels in (np.zeros(2, int), np.zeros(3)):
+    for labels in (
+        np.zeros(2, int),
+        np.eye(3),
+        np.full(3, 0.5),
+        np.full(3, np.nan),
+        np.array("abc"),
+    ):
         np.savez(path, x=np.zeros((3, 4)), y=labels)
-        with pytest.raises(UserError, match=r"labels .*integers"):
+        with pytest.raises(UserError, match=r"labels are .* one integer for each of the 3"):
             read_inputs(path, "tensors", Shaping())
+
+
+@pytest.mark.parametrize("labels", [[2, 1, 0], [[2], [1], [0]], [2.0, 1.0, 0.0]])
+def test_labels_of_arrays_are_whole_numbers_also_in_a_column(tmp_path, labels):
+    np.savez(tmp_path / "a.npz", x=np.zeros((3, 4)), y=labels)
+    found = read_inputs(tmp_path / "a.npz", "tensors", Shaping()).labels
+    assert found.tolist() == [2, 1, 0] and found.dtype == np.int64
 
 
 def test_arrays_take_labels_of_a_file_before_their_own(tmp_path):

@@ -101,6 +101,32 @@ def test_tests_are_judged_as_keras_judges_them():
     assert net.training, "the module is as it was"
 
 
+def test_attacks_add_what_they_add_in_keras(tmp_path):
+    model, net = twins()
+    labels = model.predict(UNIT.apply(PICTURES), verbose=0).argmax(1)
+    few = ["importance.neurons=[2,3]", "attack.inputs=5", "importance.draws=2"]
+    wanted, found = (
+        asterism.judge_tests(
+            one, PICTURES[:40], PICTURES[40:], labels[:40], labels[40:], attacks=["fgsm", "jsma"],
+            overrides=few,
+        )
+        for one in (model, net)
+    )  # fmt: skip
+    assert list(found.added) == list(wanted.added) == ["fgsm", "jsma", "semantic"]
+    for name, added in found.added.items():
+        assert added.sources.tolist() == wanted.added[name].sources.tolist()
+        assert added.success.tolist() == wanted.added[name].success.tolist()
+    assert found.to_frame().height == wanted.to_frame().height
+    assert "fgsm" in found.page(tmp_path / "page.html").read_text("utf-8")
+    with pytest.raises(UserError, match="give test_labels"):
+        asterism.judge_tests(net, PICTURES[:60], PICTURES[60:], labels[:60], attacks=["fgsm"])
+    real = UNIT.apply(PICTURES).transpose(0, 3, 1, 2)
+    with pytest.raises(UserError, match="uint8"):
+        asterism.judge_tests(
+            net, real[:60], real[60:], labels[:60], labels[60:], attacks=["fgsm"], overrides=few
+        )
+
+
 class Text(nn.Module):
     """A classifier of tokens with attention."""
 

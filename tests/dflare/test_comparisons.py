@@ -438,3 +438,21 @@ def test_top_label_is_asked_for_probabilities_of_labels_only():
     )
     with pytest.raises(UserError, match="Tolerance compares others"):
         Consequence.of(plain, ConsequenceParams(original=0.9, compressed=0.6))
+
+
+def test_a_label_is_a_class_and_scores_beside_it_tell_the_same():
+    labels = np.float32([[2.0], [0.0], [1.0]])
+    scores = np.eye(3, dtype=np.float32)[[2, 0, 0]]
+    alone = build_comparison(ComparisonParams(kind="label_map", options={"axis": None}), ())
+    assert alone.classes(labels).tolist() == [2, 0, 1] and alone.figures(labels, labels) == ()
+    parts = [
+        {"output": "label", "kind": "label_map", "options": {"axis": None}, "shape": []},
+        {"output": "scores", "kind": "top_label", "options": {}, "shape": [3]},
+    ]
+    both_of_them = build_comparison(
+        ComparisonParams(kind="together", options={"outputs": parts}), (4,)
+    )
+    rows = np.concatenate([labels, scores], axis=1)
+    assert both_of_them.classes(rows).tolist() == [2, 0, 0]
+    maps = build_comparison(ComparisonParams(kind="label_map", options={"axis": None}), (2,))
+    assert maps.classes(np.float32([[1, 2]])) is None

@@ -1,8 +1,8 @@
 """Collected findings that tests make up: scripts that end as they are told to."""
 
 from asterism.differential.oracle.finding import Finding
-from asterism.findings.sightings import Candidate
 from asterism.findings.entry import CollectedFinding
+from asterism.findings.sightings import Candidate
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -172,14 +172,16 @@ def test_the_option_that_decides_is_named_and_other_inputs_are_no_second_finding
     sightings = sightings_of(calls, "pytorch:aot", shown)
     assert len(sightings) > 2
     ((first, _),) = distinct(sightings)
-    assert first.signature == "values differ | pytorch | pool(pad=1)"
+    assert first.entry.signature == "values differ | pytorch | pool(pad=1)"
 
 
 def test_options_that_each_decide_are_two_findings():
     calls = {call.name: call for call in FAMILY.calls("pytorch")}
     shown = shown_by(calls, lambda c: (c.options["pad"] == 1) != (c.options["size"] == 2))
     found = distinct(sightings_of(calls, "pytorch:aot", shown))
-    assert sorted(s.needed["pad"] for s, _ in found if "pad" in s.needed) == ["1"]
+    assert sorted(s.entry.parameters["pad"] for s, _ in found if "pad" in s.entry.parameters) == [
+        "1"
+    ]
 
 
 def test_failures_that_say_the_same_are_one_finding_in_all_functions():
@@ -188,7 +190,7 @@ def test_failures_that_say_the_same_are_one_finding_in_all_functions():
         call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
         shown = CallOutcome(call.name, ERROR, details, "ValueError", "torch/x.py:f")
         found.append(sighting_of(call, "pytorch:aot", shown, {}))
-    assert [first.function for first, _ in distinct(found)] == ["one", "three"]
+    assert [first.entry.layer for first, _ in distinct(found)] == ["one", "three"]
 
 
 def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
@@ -203,7 +205,7 @@ def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
         call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
         shown = CallOutcome(call.name, word, details, "Error")
         found.append(sighting_of(call, "pytorch:aot", shown, {}))
-    assert [first.function for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
+    assert [first.entry.layer for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
 
 
 def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):

@@ -1,33 +1,29 @@
 """Running the scripts of a collection again, and noting what they print."""
 
+import sys
+from dataclasses import replace
+
 import pytest
 from small_findings import SCRIPT, candidate
 from typer.testing import CliRunner
+
 from asterism.cli.commands import app
 from asterism.core.files.artifacts import write_json
+from asterism.core.messages.errors import UserError
+from asterism.differential.adapters.environments import environment
 from asterism.findings.checking import (
     GONE,
     LATE,
     LIVES,
     OTHER,
     check_all,
+    made_environments,
+    note_elsewhere,
     note_run,
     sample_of,
     word_of,
 )
 from asterism.findings.diagnosis import Diagnosis
-from asterism.findings.entry import read_entries, read_entry
-from places import ROOT
-import sys
-from dataclasses import replace
-import pytest
-from small_findings import candidate
-from typer.testing import CliRunner
-from asterism.cli.commands import app
-from asterism.core.files.artifacts import write_json
-from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.environments import environment
-from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.entry import read_entries, read_entry
 from asterism.findings.pages import index_page
 from places import ROOT

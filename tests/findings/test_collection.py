@@ -1,26 +1,27 @@
 """Collecting findings: one folder for each cause, and pages that say what is there."""
 
 from dataclasses import replace
+
 import pytest
 from small_findings import GRAPH, SCRIPT, candidate, entry, finding
+
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.findings.audit import comparison, unlike
 from asterism.findings.campaign import TRIAGED, folder_of_pieces, read_unique
-from asterism.findings.sightings import have_one_cause, same_place
-from asterism.findings.collecting import Collected, candidates_of, collect, unique_of
+from asterism.findings.collecting import Collected, add_by_hand, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import CollectedFinding, place_of, read_entries
 from asterism.findings.gathering import note_links
 from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
-from asterism.findings.sightings import FindingOccurrence, written_candidates
+from asterism.findings.sightings import (
+    FindingOccurrence,
+    have_one_cause,
+    same_place,
+    written_candidates,
+)
 from rights import entered_by_others
-import pytest
-from asterism.core.messages.errors import UserError
-from asterism.findings.collecting import add_by_hand
-from asterism.findings.entry import read_entries
-from asterism.findings.sightings import FindingOccurrence
 
 FACTS = {
     "pieces": [
@@ -30,6 +31,12 @@ FACTS = {
     "counts": {"merged": 2, "limits": 3, "unconfirmed": 1, "large": 0},
     "operators": {"models": 429},
 }
+
+
+def shown(backend, function, symptom="values differ", source="hand"):
+    """What a backend shows of a function."""
+    library = backend.partition(":")[0]
+    return CollectedFinding.seen(source, library, symptom, function, {}, "normal", backend)
 
 
 def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
@@ -51,16 +58,14 @@ def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
 
 def test_a_cause_is_a_candidate_where_three_processes_show_it(tmp_path):
     seen = [
-        FindingOccurrence(
-            status, "jax:jit", "jax", "values differ", f"f{status}", {}, "normal", (str(status),)
-        )
+        FindingOccurrence(status, shown("jax:jit", f"f{status}", source="call"), (str(status),))
         for status in (1, 0)
     ]
 
     def write(sighting, folder):
         text = SCRIPT.replace("{status}", str(sighting.subject))
         (folder / "repro.py").write_text(text)
-        return sighting.entry("call", [sighting.backend], [], {"jax": "0.1"})
+        return sighting.entry
 
     def found(writer, is_new=lambda signature, others: True):
         return [c and c.entry.layer for c in written_candidates(seen, writer, tmp_path, is_new)]
@@ -302,8 +307,9 @@ FAULTY = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exi
 
 
 def add(script, collection, symptom="values differ", title=""):
-    given = script, "numpy:eager", "numpy", symptom, "np.ones", {}, "normal"
-    return add_by_hand(script, FindingOccurrence(*given), ["numpy"], title, collection)
+    return add_by_hand(
+        script, shown("numpy:eager", "np.ones", symptom), ["numpy"], title, collection
+    )
 
 
 def test_a_script_that_shows_it_gets_a_folder(tmp_path):

@@ -35,17 +35,17 @@ def test_the_attribute_that_decides_is_the_one_that_all_failing_models_need():
     failing = sightings(named("LSTM", clip="0.5"))
     assert len(failing) > 1
     ((chosen, _),) = distinct(failing)
-    assert chosen.signature == "values differ | openvino | LSTM(clip=0.5)"
+    assert chosen.entry.signature == "values differ | openvino | LSTM(clip=0.5)"
 
 
 def test_an_operator_that_always_fails_needs_no_attribute():
     ((chosen, _),) = distinct(sightings(named("Shrink")))
-    assert chosen.needed == {}
+    assert chosen.entry.parameters == {}
 
 
 def test_two_attributes_that_each_decide_are_two_causes():
     found = distinct(sightings({*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}))
-    assert sorted(tuple(s.needed) for s, _ in found) == [("clip",), ("input_forget",)]
+    assert sorted(tuple(s.entry.parameters) for s, _ in found) == [("clip",), ("input_forget",)]
 
 
 def test_an_operator_has_one_finding_with_special_inputs():
@@ -56,7 +56,7 @@ def test_an_operator_has_one_finding_with_special_inputs():
 def test_what_shows_on_ordinary_inputs_is_not_a_second_finding_on_special_ones():
     names = named("LSTM", clip="0.5")
     found = distinct([*sightings(names, "nan"), *sightings(names)])
-    assert [s.inputs for s, _ in found] == ["normal"]
+    assert [s.entry.inputs for s, _ in found] == ["normal"]
 
 
 def test_two_libraries_are_two_findings():
@@ -92,4 +92,4 @@ def test_a_comparison_names_whom_to_blame_and_leaves_out_what_is_unsupported(tmp
     ]
     (tmp_path / "changes.json").write_text(json.dumps({"findings": rows}))
     found = sightings_of(tmp_path, "onnxruntime", "openvino")
-    assert [s.library for s in found] == ["openvino", "onnxruntime"]
+    assert [s.entry.library for s in found] == ["openvino", "onnxruntime"]

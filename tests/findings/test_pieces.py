@@ -2,7 +2,9 @@
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+
 import numpy as np
+
 from asterism.config import changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
@@ -25,11 +27,11 @@ from asterism.findings.campaign import (
     run_pieces,
 )
 from asterism.findings.pages import campaign_page
-from memo.small_graphs import branching
-from places import ROOT
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.universe.spec import universe
+from memo.small_graphs import branching
+from places import ROOT
 
 SETTINGS = {"outside_share": 0.5, "special_share": 0.25}
 

@@ -7,27 +7,6 @@ from dataclasses import replace
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.backends.onnxruntime import OnnxRuntime
 
-#: The graph pass that is wrong.
-PASS = "MatMulAddFusion"
-
-
-@LIBRARIES.register("ort_with_a_faulty_pass")
-class FaultyPass(OnnxRuntime):
-    """ONNX Runtime whose results are wrong as soon as one graph pass has changed the model."""
-
-    name = "ort_with_a_faulty_pass"
-
-    def compile(self, model_under_test, option):
-        wrong = PASS in self.passes(model_under_test, option)
-        return super().compile(model_under_test, option), (
-            wrong and PASS not in model_under_test.disabled
-        )
-
-    def run(self, compiled, inputs, kind=""):
-        session, wrong = compiled
-        outputs = super().run(session, inputs, kind)
-        return [o * 1.5 for o in outputs] if wrong else outputs
-
 
 def changed(right, prepare, before="", after=""):
     """The code of a backend with more lines after what is prepared, before a call and after it."""

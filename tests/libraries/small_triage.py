@@ -4,6 +4,6 @@ from asterism.differential.triage.params import TriageParams
 
 
 def triage_params(**changes):
-    """No time limit, no passes of compilers, no replays and no known issues, but for changes."""
-    none = {"minutes": 0, "graph_passes": 0, "replays": 0, "known_issues": "conf/no_file"}
+    """No time limit, and no known issues, but for changes."""
+    none = {"minutes": 0, "known_issues": "conf/no_file"}
     return TriageParams(**{"hang_seconds": 10, **none, **changes})

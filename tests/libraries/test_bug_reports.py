@@ -10,7 +10,7 @@ import pytest
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.tasks import Result
-from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.finding import EarlierModel, Finding
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import LONGEST, report_text
@@ -28,12 +28,13 @@ GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
 def written(tmp_path):
     """Writes the report of a finding on a script of a length; its text."""
 
-    def write(symptom="error", script="pass\n", unfinished="", **more):
+    def write(symptom="error", script="pass\n", unfinished="", confirmed=(1, 1, 1), **more):
         (tmp_path / "repro.py").write_text(script)
         finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **more)
         found = UniqueFinding(
             "a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"}, unfinished
         )
+        found.confirmed = confirmed
         return report_text(found, tmp_path)
 
     return write
@@ -51,6 +52,13 @@ def test_a_report_fits_into_an_issue(written):
     assert "```python\npass\n```" in written()
     text = written(script="x = 1\n" * LONGEST, exception="a.Error", message="word " * 120)
     assert len(text) < 65_536 and "300,000 characters" in text
+
+
+def test_what_no_script_shows_names_what_its_worker_had_run_before(written):
+    before = (EarlierModel(3, ("normal", "nan")), EarlierModel(7, ("wide",)))
+    text = written("crash", exception="SIGABRT", before=before, confirmed=(0,))
+    assert "| 3 | normal, nan |\n| 7 | wide |" in text and "SIGABRT" in text
+    assert "| 7 | wide |" not in written("crash", before=before)
 
 
 def test_versions_are_those_of_converters_too(written):

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from asterism.differential.report import confirming
 from asterism.differential.report.confirming import exit_statuses, run_script
 
 ACTUAL = "print('actual   2', flush=True)\n"
@@ -58,14 +59,16 @@ def test_after_a_run_without_the_bug_no_other_one_is_started(written):
 
 
 @pytest.mark.parametrize("kind", ["hang", "signal", "3"])
-def test_a_death_shows_a_finding_where_it_is_what_was_recorded(written, kind):
+def test_a_death_shows_a_finding_where_it_is_what_was_recorded(written, kind, monkeypatch):
+    for limit in ("PATIENCE", "SECONDS"):
+        monkeypatch.setattr(confirming, limit, 3.0)
     ends = {
         "hang": ("time.sleep(1000)", 124),
         "signal": ("os.kill(os.getpid(), 11)", 2),
         "3": ("os._exit(3)", 3),
     }
     for end, (text, otherwise) in ends.items():
-        (status,) = exit_statuses(written(text), 1, death=kind, seconds=3)
+        (status,) = exit_statuses(written(text), 1, death=kind)
         assert status == (1 if end == kind else otherwise)
 
 

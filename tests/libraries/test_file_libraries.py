@@ -206,20 +206,15 @@ def test_pytorchs_gradient_weighs_every_output():
     assert library.run(prepared, [whole], "gradient") == []
 
 
-# ---- Keras on OpenVINO, and converters
+# ---- models of Keras, and converters
 
 
 class Recorded:
     """A Keras model that notes how it is called."""
 
-    def __init__(self, shapes=((None, 3),), outputs=None):
+    def __init__(self, shapes):
         self.inputs = [SimpleNamespace(shape=s, dtype="float32") for s in shapes]
-        self._outputs = outputs
         self.called = []
-
-    def predict_on_batch(self, inputs):
-        self.called.append(inputs)
-        return self._outputs
 
     def __call__(self, inputs, training):
         self.called.append((inputs, training))
@@ -235,17 +230,6 @@ def subject(model, asked=None, **facts):
         return model
 
     return SimpleNamespace(keras=keras, **facts)
-
-
-@pytest.mark.parametrize("given", [[A], [A, B]])
-def test_openvinos_keras_model_gets_one_input_alone(given):
-    library, model = LIBRARIES["openvino_keras"](), Recorded(outputs=[B, A])
-    code = library.code("predict").given(len(given))
-    outputs = library.run(Prepared(code, {"keras": keras, "model": model}), given)
-    assert [o.tolist() for o in outputs] == [B.tolist(), A.tolist()]
-    (called,) = model.called
-    assert called is A if len(given) == 1 else [c is g for c, g in zip(called, given, strict=True)]
-    assert library.zero_initializers
 
 
 @pytest.mark.parametrize("shapes", [((None, 3),), ((None, 3), (None, 2, 4))])
@@ -288,20 +272,25 @@ def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(tmp_path, monkey
     assert "TF2ONNX_CATCH_ERRORS" not in tf2onnx.os.environ
 
 
-@pytest.mark.parametrize("name", ["tensorflow", "pytorch", "jax"])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [(name, "eager") for name in ("tensorflow", "pytorch", "jax")]
+    + [("openvino_keras", "predict")],
+)
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("many", [False, True])
-def test_a_keras_model_gets_one_input_alone_and_several_as_a_list(name, count, many):
+def test_a_keras_model_gets_one_input_alone_and_several_as_a_list(name, option, count, many):
     seen = []
 
-    def model(given, training):
+    def model(given, training=False):
         seen.append(given)
         first = given[0] if isinstance(given, list) else given
         return [first, 2 * first] if many else first
 
+    model.predict_on_batch = model
     library = LIBRARIES[name]()
-    code = library.code("eager").given(count)
-    prepared = Prepared(code, {"keras": keras, "model": model}, "eager")
+    code = library.code(option).given(count)
+    prepared = Prepared(code, {"keras": keras, "model": model}, option)
     outputs = library.run(prepared, [A, B, B + 1][:count])
     assert isinstance(seen[0], list) == (count > 1)
     assert len(seen[0]) == (count if count > 1 else len(A))

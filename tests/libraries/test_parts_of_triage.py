@@ -132,6 +132,18 @@ def test_each_variation_is_tried_alone(holds, shown):
     assert set(answers.values()) <= {"shows", "gone"}
 
 
+@pytest.mark.parametrize(
+    ("backends", "opsets"),
+    [
+        (("keras_onnx",), ["keras_onnx opset 15", "keras_onnx opset 17", "keras_onnx opset 18"]),
+        (("litert:tflite", "jax:jit"), []),
+    ],
+)
+def test_opsets_are_varied_where_the_format_has_some(backends, opsets):
+    answers = ablate(Shows(lambda *_: True), GRAPH, finding(backends=backends), ["normal"])
+    assert [what for what in answers if "opset" in what] == opsets
+
+
 def test_another_dtype_leaves_integers():
     graph = Graph(
         {

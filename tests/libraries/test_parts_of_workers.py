@@ -74,9 +74,7 @@ def test_tasks_of_one_model_share_what_is_converted_of_it(tmp_path):
     assert not list(tmp_path.iterdir()), "no file is left"
 
 
-@pytest.mark.parametrize(
-    "more", [{"opset": 15}, {"disabled": ("pass",)}, {"changed": {"units": 0}}, {"outputs": (1,)}]
-)
+@pytest.mark.parametrize("more", [{"opset": 15}, {"changed": {"units": 0}}, {"outputs": (1,)}])
 def test_tasks_of_other_settings_share_nothing(more):
     task = Task(0, GRAPH, {})
     assert task.has_model_of(Task(1, GRAPH, {}))

@@ -190,7 +190,7 @@ def changed(settings, section, **values):
 def test_a_larger_budget_finds_what_a_smaller_one_left(given):
     weights, settings = given
     run = triage_run(*given)
-    for budget in ({"max_steps": 1}, {"minutes": 1.5}, {"max_unique": 1}, {"replays": 0}):
+    for budget in ({"max_steps": 1}, {"minutes": 1.5}, {"max_unique": 1}):
         assert triage_run(weights, changed(settings, "triage", **budget)) == run
     other = changed(settings, "execute", distributions=["normal"])
     assert triage_run(weights, other) == run, "findings name theirs"

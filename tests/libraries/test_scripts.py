@@ -341,15 +341,6 @@ def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
     assert exit_statuses(script_, 1, death=death_of(finding)) == (status,)
 
 
-def test_what_must_run_before_runs_first_and_may_fail(tmp_path):
-    first = ScriptProgram((), ("print(1 / 0)",))
-    program = ScriptProgram((), ("outputs = [np.float32(2)]",))
-    right = ExpectedOutputs([np.array(1.0)], [np.array(2, np.float32)], [np.array(1e-6)])
-    text = program.script("t", "v", comparing(right), [first])
-    (tmp_path / "repro.py").write_text(text)
-    assert exit_statuses(tmp_path / "repro.py", 1) == (1,)
-
-
 @LIBRARIES.register("made_up")
 class MadeUp(Library):
     """A library that does what its option says."""

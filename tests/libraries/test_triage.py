@@ -8,7 +8,7 @@ from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.reproduction import ReproducedRun, Reproduction, ablate
+from asterism.differential.triage.reproduction import ReproducedRun, Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
@@ -85,29 +85,6 @@ def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
     assert found.minimality.startswith(said)
 
 
-class OldOpsetsOnly:
-    """A finding that shows where a converter writes an old version of its format."""
-
-    def look(self, graph, finding, *, opset=None, **_):
-        return ReproducedRun(finding if opset is not None and opset < 15 else None, {})
-
-
-@pytest.mark.parametrize(
-    ("backends", "expected"),
-    [
-        (("onnxruntime:tf2onnx_optimised",), {"tf2onnx": {13: "shows", 15: "gone", 17: "gone"}}),
-        (("keras_onnx",), {"keras_onnx": {15: "gone", 17: "gone", 18: "gone"}}),
-        (("litert:tflite", "jax:jit"), {}),
-    ],
-)
-def test_opsets_are_varied_where_the_format_has_some(backends, expected):
-    finding = Finding(0, "values differ", "run", "x", backends, ("normal",))
-    answers = ablate(OldOpsetsOnly(), GRAPH, finding, ["normal"])
-    found = {what: answer for what, answer in answers.items() if "opset" in what}
-    assert found == {f"{c} opset {v}": a for c, many in expected.items() for v, a in many.items()}
-    assert answers["batch of 1"] == "gone"
-
-
 class Everything:
     """A worker pool where every backend can be used, and no worker dies."""
 
@@ -124,20 +101,6 @@ class Everything:
             "onnxruntime:keras_onnx",
             "onnxruntime:tf2onnx",
         )
-
-
-def test_blaming_a_converter_is_asked_of_all_that_it_takes():
-    finding = Finding(
-        0,
-        "values differ",
-        "run",
-        "tf2onnx",
-        ("onnxruntime:tf2onnx", "openvino:tf2onnx"),
-        ("normal",),
-        ("jax:eager", "onnxruntime:keras_onnx", "pytorch:eager", "tensorflow:xla"),
-    )
-    backends = Reproduction(Everything(), JUDGE, 0, 10)._backends(finding)
-    assert {*finding.backends, "onnxruntime:keras_onnx", "tensorflow:xla"} <= set(backends)
 
 
 class TakesTheOtherFile(Everything):

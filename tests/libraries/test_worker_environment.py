@@ -14,7 +14,7 @@ import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import LaunchError
-from asterism.core.workers.worker import Limits, _resident
+from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker, serve
@@ -151,18 +151,6 @@ def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_wo
     assert alive == [] and not list(tmp_path.glob("asterism-*"))
 
 
-def test_a_process_that_has_ended_holds_no_memory():
-    """It may end between a look at its answers and one at its memory."""
-    child = subprocess.Popen(["sleep", "60"])
-    try:
-        process = psutil.Process(child.pid)
-        assert _resident(process) > 0
-    finally:
-        child.kill()
-        child.wait()
-    assert _resident(process) == 0
-
-
 def test_an_import_that_fails_is_said_and_nothing_raises():
     server = keras_forks("no_such_backend", ENVIRONMENT)
     handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
@@ -178,7 +166,7 @@ RUN = """
 import sys
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.core.workers.worker import Limits, _resident
+from asterism.core.workers.worker import Limits
 from memo.small_graphs import branching
 
 with WorkerPool(sys.argv[1:], Limits(1000.0, 2000)) as worker_pool:

@@ -1,13 +1,10 @@
-"""Parameters of layers: what they take, how they are counted and drawn; small parts of reading."""
+"""Parameters of layers: what they take, how they are counted and drawn."""
 
 import numpy as np
 import pytest
 
-from asterism.core.messages.errors import UserError
 from asterism.memo.generating.operator import OPERATORS
-from asterism.memo.graphs import keras_read
 from asterism.memo.graphs.coverage import elements_of
-from asterism.memo.universe.layers import dense, reshaping
 from asterism.memo.universe.parameters import (
     LARGEST,
     Choice,
@@ -18,7 +15,7 @@ from asterism.memo.universe.parameters import (
     is_number,
     is_whole,
 )
-from asterism.memo.universe.tensors import InvalidLayerError, Tensor
+from asterism.memo.universe.spec import universe
 from memo.test_operators_one_by_one import Chosen, chain
 
 
@@ -179,66 +176,11 @@ def test_a_value_that_depends_on_the_shape_is_drawn_until_it_is_wanted():
     assert not parameter.accepts("x")
 
 
-class TestEquations:
-    """Dense layers by an equation."""
-
-    @pytest.mark.parametrize(
-        ("equation", "kind"),
-        [
-            ("ab,bz->az", "rank 2, kernel of 2 axes, output of 2"),
-            ("abc,cyz->abyz", "rank 3, kernel of 3 axes, output of 4"),
-        ],
-    )
-    def test_they_are_known_by_their_axes(self, equation, kind):
-        assert dense._equation_kind(equation) == kind
-        assert dense._is_equation(equation) and dense._is_equation(equation.replace(",", ", "))
-
-    @pytest.mark.parametrize("value", ["ab->az", "ab,b->", "a1,1z->az", 7, "a" * 9 + ",a->a"])
-    def test_others_are_none(self, value):
-        assert not dense._is_equation(value)
-
-    def test_new_axes_have_one_size_and_a_bias_lies_on_the_last(self):
-        config = {"equation": "abc,cyz->abyz", "new_axis": 4, "bias_axes": "last", "dtype": "x"}
-        inputs = [Tensor((5, 6))]
-        assert dense._einsum(config, inputs) == (5, 4, 4)
-        theirs = dense._einsum_arguments(config, inputs)
-        assert theirs == {
-            **{"equation": "abc,cyz->abyz", "output_shape": [5, 4, 4], "bias_axes": "z"},
-            "dtype": "x",
-        }
-        assert dense._einsum_read(theirs) == config
-        plain = dense._einsum_arguments({"equation": "ab,bz->az"}, [Tensor((5,))])
-        assert plain == {"equation": "ab,bz->az", "output_shape": [3], "bias_axes": None}
-        assert dense._einsum_read(plain | {"output_shape": 3}) == {
-            **{"equation": "ab,bz->az", "new_axis": 3, "bias_axes": "none"}
-        }
-        kept = {"equation": "abc,cb->ab", "output_shape": [5], "bias_axes": None}
-        assert dense._einsum_read(kept)["new_axis"] == 1
-        with pytest.raises(InvalidLayerError, match="several sizes"):
-            dense._einsum_read(theirs | {"output_shape": [5, 4, 3]})
-        with pytest.raises(InvalidLayerError, match="not only the last"):
-            dense._einsum_read(theirs | {"bias_axes": "yz"})
-        with pytest.raises(InvalidLayerError, match="every axis of the input"):
-            dense._einsum(config, [Tensor((5,))])
-
-    @pytest.mark.parametrize(
-        ("rank", "drawn"),
-        [
-            (2, {"ab,bz->az"}),
-            (3, {"abc,cz->abz", "abc,cyz->abyz"}),
-            (4, {"abcd,dz->abcz", "abcd,dyz->abcyz"}),
-            (5, {"abcde,ez->abcdz"}),
-        ],
-    )
-    def test_they_are_drawn_for_any_rank(self, rank, drawn):
-        inputs = [Tensor((2,) * (rank - 1))]
-        assert {dense._draw_equation(rng(n), inputs) for n in range(30)} == drawn
-
-
 class TestBorders:
     """Amounts that are cropped or padded."""
 
-    TWO, ONE = reshaping._border("cropping", 2), reshaping._border("padding", 1)
+    TWO = universe()["Cropping2D"].parameter("cropping")
+    ONE = universe()["ZeroPadding1D"].parameter("padding")
 
     @pytest.mark.parametrize(
         ("value", "kind"),
@@ -268,63 +210,6 @@ class TestBorders:
         numbers = {int(v) for value in drawn for v in np.ravel(value)}
         assert numbers == {0, 1, 2}
         assert border.default == ([1, 1] if border is self.ONE else [[1, 1], [1, 1]])
-
-
-def test_targets_and_permutations_are_drawn_for_the_input():
-    inputs = [Tensor((4, 6))]
-    targets = [reshaping._draw_target(rng(n), inputs) for n in range(60)]
-    assert {len(target) for target in targets} == {1, 2, 3, 4}
-    assert 8 <= sum(-1 in target for target in targets) <= 30
-    for target in targets:
-        assert np.prod([v for v in target if v > 0]) in {
-            24 // v for v in range(1, 25) if 24 % v == 0
-        }
-        assert reshaping._reshaped({"target_shape": target}, inputs)
-    dims = {tuple(reshaping._draw_dims(rng(n), inputs)) for n in range(20)}
-    assert dims == {(1, 2), (2, 1)}
-    kinds = {(1, 2, 3): "identity", (3, 2, 1): "reversal", (2, 1, 3): "other"}
-    assert {dims: reshaping._permutation_kind(list(dims)) for dims in kinds} == kinds
-
-
-class TestReadingKeras:
-    """Small parts of reading a configuration of Keras'."""
-
-    def test_a_layer_has_one_output(self):
-        made = {("a", 0): [7], ("a", 1): [8]}
-        assert keras_read._made(made, ("a", 1, 0)) == 8
-        with pytest.raises(UserError, match="a second output of the layer 'a' is read"):
-            keras_read._made(made, ("a", 0, 1))
-
-    def test_references_come_alone_or_in_lists(self):
-        assert keras_read._references(["a", 0, 0]) == [["a", 0, 0]]
-        assert keras_read._references([["a", 0, 0], ["b", 1, 0]]) == [["a", 0, 0], ["b", 1, 0]]
-        assert keras_read._references([]) == []
-        assert keras_read._reference(["a", "1", 2]) == ("a", 1, 2)
-
-    @pytest.mark.parametrize(
-        ("value", "off"),
-        [(None, True), (False, True), ([None, [False]], True), (0, False), ([None, 1], False)],
-    )
-    def test_an_argument_may_ask_for_nothing(self, value, off):
-        assert keras_read._is_off(value) is off
-
-    def test_tensors_are_found_in_any_nesting(self):
-        tagged = {"class_name": "__keras_tensor__", "config": {"keras_history": ["a", 0, 1]}}
-        value = [tagged, [["b", 1, 0, {}], {"class_name": "other"}], "text", None]
-        assert list(keras_read._tensors(value)) == [("a", 0, 1), ("b", 1, 0)]
-
-    def test_a_name_is_the_layer_s_or_its_configuration_s(self):
-        assert keras_read._name({"name": "a", "config": {"name": "b"}}) == "a"
-        assert keras_read._name({"name": None, "config": {"name": "b"}}) == "b"
-
-    @pytest.mark.parametrize(
-        ("kind", "read", "unlisted"),
-        [("Functional", 2, 2), ("Functional", 0, 0), ("Sequential", 1, 1), ("Dense", 5, 0)],
-    )
-    def test_a_model_inside_has_calls_that_are_not_listed(self, kind, read, unlisted):
-        layer = {"class_name": kind, "config": {"name": "m"}, "inbound_nodes": [None]}
-        references = [("m", read, 0), ("other", 9, 0)]
-        assert keras_read._unlisted(layer, references) == unlisted
 
 
 def test_guided_a_dtype_that_nobody_has_covered_comes_first():

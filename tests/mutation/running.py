@@ -45,7 +45,7 @@ def import_libraries() -> None:
     """Import what children will need, and nothing of the project."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("OMP_NUM_THREADS", "4")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["CI"] = "1"  # the same examples every time
     for name in LIBRARIES:
         try:

@@ -7,8 +7,8 @@ from asterism.sweep.pipeline import longest_first
 from asterism.sweep.plan import PlannedStage
 
 
-def planned(name, *upstream):
-    return PlannedStage(name, upstream, name, f"python stages {name}", False)
+def planned(name, *upstream, seconds=5):
+    return PlannedStage(name, upstream, name, f"python stages {name}", False, seconds)
 
 
 def test_the_longest_chain_begins_first():
@@ -17,6 +17,13 @@ def test_the_longest_chain_begins_first():
     report = planned("report", "repair", "d")
     names = [stage.name for stage in longest_first([*classifier, *libraries, report])]
     assert names == ["a", "train", "b", "compress", "c", "repair", "d", "report"]
+
+
+def test_a_long_stage_makes_a_long_chain():
+    chain = [planned("a"), planned("b", "a"), planned("c", "b")]
+    dear = [planned("make"), planned("triage", "make", seconds=90)]
+    names = [stage.name for stage in longest_first([*chain, *dear])]
+    assert names == ["make", "triage", "a", "b", "c"]
 
 
 @given(st.lists(st.sets(st.integers(0, 19)), max_size=20))

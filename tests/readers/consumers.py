@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.keras_network import KerasNetwork
 from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import Dataset
@@ -27,6 +28,7 @@ from asterism.localisation.reading import open_pair
 from asterism.memo.graphs.keras_build import build
 from asterism.models.keras_models.first_reading import _read_whole
 from asterism.models.keras_models.reading import load_keras, save_keras
+from asterism.models.layers.logits import up_to_logits
 from asterism.models.parameters.params import ClassifierFile
 from asterism.models.recurrent.keras_engine import KerasEngine
 from asterism.models.recurrent.keras_layers import find_layer
@@ -116,7 +118,7 @@ def _compression(method: str) -> Consumer:
 
 def attack(path: Path) -> None:
     """What attacks ask of a classifier."""
-    estimator = PixelEstimator(load_keras(path), UNIT)
+    estimator = PixelEstimator(KerasNetwork(up_to_logits(load_keras(path)), UNIT))
     images, labels = np.zeros((2, 8, 8, 1), np.float32), np.array([0, 1])
     estimator.class_gradient(images, labels)
     estimator.loss_gradient(images, np.eye(3, dtype=np.float32)[:2])

@@ -13,8 +13,8 @@ from asterism.differential.comparing.blaming import Blame, ModelPart, _is_alike
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import UNCHANGED, change_of
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.subjects.node_order import reads_of
 from asterism.differential.subjects.onnx_file import subject_of
+from asterism.models.onnx_graphs.node_order import inputs_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)
@@ -231,8 +231,8 @@ def test_graphs_inside_of_nodes_read_too():
     value = helper.make_tensor_value_info("r", TensorProto.FLOAT, None)
     branch = helper.make_graph([inner], "branch", [], [value])
     node = helper.make_node("If", ["c", ""], ["y"], then_branch=branch, else_branch=branch)
-    assert list(reads_of(node)) == ["c", "inside", "inside"]
-    assert list(reads_of(helper.make_node("Elu", ["x"], ["y"], alpha=1.0))) == ["x"]
+    assert list(inputs_of(node)) == ["c", "inside", "inside"]
+    assert list(inputs_of(helper.make_node("Elu", ["x"], ["y"], alpha=1.0))) == ["x"]
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,10 @@ from asterism.differential.comparing import blaming, commands, comparison, makin
 from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.commands import (
     OF_VERSIONS,
-    UpgradeRequest,
     compare_versions,
     generated_models,
 )
-from asterism.differential.comparing.comparison import BackendComparison
+from asterism.differential.comparing.comparison import BackendComparison, ComparisonRequest
 from asterism.differential.comparing.naming import made, named_version, readers_of_version
 from asterism.differential.comparing.upgrade import UpgradePair
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -33,21 +32,22 @@ from asterism.differential.subjects.onnx_file import subject_of
 
 def request(project, **more):
     given = {
-        "library": "onnxruntime",
-        "old": "0.1",
-        "new": "1",
         "models": [],
         "shapes": {},
         "size": 4,
         "inputs": None,
-        "generated": 0,
-        "operators": False,
         "distributions": ("normal",),
         "explained": 3,
         "steps": 50,
         "target": project / "page",
     }
-    return UpgradeRequest(**(given | more))
+    return ComparisonRequest(**(given | more))
+
+
+def compared(project, *names, **more):
+    """What the command finds in models of these names."""
+    asked = request(project, models=[project / name for name in names], **more)
+    return compare_versions(asked, "onnxruntime", ("0.1", "1"), print)
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def faulty(old_runtime, monkeypatch):
 def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
     onnx.save(chain("Abs", "Softplus"), old_runtime / "off one.onnx")
     onnx.save(chain("Neg"), old_runtime / "good.onnx")
-    models = [old_runtime / "off one.onnx", old_runtime / "good.onnx"]
-    found = compare_versions(request(old_runtime, models=models), print)
+    models = "off one.onnx", "good.onnx"
+    found = compared(old_runtime, *models)
     assert [(s.name, [c.kind for c in cs]) for s, cs in found.subjects] == [
         ("off one", ["now right"]),
         ("good", ["same"]),
@@ -92,7 +92,7 @@ def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
     facts = json.loads((folder / "changes.json").read_text())
     assert len(facts["models"]) == 2 and facts["findings"][0]["nodes"] == ["Softplus node1"]
     assert PAIR.old in faulty.asked and not any("tf2onnx" in b for b in faulty.asked)
-    few = compare_versions(request(old_runtime, models=models, explained=0), print)
+    few = compared(old_runtime, *models, explained=0)
     assert [row.part for row in few.rows] == [None]
 
 
@@ -100,7 +100,7 @@ def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
     faulty.start = lambda: {PAIR.old: "no such file"}
     onnx.save(chain("Neg"), old_runtime / "m.onnx")
     with pytest.raises(UserError, match=r"onnxruntime@0\.1:file does not work: no such file"):
-        compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
+        compared(old_runtime, "m.onnx")
     assert not (old_runtime / "page").exists()
 
 
@@ -111,7 +111,7 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
     monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking])
     faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
     onnx.save(chain("Softplus"), old_runtime / "m.onnx")
-    found = compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
+    found = compared(old_runtime, "m.onnx")
     assert [c.pair for row in found.rows for c in row.changes] == [PAIR]
     assert found.rejected == [(f"all models in {lacking.old}", "no level <LAYOUT>")]
     page = (old_runtime / "page/index.html").read_text()
@@ -198,7 +198,7 @@ def test_headlines(monkeypatch, kind, facts, said):
     )
 
 
-def test_generated_models_are_converted(monkeypatch, project):
+def test_generated_models_are_converted(monkeypatch):
     main = SimpleNamespace(
         broadest=lambda number: [5, 2][:number],
         mutants={i: SimpleNamespace(graph=f"graph {i}") for i in (2, 5)},
@@ -213,10 +213,9 @@ def test_generated_models_are_converted(monkeypatch, project):
     failed = ExecutionOutcome(5, "tf2onnx", "convert", "error", "a.B", "why")
     workers = SimpleNamespace(converted=lambda task, converter: files.get(task.index, failed))
     rejected = []
-    (made,) = generated_models(request(project, generated=2), params, workers, rejected)
+    (made,) = generated_models(2, 4, params, workers, rejected)
     assert made.name == "generated 00002" and made.inputs[0].shape == (2, 4)
     assert rejected == [("generated 00005", "tf2onnx: a.B why")]
-    assert list(generated_models(request(project), params, workers, rejected)) == []
 
 
 def test_sizes_are_whole_megabytes(tmp_path):

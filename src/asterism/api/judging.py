@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.api.inputs import as_given
+from asterism.api.lane_results import LaneResult
 from asterism.api.models import is_file, is_program, is_torch_module
+from asterism.attacks.attack import Ints
+from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.params import AttackParams
 from asterism.config import changed_params
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection, validate
+from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data.given.reading import Arrays
+from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import FittedCriteria, fit
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure
@@ -30,25 +33,22 @@ from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.results import save_fitted
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.project import packaged_conf
-from asterism.report.base.section import ReportSection
-from asterism.report.whole.page import SECTIONS, write_page
 
 if TYPE_CHECKING:
     import polars as pl
-
-#: The report's section that shows the answer.
-_SECTION = "importance"
 
 
 class _Params(ParameterSection):
     """What is read of the parameters."""
 
+    seed: Seed
+    attack: AttackParams
     importance: ImportanceParams
     criteria: CriteriaParams
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedTests:
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgedTests(LaneResult):
     """What a test set exercises.
 
     Attributes:
@@ -56,39 +56,39 @@ class JudgedTests:
         values: each criterion's value, by its name: importance-driven coverage with ``m`` neurons
             is ``idc_m``.
         combinations: of the important neurons' clusters, by the coverage's name.
-        subset: positions of a smallest subset of the tests with the same coverage, by its name.
-        verdict: the answer in a sentence.
+        subset: positions among the tests of a smallest subset with the same coverage, by its name.
+        added: inputs that were added to the tests, by the attack's name, each with its distance and
+            whether the model fails on it; empty without attacks.
     """
 
     layer: str
     values: dict[str, float]
     combinations: dict[str, int]
     subset: dict[str, NDArray[np.int64]]
-    verdict: str
-    _workspace: tempfile.TemporaryDirectory[str] = field(repr=False)
+    added: dict[str, AugmentationSet]
+    _fitted: FittedCriteria
+    _measured: AdequacyMeasurement
+    _params: _Params
 
-    def page(self, path: str | Path) -> Path:
-        """Write the page: the answer, the important neurons with their clusters, all criteria.
-
-        Args:
-            path: the file, ``.html``; one that is there is replaced.
-        """
-        write_page(Path(self._workspace.name), Path(path), [_SECTION])
-        return Path(path)
+    _lane = "importance"
 
     def to_frame(self) -> pl.DataFrame:
-        """A table of Polars with a row for each criterion."""
+        """A table of Polars with a row for each set of inputs and criterion.
+
+        Sets are the test set and, with attacks, all tests and the test set with the inputs of each
+        attack; ``clean_mean`` and ``noise_mean`` are what as many other inputs reach.
+        """
         import polars as pl
 
-        columns = {"criterion": list(self.values), "value": list(self.values.values())}
-        return pl.DataFrame(columns)
+        rows = pl.DataFrame(self._measured.rows)
+        return rows if self.added else rows.filter(pl.col("inputs") == "test set")
 
-    def _repr_html_(self) -> str:
-        from markupsafe import Markup
-
-        row = Markup("<tr><td>{}</td><td>{:.4g}</td></tr>")
-        rows = Markup("").join(row.format(name, value) for name, value in self.values.items())
-        return str(Markup("<p>{}</p><table>{}</table>").format(self.verdict, rows))
+    def _write(self, workspace: Path) -> ParameterSection:
+        save_fitted(self._fitted, workspace / "artifacts/measure_importance")
+        write_json(workspace / "metrics/measure_importance.json", self._measured.metrics)
+        attacked = {name: added.summary() for name, added in self.added.items()}
+        write_json(workspace / "metrics/attack.json", attacked)
+        return self._params
 
 
 def judge_tests(
@@ -96,9 +96,11 @@ def judge_tests(
     train: Any,
     test: Any,
     train_labels: Any = None,
+    test_labels: Any = None,
     *,
     layer: str | None = None,
     preprocessing: str = "unit",
+    attacks: Sequence[str] = (),
     overrides: Sequence[str] = (),
 ) -> JudgedTests:
     """Judge a test set by the neurons that matter most to a model's decisions.
@@ -112,17 +114,34 @@ def judge_tests(
             ``(N, H, W, C)``; or a data set of such and labels.
         test: test inputs, in the same form.
         train_labels: of the training inputs, integers ``(N,)``; None for those of the data set.
+        test_labels: of the test inputs; only attacks need them.
         layer: the subject layer; None for the last hidden one. In PyTorch, a module by its fully
             qualified name, or an activation that is a function by its name in the exported graph.
         preprocessing: a name of ``conf/preprocessing``, which pictures go through.
+        attacks: names such as ``fgsm``, for pictures. A share of the tests
+            (``attack.base_share``) is then the test set that is judged; inputs that the attacks
+            make of it are added, and compared with as many of the other tests.
         overrides: of parameters, ``"importance.neurons=[6]"``.
 
     Raises:
-        UserError: the model is of another kind, relevance has no way to the layer, or the inputs
-            do not fit.
+        UserError: the model is of another kind, relevance has no way to the layer, it cannot be
+            attacked, or the inputs do not fit.
+
+    Examples:
+        >>> import numpy as np
+        >>> import torch
+        >>> _ = torch.manual_seed(0)
+        >>> hidden, last = torch.nn.Linear(5, 12), torch.nn.Linear(12, 3)
+        >>> net = torch.nn.Sequential(hidden, torch.nn.ReLU(), last)
+        >>> rows = torch.randn(90, 5)
+        >>> labels = net(rows).argmax(1)
+        >>> few = ["importance.neurons=[2]"]
+        >>> found = judge_tests(net, rows[:60], rows[60:], labels[:60], overrides=few)
+        >>> found.layer, 0 < found.values["idc_2"] <= 1
+        ('1', True)
     """
     log_within_a_program()
-    given, tests = as_given(train, train_labels), as_given(test)
+    given, tests = as_given(train, train_labels), as_given(test, test_labels)
     if not isinstance(given, Arrays) or not isinstance(tests, Arrays):
         raise UserError("inputs are arrays: read the files first")
     root = packaged_conf().parent
@@ -132,34 +151,62 @@ def judge_tests(
         raise unknown("preprocessing", preprocessing, list(named))
     scaled = validate(PreprocessingParams, read_yaml(named[preprocessing]))
     changed = {"layer": layer} if layer is not None else {}
-    importance = params.importance.model_copy(update=changed)
+    params = params.model_copy(
+        update={
+            "importance": params.importance.model_copy(update=changed),
+            "attack": params.attack.model_copy(update={"names": list(attacks)}),
+        }
+    )
     judged = _judged(model, given.items, scaled)
-    fitted = fit(judged, given.items, given.labels, importance, params.criteria)
-    measured = measure(fitted, tests.items, tests.items[:0], {})
-    alone, workspace = measured.metrics["test_set"], tempfile.TemporaryDirectory()
-    section = _kept(fitted, measured, params, Path(workspace.name))
+    fitted = fit(judged, given.items, given.labels, params.importance, params.criteria)
+    base, pool, added = _parted(judged, tests, params)
+    controlled = {
+        name: compare(
+            inputs,
+            name,
+            tests.items,
+            Split(base, pool),
+            params.importance.draws,
+            params.importance.noise_std,
+            params.seed,
+        )
+        for name, inputs in added.items()
+    }
+    measured = measure(fitted, tests.items[base], tests.items[pool], controlled)
+    alone = measured.metrics["test_set"]
     return JudgedTests(
         layer=fitted.subject,
         values={name: float(value) for name, value in alone.items() if name != "inputs"},
         combinations=measured.metrics["combinations"],
-        subset={name: found.subset for name, found in measured.exercised.items()},
-        verdict=section.answers[0].sentence,
-        _workspace=workspace,
+        subset={name: base[found.subset] for name, found in measured.exercised.items()},
+        added=added,
+        _fitted=fitted,
+        _measured=measured,
+        _params=params,
     )
 
 
-def _kept(
-    fitted: FittedCriteria, measured: AdequacyMeasurement, params: _Params, workspace: Path
-) -> ReportSection:
-    """Write results as the lane's stages do, to make the page of; its section."""
-    save_fitted(fitted, workspace / "artifacts/measure_importance")
-    write_json(workspace / "metrics/measure_importance.json", measured.metrics)
-    write_json(workspace / "metrics/attack.json", {})
-    shown = {"attack": {"names": []}, **params.model_dump(mode="json")}
-    (workspace / "params.yaml").write_text(json.dumps(shown), encoding="utf-8")
-    section = SECTIONS[_SECTION](workspace)
-    assert section is not None, "its results are there"
-    return section
+def _parted(
+    judged: JudgedModel, tests: Arrays, params: _Params
+) -> tuple[Ints, Ints, dict[str, AugmentationSet]]:
+    """Positions of the tests that are judged and of the others, and what is added to the first."""
+    every = np.arange(len(tests.items))
+    if not params.attack.names:
+        return every, every[:0], {}
+    from asterism.attacks.augmenting import make_augmentations
+    from asterism.attacks.estimator import PixelEstimator
+
+    if tests.labels is None:
+        raise UserError(
+            "attacks start from inputs that the model classifies correctly: give test_labels"
+        )
+    judged.require(tests.items)
+    split = Split.draw(len(every), params.attack.base_share, params.seed)
+    estimator = PixelEstimator(judged.on_pixels())
+    added = make_augmentations(
+        estimator, tests.items, tests.labels, split, params.attack, params.seed
+    )
+    return split.base, split.pool, added
 
 
 def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams) -> JudgedModel:

@@ -15,8 +15,8 @@ from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
-from asterism.differential.comparing.commands import LibrariesRequest
 from asterism.differential.comparing.commands import compare_libraries as compare_files
+from asterism.differential.comparing.comparison import ComparisonRequest
 from asterism.models.signatures.reading import read_signature
 from asterism.project import packaged_conf
 
@@ -117,10 +117,8 @@ def compare_libraries(
             write_arrays(batch, **{read_signature(file).inputs[0].name: given.items})
         else:
             batch = given
-    request = LibrariesRequest(
+    request = ComparisonRequest(
         models=[file],
-        libraries=libraries,
-        environments=(),
         shapes={},
         size=_SIZE,
         inputs=batch,
@@ -131,7 +129,7 @@ def compare_libraries(
         changes=overrides,
         root=packaged_conf().parent,
     )
-    facts = compare_files(request, lambda line: log.info(line)).to_json()
+    facts = compare_files(request, libraries, (), lambda line: log.info(line)).to_json()
     undecided = facts["unresolved"] or facts["no_reference"] or facts["invalid"]
     verdict: Literal["agree", "differ", "undecided"] = (
         "differ" if facts["findings"] else "undecided" if undecided else "agree"

@@ -1,10 +1,12 @@
-"""Hidden states of a recurrent network of the caller's, step by step."""
+"""Hidden states of a recurrent network of the caller's, and what tests exercise of them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +14,112 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.api.inputs import as_given
+from asterism.api.lane_results import LaneResult
 from asterism.api.models import is_file, is_torch_module
+from asterism.config import changed_params
+from asterism.core.drawing.svg import write_svg
+from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
 from asterism.data.given.reading import Arrays
+from asterism.deepstellar.coverage.criteria import measure
+from asterism.deepstellar.export.markov_chain import draw
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import AbstractionParams
 from asterism.models.recurrent.model import RecurrentModel
+from asterism.project import packaged_conf
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenStates:
-    """What a recurrent network computes, step by step.
+class _Params(ParameterSection):
+    """What is read of the parameters."""
+
+    abstraction: AbstractionParams
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Traces:
+    """What a recurrent network computes for some sequences, step by step.
+
+    Attributes:
+        states: float32 ``(N, T, H)``.
+        probabilities: of classes, float32 ``(N, K)``.
+        labels: the sequences' classes, int64 ``(N,)``; None where they are not known.
+    """
+
+    states: NDArray[np.float32]
+    probabilities: NDArray[np.float32]
+    labels: NDArray[np.int64] | None
+
+    @property
+    def predicted(self) -> NDArray[np.int64]:
+        """The likeliest class of each sequence, ``(N,)``."""
+        likeliest: NDArray[np.int64] = self.probabilities.argmax(axis=1)
+        return likeliest
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Which are classified correctly, ``(N,)``; all of them without labels."""
+        every = np.ones(len(self.states), np.bool_)
+        return every if self.labels is None else self.predicted == self.labels
+
+    def part(self, which: slice) -> Traces:
+        """Those of some sequences."""
+        labels = None if self.labels is None else self.labels[which]
+        return Traces(self.states[which], self.probabilities[which], labels)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HiddenStates(LaneResult):
+    """The hidden states of a recurrent network, and what tests exercise of them.
 
     Attributes:
         layer: whose states these are.
-        states: float32 ``(N, T, H)``.
-        probabilities: of classes, float32 ``(N, K)``.
+        traces: of the sequences.
+        tests: of the tests; None where no tests were given.
     """
 
     layer: str
-    states: NDArray[np.float32]
-    probabilities: NDArray[np.float32]
+    traces: Traces
+    tests: Traces | None
+    _params: _Params
+
+    _lane = "stateful"
+
+    @property
+    def states(self) -> NDArray[np.float32]:
+        """Those of the sequences, float32 ``(N, T, H)``."""
+        return self.traces.states
+
+    @property
+    def probabilities(self) -> NDArray[np.float32]:
+        """Of classes, for the sequences, float32 ``(N, K)``."""
+        return self.traces.probabilities
+
+    @cached_property
+    def model(self) -> TraceModel:
+        """The Markov chain over abstract states, of the sequences that are classified correctly."""
+        training, _ = self._sets
+        known, (_, classes) = training.correct, training.probabilities.shape
+        if not known.any():
+            raise UserError("no sequence is classified correctly: there is nothing to profile")
+        labels, params = training.predicted[known], self._params.abstraction
+        return TraceModel.fit(training.states[known], labels, classes, params)
+
+    @cached_property
+    def values(self) -> dict[str, float]:  # type: ignore[override]  # worked out when wanted
+        """What the tests exercise of the model: the value of each coverage criterion, by name."""
+        return measure(self.model, self.model.abstraction.encode(self._sets[1].states))
+
+    @property
+    def _sets(self) -> tuple[Traces, Traces]:
+        """The traces that the model is made of, and those that are held against it."""
+        if self.tests is not None:
+            return self.traces, self.tests
+        return self.traces.part(slice(0, None, 2)), self.traces.part(slice(1, None, 2))
 
     def to_frame(self) -> pl.DataFrame:
         """A table of Polars with a row for each sequence and step: the state in columns."""
@@ -50,31 +135,91 @@ class HiddenStates:
             }
         )
 
-    def _repr_html_(self) -> str:
-        count, steps, width = self.states.shape
-        return f"<p>{count} sequences, {steps} steps, states of {width} numbers</p>"
+    def _write(self, workspace: Path) -> ParameterSection:
+        training, tests = self._sets
+        metrics = workspace / "metrics"
+        if training.labels is not None and tests.labels is not None:
+            shares = (float(part.correct.mean()) for part in (training, tests))
+            named = zip(("train_accuracy", "test_accuracy"), shares, strict=True)
+            write_json(metrics / "train_rnn.json", dict(named))
+        profiled = int(training.correct.sum())
+        write_json(metrics / "profile_states.json", {"profiled": profiled})
+        write_json(metrics / "build_dtmc.json", self.model.facts())
+        covered = {"inputs": len(tests.states), **self.values}
+        write_json(metrics / "measure_coverage.json", {"test": covered})
+        self.model.save(workspace / "artifacts/build_dtmc")
+        write_svg(workspace / "plots/build_dtmc/graph.svg", draw(self.model))
+        return self._params
 
 
-def states(model: Any, sequences: Any, *, layer: str | None = None) -> HiddenStates:
-    """The hidden states of one layer of a recurrent network, for all steps of some sequences.
+def states(
+    model: Any,
+    sequences: Any,
+    tests: Any = None,
+    labels: Any = None,
+    test_labels: Any = None,
+    *,
+    layer: str | None = None,
+    overrides: Sequence[str] = (),
+) -> HiddenStates:
+    """The hidden states of one layer of a recurrent network, and what tests exercise of them.
+
+    The states of the sequences become a Markov chain, whose states and transitions tests visit
+    (DeepStellar, Du et al., ESEC/FSE 2019). It is made when verdict, values or page are wanted.
 
     Args:
         model: a Keras or ONNX file, a model of Keras, or a module of PyTorch that ends in scores of
             classes ``(N, K)``.
         sequences: an array or tensor ``(N, T, F)``, ``(N, T)`` of tokens, or a data set of such.
+        tests: the same of the tests; None to hold every second of the sequences against the others.
+        labels: of the sequences, integers ``(N,)``; None for those of the data set, or none. Only
+            sequences that are classified correctly make the chain.
+        test_labels: of the tests.
         layer: the layer; None for the last recurrent one.
+        overrides: of parameters, ``"abstraction.m=20"``.
 
     Raises:
         UserError: there is no such layer, or the network takes no such sequences.
+
+    Examples:
+        >>> import torch
+        >>> class Last(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.rnn = torch.nn.GRU(4, 6, batch_first=True)
+        ...         self.out = torch.nn.Linear(6, 3)
+        ...
+        ...     def forward(self, x):
+        ...         return self.out(self.rnn(x)[0][:, -1])
+        >>> _ = torch.manual_seed(0)
+        >>> found = states(Last(), torch.randn(40, 5, 4), tests=torch.randn(20, 5, 4))
+        >>> found.states.shape, found.tests.states.shape
+        ((40, 5, 6), (20, 5, 6))
+        >>> 0 < found.values["basic_state"] < 1
+        True
     """
     log_within_a_program()
-    given = as_given(sequences)
-    if not isinstance(given, Arrays):
+    params = changed_params(_Params, overrides, packaged_conf().parent)
+    parts = [as_given(sequences, labels)]
+    if tests is not None:
+        parts.append(as_given(tests, test_labels))
+    given = [part for part in parts if isinstance(part, Arrays)]
+    if len(given) < len(parts):
         raise UserError("sequences are arrays: read the file first")
     with ExitStack() as after:
-        network = RecurrentModel(_engine(model, layer, given, after))
-        probabilities, found = network.run(given.items)
-    return HiddenStates(network.layer, found, probabilities)
+        network = RecurrentModel(_engine(model, layer, given[0], after))
+        found = []
+        for part in given:
+            probabilities, hidden = network.run(part.items)
+            found.append(Traces(hidden, probabilities, part.labels))
+    components = min(params.abstraction.k, network.width)
+    fitting = params.abstraction.model_copy(update={"k": components})
+    return HiddenStates(
+        layer=network.layer,
+        traces=found[0],
+        tests=None if tests is None else found[1],
+        _params=params.model_copy(update={"abstraction": fitting}),
+    )
 
 
 def _engine(model: Any, layer: str | None, given: Arrays, after: ExitStack) -> Any:

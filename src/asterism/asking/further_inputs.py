@@ -9,11 +9,11 @@ from typing import TypeAlias
 import numpy as np
 
 from asterism.core.messages.errors import UserError
-from asterism.models.signatures.signature import ROLES, Signature, TensorSpec, role_of
+from asterism.models.signatures.signature import ROLES, SEGMENTS, Signature, TensorSpec, role_of
 
 #: A further input gets a number, or what it is to the tokens.
 Told: TypeAlias = Mapping[str, float | str]
-_Form: TypeAlias = tuple[str, int, bool]
+_Form: TypeAlias = tuple[str, int, int]
 
 
 def told_inputs(texts: Sequence[str]) -> Told:
@@ -80,4 +80,4 @@ def _role(spec: TensorSpec, told: Told) -> str | None:
 def _form(spec: TensorSpec) -> _Form:
     """What tells inputs apart whose names tell nothing."""
     kind = np.dtype(spec.dtype).kind if spec.dtype in np.sctypeDict else spec.dtype
-    return kind, len(spec.shape), bool(spec.rows)
+    return kind, len(spec.shape), min(spec.rows, SEGMENTS + 1)

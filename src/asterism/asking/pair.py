@@ -16,8 +16,13 @@ from asterism.models.signatures.signature import Signature
 
 
 def require_pair(request: VetRequest, signature: Signature, other: Signature) -> None:
-    """Reject models whose main inputs do not fit together."""
+    """Reject models whose main inputs do not fit together, or are no numbers."""
     one, two = signature.given[0], other.given[0]
+    if one.dtype == "object":
+        raise UserError(
+            f"{request.original} takes texts ({one}), which are not changed here: cut off the part "
+            "of the graph that turns them into numbers, and give these"
+        )
     sizes = list(zip(one.shape[1:], two.shape[1:], strict=False))
     same = all(None in pair or pair[0] == pair[1] for pair in sizes)
     fit = len(one.shape) == len(two.shape) and same

@@ -152,6 +152,7 @@ class _Question:
         changing = require_changes(params, inputs.items)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
+        found.said += given.notes
         self._settle_budget(found, params, given, seen, other, changing)
         found.params = self._params(found)
         found.overrides += request.overrides

@@ -60,6 +60,40 @@ class Estimator(Protocol):
         ...
 
 
+class PixelNetwork(Protocol):
+    """A network's outputs for pixels, and their gradients, in any library.
+
+    Attributes:
+        shape: of one input, ``(H, W, C)`` or that of a sequence.
+        width: K, the number of outputs.
+    """
+
+    shape: tuple[int, ...]
+    width: int
+
+    def outputs(self, pixels: Floats) -> Floats:
+        """Outputs ``(N, K)``, logits of a classifier, for pixels ``(N, *shape)`` in [0, 1]."""
+        ...
+
+    def gradient(self, pixels: Floats, weigh: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """Outputs ``(N, K)``, and the gradient of their weighted sum, of the pixels' shape.
+
+        Args:
+            pixels: see :meth:`outputs`.
+            weigh: gives the weights ``(N, K)`` of outputs. Where these are the derivatives of a
+                loss, what comes out is the loss's gradient.
+        """
+        ...
+
+    def surprise(self, logits: Floats, targets: Floats) -> Floats:
+        """Derivatives of the cross-entropy by the logits, float32 ``(N, K)``.
+
+        They are the library's own, since the sign of a gradient of a confident network depends on
+        the last bits.
+        """
+        ...
+
+
 class Attack(ABC):
     """Changes inputs, each for itself: an input's result does not depend on its batch.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import keras
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,14 +16,11 @@ from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.models.keras_models.belonging import require_images_of
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import notes_on
 
 
 def make_augmentations(
-    model: keras.Model,
-    preprocessing: PreprocessingParams,
+    estimator: PixelEstimator,
     images: NDArray[np.uint8],
     labels: Ints,
     split: Split,
@@ -34,8 +30,7 @@ def make_augmentations(
     """Attack test inputs that the model handles correctly, and gather the natural augmentations.
 
     Args:
-        model: the classifier.
-        preprocessing: what its inputs go through.
+        estimator: the classifier.
         images: all test images, uint8 ``(N, H, W, C)``.
         labels: their classes, ``(N,)``.
         split: which of them are the test set.
@@ -46,13 +41,11 @@ def make_augmentations(
         Augmentations by name, in the order of ``params.names``, the natural ones last.
 
     Raises:
-        UserError: the model takes images of another shape, too few correctly handled inputs, an
-            unknown attack, or natural images of the user's that cannot be added.
+        UserError: too few correctly handled inputs, an unknown attack, or natural images of the
+            user's that cannot be added.
     """
-    require_images_of(model, images)
     attacks = build_attacks(params)
     natural = natural_augmentations(images, split, params.inputs, params, seed)
-    estimator = PixelEstimator(model, preprocessing)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
     notes_on(estimator.predict(victims.images))

@@ -14,6 +14,7 @@ from asterism.attacks.attack import Attack, AttackSeeds, Floats, build_suitable
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.image_set import prefixed
+from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.natural import natural_augmentations
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
@@ -115,7 +116,7 @@ def attack_regressor(
     """
     order = stream(seed, "attack", "victims").permutation(plan.split.base)
     chosen = np.sort(order[: plan.inputs])
-    estimator = PixelRegressor(model, preprocessing)
+    estimator = PixelRegressor(KerasNetwork(model, preprocessing))
     pixels = as_pixels(images[chosen])
     outputs = estimator.predict(pixels)
     victims = AttackSeeds(pixels, outputs, chosen, seed)

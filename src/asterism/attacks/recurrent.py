@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_suitable
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.image_set import ImageSet
+from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
 from asterism.core.messages.console import get_logger, progress
@@ -20,6 +21,7 @@ from asterism.data import Dataset
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import notes_on
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
+from asterism.models.layers.logits import up_to_logits
 from asterism.models.recurrent.trained import open_trained, trained_file
 
 log = get_logger(__name__)
@@ -77,7 +79,7 @@ def attack_recurrent(
     if not attacks:
         return {}
     shape = open_trained(folder).sequence_shape(images.shape[1:])
-    estimator = PixelEstimator(load_keras(file), _UNIT, shape)
+    estimator = PixelEstimator(KerasNetwork(up_to_logits(load_keras(file)), _UNIT, shape))
     sequences = as_pixels(images).reshape(-1, *shape)
     scores = estimator.predict(sequences)
     notes_on(scores)

@@ -34,7 +34,7 @@ def findings(
     from asterism.differential.engine.record import Record
     from asterism.differential.oracle.finding import signature
     from asterism.differential.oracle.judged import judge_all
-    from asterism.differential.report.writing import ToTriage, triage_and_write
+    from asterism.differential.report.writing import FindingsToTriage, triage_and_write
     from asterism.differential.triage.params import TriageSettings
     from asterism.differential.triage.remembering import remembered, triage_run
     from asterism.memo.graphs.store import read_models
@@ -56,7 +56,7 @@ def findings(
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         say(f"{count:6}  {name}")
     if triage is not None:
-        found = ToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
+        found = FindingsToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
         with remembered(triage_run(later.WEIGHTS, params)) as memory:
             metrics = triage_and_write(found, params, triage, memory)
         say(f"{metrics['unique']} unique findings are written to {triage}/")
@@ -123,12 +123,12 @@ def add_finding(
     Then `asterism collect-findings` puts it on the pages.
     """
     from asterism.findings.collecting import add_by_hand
-    from asterism.findings.sightings import FindingOccurrence
+    from asterism.findings.entry import CollectedFinding
 
     pairs = [pair.partition("=") for pair in parameter or []]
     parameters = {name: value for name, _, value in pairs}
-    sighting = FindingOccurrence(script, backend, library, symptom, layer, parameters, inputs)
-    say(add_by_hand(script, sighting, package, title, folder).name)
+    seen = CollectedFinding.seen("hand", library, symptom, layer, parameters, inputs, backend)
+    say(add_by_hand(script, seen, package, title, folder).name)
 
 
 @app.command("check-findings", rich_help_panel=LIBRARIES)

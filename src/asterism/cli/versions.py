@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from asterism.core.files.artifacts import require_file
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
+
+if TYPE_CHECKING:
+    from asterism.differential.comparing.comparison import BackendComparison, ComparisonRequest
 
 #: Options of the commands that run a user's models as files.
 InputShapes = Annotated[
@@ -107,32 +110,15 @@ def compare_versions(
     The answer is a page, with a script for each change. Exit status 1: a change for the worse,
     a model that one version computes wrongly without a word, or one that could not be compared.
     """
-    from asterism.differential.comparing.commands import UpgradeRequest, compare_versions
-    from asterism.differential.subjects.reading import parse_shapes
+    from asterism.differential.comparing.commands import compare_versions
 
-    with _in_project(model, inputs, target) as (models, batch, page):
-        request = UpgradeRequest(
-            library=library,
-            old=old,
-            new=new,
-            models=models,
-            shapes=parse_shapes(input_shape or []),
-            size=size,
-            inputs=batch,
-            generated=generated,
-            operators=operators,
-            distributions=_drawn(distribution),
-            explained=explain,
-            steps=steps,
-            changes=override or [],
-            target=page or Path("compare-versions") / f"{library}-{old}-{new}",
+    folder = Path("compare-versions") / f"{library}-{old}-{new}"
+    asked = input_shape, size, distribution, explain, steps, override
+    with _request(model, inputs, target, folder, *asked) as request:
+        found = compare_versions(
+            request, library, (old, new), say, generated=generated, operators=operators
         )
-        found = compare_versions(request, say)
-    for line in found.told():
-        say(line)
-    show_page(request.target / "index.html", show)
-    if found.is_bad:
-        sys.exit(1)
+    _end(found, request, show)
 
 
 @app.command("compare-libraries", rich_help_panel=LIBRARIES)
@@ -168,40 +154,34 @@ def compare_libraries(
     reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault,
     or something that nothing decides, or that could not be compared.
     """
-    from asterism.differential.comparing.commands import LibrariesRequest, compare_libraries
-    from asterism.differential.subjects.reading import parse_shapes
+    from asterism.differential.comparing.commands import compare_libraries
 
-    with _in_project(model, inputs, target) as (models, batch, page):
-        request = LibrariesRequest(
-            models=models,
-            libraries=library or [],
-            environments=environment or [],
-            shapes=parse_shapes(input_shape or []),
-            size=size,
-            inputs=batch,
-            distributions=_drawn(distribution),
-            explained=explain,
-            steps=steps,
-            changes=override or [],
-            target=page or Path("compare-libraries"),
-        )
-        found = compare_libraries(request, say)
-    for line in found.told():
-        say(line)
-    show_page(request.target / "index.html", show)
-    if found.is_bad:
-        sys.exit(1)
+    asked = input_shape, size, distribution, explain, steps, override
+    with _request(model, inputs, target, Path("compare-libraries"), *asked) as request:
+        found = compare_libraries(request, library or [], environment or [], say)
+    _end(found, request, show)
 
 
 @contextmanager
-def _in_project(
-    models: list[Path] | None, inputs: Path | None, target: Path | None
-) -> Iterator[tuple[list[Path], Path | None, Path | None]]:
-    """Go to the project, which is made once the models can be read; the files by whole paths.
+def _request(
+    models: list[Path] | None,
+    inputs: Path | None,
+    target: Path | None,
+    folder: Path,
+    input_shape: list[str] | None,
+    size: int,
+    distribution: list[str] | None,
+    explain: int,
+    steps: int,
+    override: list[str] | None,
+) -> Iterator[ComparisonRequest]:
+    """What a user asks, in the project, which is made once the models can be read.
 
     Models that keep data in other files are packed for as long as the block runs.
     """
+    from asterism.differential.comparing.comparison import ComparisonRequest
     from asterism.differential.subjects.model_files import SUBJECTS
+    from asterism.differential.subjects.reading import parse_shapes
     from asterism.models.foreign.other_files import require_model_bytes
     from asterism.models.signatures.whole_files import whole_file
 
@@ -221,7 +201,26 @@ def _in_project(
             raise faults[0]
         batch, page = (path and whole_path(path) for path in (inputs, target))
         enter_project(say)
-        yield files, batch, page
+        yield ComparisonRequest(
+            models=files,
+            shapes=parse_shapes(input_shape or []),
+            size=size,
+            inputs=batch,
+            distributions=_drawn(distribution),
+            explained=explain,
+            steps=steps,
+            changes=override or [],
+            target=page or folder,
+        )
+
+
+def _end(found: BackendComparison, request: ComparisonRequest, show: bool | None) -> None:
+    """Say what was found, show the page, and end with 1 where something is wrong or undecided."""
+    for line in found.told():
+        say(line)
+    show_page(request.target / "index.html", show)
+    if found.is_bad:
+        sys.exit(1)
 
 
 def _drawn(distributions: list[str] | None) -> list[str]:

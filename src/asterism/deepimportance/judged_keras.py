@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from asterism.attacks.attack import PixelNetwork
+from asterism.attacks.keras_network import KerasNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composite import Composite
 from asterism.deepimportance.judged_model import Explainer, Floats, JudgedModel, Recorder
@@ -17,7 +19,7 @@ from asterism.deepimportance.keras_relevance import Propagator, over_places
 from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
 from asterism.models.layers.flattening import flattened
-from asterism.models.layers.logits import ClassifierHead
+from asterism.models.layers.logits import ClassifierHead, up_to_logits
 
 
 class JudgedKeras(JudgedModel):
@@ -83,6 +85,10 @@ class JudgedKeras(JudgedModel):
         """See :meth:`.JudgedModel.explainer`."""
         propagate = self.propagator(layer, composite)
         return lambda items: propagate.per_neuron(model_input(items, self.preprocessing))
+
+    def on_pixels(self) -> PixelNetwork:
+        """See :meth:`.JudgedModel.on_pixels`."""
+        return KerasNetwork(up_to_logits(self._whole), self.preprocessing)
 
     def propagator(self, layer: str | None, composite: Composite) -> Propagator:
         """Relevance at a layer, None: at the input."""

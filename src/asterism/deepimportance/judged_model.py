@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.attacks.attack import PixelNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composite import Composite
 
@@ -72,6 +73,14 @@ class JudgedModel(ABC):
 
         Raises:
             UserError: relevance has no way to the layer.
+        """
+
+    @abstractmethod
+    def on_pixels(self) -> PixelNetwork:
+        """A classifier of pictures as attacks see it.
+
+        Raises:
+            UserError: it takes something else, or a fixed number of inputs at once.
         """
 
     def find_layer(self, wanted: str | int | None) -> str:

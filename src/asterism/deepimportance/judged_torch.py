@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import fx, nn
 
+from asterism.attacks.attack import PixelNetwork
+from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composite import Composite
 from asterism.deepimportance.judged_model import Explainer, Floats, JudgedModel, Recorder
@@ -131,6 +133,22 @@ class JudgedTorch(JudgedModel):
             return flat, summed
 
         return of_items
+
+    def on_pixels(self) -> PixelNetwork:
+        """See :meth:`.JudgedModel.on_pixels`."""
+        if not self._pictures or self._fixed:
+            raise UserError(
+                f"{self.name} cannot be attacked: only networks of pictures, uint8 (N, H, W, C), "
+                "of which any number goes in at once, can be"
+            )
+        channels, *sides = self._shape
+        return TorchNetwork(
+            lambda x: self._network.values(x)[self._network.start],
+            self._preprocessing,
+            (*sides, channels),
+            self.outputs,
+            self._like,
+        )
 
     def _by_batches(
         self, function: Callable[[torch.Tensor], list[torch.Tensor]], items: NDArray[Any]

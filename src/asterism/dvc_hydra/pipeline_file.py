@@ -10,7 +10,7 @@ from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.commands import private_notes
-from asterism.dvc_hydra.stage import Stage
+from asterism.dvc_hydra.stage import USUAL_SECONDS, Stage
 
 #: The file that defines the pipeline.
 PIPELINE = "dvc.yaml"
@@ -52,6 +52,7 @@ def _stage(root: Path, found: Any) -> Stage:
     if found.cmd and Path(found.wdir) != root:
         raise UserError(f"stage {found.addressing} has `wdir`: stages run in the project's folder")
     params = [dep for dep in found.deps if hasattr(dep, "params")]
+    meta = found.meta or {}
     return Stage(
         name=str(found.addressing),
         command=found.cmd or "",
@@ -61,7 +62,8 @@ def _stage(root: Path, found: Any) -> Stage:
         params={str(dep.def_path): list(dep.params) for dep in params},
         kept=tuple(str(out.def_path) for out in found.outs if out.persist),
         hashes={} if found.cmd else {Path(o.fs_path): str(o.hash_info.value) for o in found.outs},
-        is_long=bool((found.meta or {}).get("shards")),
+        is_long=bool(meta.get("shards")),
+        seconds=float(meta.get("seconds", USUAL_SECONDS)),
         always_runs=bool(found.always_changed),
         is_frozen=bool(found.frozen),
     )

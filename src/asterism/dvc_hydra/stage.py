@@ -11,6 +11,9 @@ from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.hashes import Hashes
 
+#: What a stage takes of which the pipeline says nothing.
+USUAL_SECONDS = 5.0
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -26,6 +29,7 @@ class Stage:
         kept: those of ``outs`` that stay when it runs again (``persist: true``).
         hashes: of data under ``dvc add``: that of each output.
         is_long: whether its entry says ``meta: {shards: true}``.
+        seconds: roughly how long it takes, which its entry may say by ``meta: {seconds: 90}``.
         always_runs: whether it says ``always_changed: true``.
         is_frozen: whether it never runs.
     """
@@ -39,6 +43,7 @@ class Stage:
     kept: tuple[str, ...] = ()
     hashes: Mapping[Path, str] = field(default_factory=dict)
     is_long: bool = False
+    seconds: float = USUAL_SECONDS
     always_runs: bool = False
     is_frozen: bool = False
 

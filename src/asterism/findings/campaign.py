@@ -27,12 +27,11 @@ from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import signature
 from asterism.differential.oracle.judged import judge_all, metrics_of
 from asterism.differential.report.known_issues import issue_of, read_known_issues
-from asterism.differential.report.writing import OUTSIDE_FOLDER, ToTriage, triage_and_write
+from asterism.differential.report.writing import OUTSIDE_FOLDER, FindingsToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
 
 log = get_logger(__name__)
@@ -162,7 +161,7 @@ def run_piece(
                 issue = issue_of(limits, signature(one), one.distributions)
                 if issue is None or not issue.limit:
                     worth.append(one)
-            all_given = ToTriage(worth, graphs, weights, judged.apart, known, outside_known)
+            all_given = FindingsToTriage(worth, graphs, weights, judged.apart, known, outside_known)
             with remembered(triage_run(weights, settings), target.name) as memory:
                 counts = triage_and_write(all_given, settings, folder / TRIAGED, memory, pool)
             left_out = pool.start()

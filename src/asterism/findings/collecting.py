@@ -17,15 +17,14 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE, Finding
 from asterism.differential.oracle.standard import DIFFERENCES
-from asterism.differential.report.writing import CONFIRMATIONS, HISTORY
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.writing import CONFIRMATIONS
 from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
-from asterism.findings.sightings import Candidate, have_one_cause
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import CollectedFinding, name_of, names_place
-from asterism.findings.sightings import FindingOccurrence
+from asterism.findings.sightings import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_arguments import layer_name
@@ -36,11 +35,11 @@ log = get_logger(__name__)
 UNIQUE = "unique.json"
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
-_KEPT = (REPRO, HISTORY, "arrays.npz", "model.json", "model.keras", "model.onnx")
+_KEPT = (REPRO, "arrays.npz", "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
 
-#: What a finding by hand may show, and where its facts say that it comes from.
-SYMPTOMS, SOURCE = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE), "hand"
+#: What a finding by hand may show.
+SYMPTOMS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
 
 #: Parameters that no finding depends on unless they are all that is left.
 _OF_WEIGHTS = ("initializer", "regularizer", "constraint")
@@ -227,7 +226,7 @@ def _copy(candidate: Candidate, collection: Path) -> None:
 
 
 def add_by_hand(
-    script: Path, sighting: FindingOccurrence[Path], packages: Sequence[str], title: str, collection: Path
+    script: Path, seen: CollectedFinding, packages: Sequence[str], title: str, collection: Path
 ) -> CollectedFinding:
     """Give a script a folder of its own, if three fresh processes show what was seen.
 
@@ -236,7 +235,7 @@ def add_by_hand(
 
     Args:
         script: exits with 1 while the bug lives.
-        sighting: what it shows.
+        seen: what it shows.
         packages: whose versions are noted.
         title: names the fault; empty for the place and the symptom.
         collection: its folder.
@@ -246,11 +245,10 @@ def add_by_hand(
     """
     if not script.is_file():
         raise UserError(f"there is no script {script}")
-    if sighting.symptom not in SYMPTOMS:
-        raise UserError(f"{sighting.symptom!r} is none of {', '.join(SYMPTOMS)}")
+    if seen.symptom not in SYMPTOMS:
+        raise UserError(f"{seen.symptom!r} is none of {', '.join(SYMPTOMS)}")
     installed = installed_versions()
-    versions = {package: installed[package] for package in packages}
-    entry = sighting.entry(SOURCE, [sighting.backend], [], versions)
+    entry = replace(seen, versions={package: installed[package] for package in packages})
     if title:
         entry = replace(entry, told=replace(entry.diagnosis, title=title))
     runs = [run_script(script) for _ in range(CONFIRMATIONS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,13 +19,16 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, HANG, ODD_REFERENCE
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.findings.diagnosis import CRASH as DIES
 from asterism.findings.diagnosis import DIFFERENCE, REJECTED, Diagnosis
 
 #: The file of a finding's facts.
 FACTS = "finding.yaml"
+
+#: Kinds of inputs without NaN, infinity or sizes of zero.
+ORDINARY = ("normal", "wide")
 
 #: What a script printed.
 LongText = Annotated[str, StringConstraints(max_length=20_000)]
@@ -93,9 +97,50 @@ class CollectedFinding:
     told: Diagnosis | None = None
     ran: LastRun | None = None
 
+    @classmethod
+    def seen(
+        cls,
+        source: str,
+        library: str,
+        symptom: str,
+        function: str,
+        needed: Mapping[str, str],
+        inputs: str,
+        backend: str,
+    ) -> CollectedFinding:
+        """What one operator or function shows; symptom, place and what decides give it its name.
+
+        Args:
+            source: what kind of subject showed it.
+            library: to blame.
+            symptom: what is wrong.
+            function: name of the operator or function.
+            needed: facts that decide, and their values.
+            inputs: kind of inputs.
+            backend: the way to run it.
+        """
+        named = ", ".join(f"{name}={value}" for name, value in sorted(needed.items()))
+        signature = f"{symptom} | {library} | {function}({named})"
+        severity = "normal" if inputs in ORDINARY else "special"
+        return cls(
+            name=name_of(library, symptom, function, signature),
+            source=source,
+            signature=signature,
+            library=library,
+            symptom=symptom,
+            severity=severity,
+            inputs=inputs,
+            layer=function,
+            parameters=dict(needed),
+            backends=(backend,),
+            right=(),
+            versions={},
+            models=1,
+        )
+
     @property
     def diagnosis(self) -> Diagnosis:
-        """What a person told of it, or the little that a machine knows, which calls nothing wrong."""
+        """What a person told of it, or the little that a machine knows: it calls nothing wrong."""
         if self.told is not None:
             return self.told
         kind = DIFFERENCE if self.by_values else REJECTED

@@ -27,7 +27,6 @@ from asterism.findings.campaign import (
     folder_of_pieces,
     pieces_of,
 )
-from asterism.findings.sightings import Candidate
 from asterism.findings.checking import (
     made_environments,
     note_elsewhere,
@@ -36,7 +35,7 @@ from asterism.findings.collecting import Collected, candidates_of, collect, link
 from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.operators import OperatorScripts, sightings_of
 from asterism.findings.pages import write_pages
-from asterism.findings.sightings import written_candidates
+from asterism.findings.sightings import Candidate, written_candidates
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras

@@ -6,8 +6,8 @@ operator that show it, the attributes that decide are those which, changed alone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,14 @@ from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.entry import CollectedFinding, place_of
-from asterism.findings.sightings import ORDINARY, FindingOccurrence, deciding
+from asterism.findings.entry import ORDINARY, CollectedFinding, place_of
+from asterism.findings.sightings import FindingOccurrence, deciding
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
@@ -87,8 +87,10 @@ def sighting_of(
     family, names = place_of(operator, needed, symptom)
     place = culprit, family, "wrong" if symptom in DIFFERENCES else "fails"
     rank = int(not needed), len(needed), len(facts)
-    given = subject, option, culprit, symptom, operator, needed, inputs, place, rank
-    return FindingOccurrence(*given, frozenset(names), kind)
+    entry = CollectedFinding.seen(
+        "operator", culprit, symptom, operator, needed, inputs, backend=option
+    )
+    return FindingOccurrence(subject, entry, place, rank, frozenset(names), kind)
 
 
 def attributes_of(subject: Subject) -> dict[str, str]:
@@ -120,24 +122,27 @@ class OperatorScripts:
     params: JudgeParams
     seed: int
 
-    def __call__(self, sighting: FindingOccurrence[Subject], folder: Path) -> CollectedFinding | None:
+    def __call__(
+        self, sighting: FindingOccurrence[Subject], folder: Path
+    ) -> CollectedFinding | None:
         """The script on the simplest inputs that show it, or on those that were drawn."""
-        subject, pair = sighting.subject, self.pairs[sighting.backend]
+        subject, entry = sighting.subject, sighting.entry
+        pair = self.pairs[entry.backends[0]]
         shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
-        for arrays in (*simple_inputs(sighting.inputs, shapes), None):
-            drawn = subject.draw(self.seed, sighting.inputs)
+        for arrays in (*simple_inputs(entry.inputs, shapes), None):
+            drawn = subject.draw(self.seed, entry.inputs)
             given = drawn if arrays is None else [array.values for array in arrays]
-            inputs = {sighting.inputs: given}
+            inputs = {entry.inputs: given}
             result = run_subject(self.pool, subject, inputs, (pair.old, pair.new))
-            change = change_of(subject, result, pair, sighting.inputs, self.params)
+            change = change_of(subject, result, pair, entry.inputs, self.params)
             seen = change.kind, change.at_fault.symptom
-            if seen == (sighting.details, sighting.symptom):
+            if seen == (sighting.details, entry.symptom):
                 part = ModelPart(subject, given, change, result, 1, 1, finished=True)
-                part.write_script(folder, sighting.signature, self.params, arrays)
+                part.write_script(folder, entry.signature, self.params, arrays)
                 other = pair.old if change.culprit == pair.new else pair.new
-                versions = installed_versions(product_of(sighting.library))
+                versions = installed_versions(product_of(entry.library))
                 right = other, OF_ONNX.right
-                return sighting.entry("operator", [change.culprit], right, versions)
+                return replace(entry, backends=(change.culprit,), right=right, versions=versions)
         return None
 
 

@@ -32,7 +32,9 @@ _PACKAGES = {"litert": "ai-edge-litert"}
 _TEMPLATES = templates("asterism.findings")
 
 
-def write_pages(collection: Path, entries: Sequence[CollectedFinding], facts: Mapping[str, Any]) -> None:
+def write_pages(
+    collection: Path, entries: Sequence[CollectedFinding], facts: Mapping[str, Any]
+) -> None:
     """Write the index, the page of figures, and the report of each finding.
 
     Args:

@@ -11,20 +11,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from asterism.differential.report.writing import CONFIRMATIONS
 from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.writing import CONFIRMATIONS
 from asterism.findings.checking import lives
-from asterism.findings.entry import CollectedFinding, name_of, place_of
+from asterism.findings.entry import CollectedFinding, place_of
 
 #: A node in ONNX's text: ``y = Relu (x)``.
 _NODE = re.compile(r"= ([A-Z]\w*) [<(]")
 
 S = TypeVar("S")
-
-#: Kinds of inputs without NaN, infinity or sizes of zero.
-ORDINARY = ("normal", "wide")
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,7 @@ class FindingOccurrence(Generic[S]):
 
     Args:
         subject: what ran.
-        backend: the way to run it.
-        library: to blame.
-        symptom: what is wrong.
-        function: name of the operator or function.
-        needed: facts that decide, and their values.
-        inputs: kind of inputs.
+        entry: what it shows, with the facts that decide as parameters.
         place: where the cause lies; of other places it is another one.
         rank: of two with one cause the lower one stands for both.
         options: names of facts that tell causes in one place apart.
@@ -46,66 +38,11 @@ class FindingOccurrence(Generic[S]):
     """
 
     subject: S
-    backend: str
-    library: str
-    symptom: str
-    function: str
-    needed: Mapping[str, str]
-    inputs: str
+    entry: CollectedFinding
     place: tuple[str, ...] = ()
     rank: tuple[int, ...] = ()
     options: frozenset[str] = frozenset()
     details: str = ""
-
-    @property
-    def is_ordinary(self) -> bool:
-        """Whether it needs no special inputs."""
-        return self.inputs in ORDINARY
-
-    @property
-    def signature(self) -> str:
-        """A stable name: symptom, library, and function with what decides."""
-        named = ", ".join(f"{name}={value}" for name, value in sorted(self.needed.items()))
-        return f"{self.symptom} | {self.library} | {self.function}({named})"
-
-    @property
-    def name(self) -> str:
-        """Of its folder."""
-        return name_of(self.library, self.symptom, self.function, self.signature)
-
-    def entry(
-        self,
-        source: str,
-        backends: Sequence[str],
-        right: Sequence[str],
-        versions: Mapping[str, str],
-        finding: Mapping[str, Any] | None = None,
-    ) -> CollectedFinding:
-        """The facts of the sighting in the collection.
-
-        Args:
-            source: what kind of subject it is.
-            backends: that show it.
-            right: that do not.
-            versions: of packages.
-            finding: more facts.
-        """
-        return CollectedFinding(
-            name=self.name,
-            source=source,
-            signature=self.signature,
-            library=self.library,
-            symptom=self.symptom,
-            severity="normal" if self.is_ordinary else "special",
-            inputs=self.inputs,
-            layer=self.function,
-            parameters=dict(self.needed),
-            backends=tuple(backends),
-            right=tuple(right),
-            versions=dict(versions),
-            models=1,
-            finding=dict(finding or {}),
-        )
 
 
 def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -124,18 +61,20 @@ def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> di
     return needed
 
 
-def distinct(sightings: Iterable[FindingOccurrence[S]]) -> list[tuple[FindingOccurrence[S], list[str]]]:
+def distinct(
+    sightings: Iterable[FindingOccurrence[S]],
+) -> list[tuple[FindingOccurrence[S], list[str]]]:
     """One sighting for each cause, ordinary inputs first, and the signatures of its others."""
     kept: dict[tuple[str, ...], list[tuple[FindingOccurrence[S], set[str]]]] = {}
-    for sighting in sorted(sightings, key=lambda s: (not s.is_ordinary, *s.rank)):
+    for sighting in sorted(sightings, key=lambda s: (not s.entry.is_ordinary, *s.rank)):
         here = kept.setdefault(sighting.place, [])
         same = next((known for known in here if _have_one_cause(known[0], sighting)), None)
         if same is None:
             here.append((sighting, set()))
         else:
-            same[1].add(sighting.signature)
+            same[1].add(sighting.entry.signature)
     return [
-        (first, sorted(others - {first.signature}))
+        (first, sorted(others - {first.entry.signature}))
         for rows in kept.values()
         for first, others in rows
     ]
@@ -148,9 +87,9 @@ def _have_one_cause(one: FindingOccurrence[S], other: FindingOccurrence[S]) -> b
     """
     if one.options & other.options:
         return True
-    if one.is_ordinary != other.is_ordinary:
+    if one.entry.is_ordinary != other.entry.is_ordinary:
         return False
-    return not one.is_ordinary or not (one.options and other.options)
+    return not one.entry.is_ordinary or not (one.options and other.options)
 
 
 #: Writes the script of a sighting into an empty folder and says its facts; None where the script
@@ -173,9 +112,9 @@ def written_candidates(
         is_new: whether a collection wants a cause, by its signature and those of others of it.
     """
     for sighting, others in distinct(sightings):
-        if not is_new(sighting.signature, others):
+        if not is_new(sighting.entry.signature, others):
             continue
-        folder = scratch / sighting.name
+        folder = scratch / sighting.entry.name
         folder.mkdir(parents=True, exist_ok=True)
         seen = write(sighting, folder)
         if seen is None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import numpy_helper
+
+from asterism.models.onnx_graphs.node_order import inputs_of as inputs_of
+from asterism.models.onnx_graphs.node_order import ordered as ordered
+from asterism.models.onnx_graphs.node_order import subgraphs as subgraphs
 
 Array = NDArray[Any]
 
@@ -74,24 +77,6 @@ def _same(domain: str, other: str) -> bool:
     return (domain or "ai.onnx") == (other or "ai.onnx")
 
 
-def subgraphs(node: Any) -> Iterator[Any]:
-    """The graphs in a node's attributes."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def inputs_of(node: Any) -> Iterator[str]:
-    """Names of all tensors that a node takes, also those that only its inner graphs take."""
-    yield from (name for name in node.input if name)
-    for inner in subgraphs(node):
-        own = {value.name for value in inner.input} | {c.name for c in inner.initializer}
-        own |= {name for part in inner.node for name in part.output}
-        taken = [name for part in inner.node for name in inputs_of(part)]
-        yield from (n for n in [*taken, *(o.name for o in inner.output)] if n not in own)
-
-
 def renamed(node: Any, names: Mapping[str, str]) -> Any:
     """A copy of a node that takes other tensors; tensors without an entry keep their names."""
     copy = type(node)()
@@ -110,30 +95,6 @@ def _rename_inputs(node: Any, names: Mapping[str, str]) -> None:
             _rename_inputs(part, outer)
         for output in inner.output:
             output.name = outer.get(output.name, output.name)
-
-
-def ordered(nodes: Sequence[Any]) -> list[int]:
-    """Indices of nodes so that each stands behind those whose tensors it takes.
-
-    Of nodes that are ready, the one that stands first in the file comes first.
-    """
-    makers = {name: i for i, node in enumerate(nodes) for name in node.output if name}
-    waits = [{makers[n] for n in inputs_of(node) if n in makers} for node in nodes]
-    followers: dict[int, list[int]] = {}
-    for index, needed in enumerate(waits):
-        for other in needed:
-            followers.setdefault(other, []).append(index)
-    ready = [index for index, needed in enumerate(waits) if not needed]
-    heapq.heapify(ready)
-    found = []
-    while ready:
-        index = heapq.heappop(ready)
-        found.append(index)
-        for follower in followers.get(index, ()):
-            waits[follower].discard(index)
-            if not waits[follower]:
-                heapq.heappush(ready, follower)
-    return found
 
 
 def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:

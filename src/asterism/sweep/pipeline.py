@@ -188,18 +188,19 @@ def run_one_by_one(
 
 
 def longest_first(stages: Sequence[PlannedStage]) -> list[PlannedStage]:
-    """Those first that most stages follow, one after another.
+    """Those first that the longest chain of stages begins with.
 
     A chain of stages that begins late is what a run with free processors waits for in the end.
 
     Args:
         stages: in an order in which they can run; equally long ones keep it.
     """
-    following = dict.fromkeys((stage.name for stage in stages), 0)
+    chains = {stage.name: stage.seconds for stage in stages}
+    seconds = dict(chains)
     for stage in reversed(stages):
-        for name in following.keys() & stage.upstream:
-            following[name] = max(following[name], following[stage.name] + 1)
-    return sorted(stages, key=lambda stage: -following[stage.name])
+        for name in chains.keys() & stage.upstream:
+            chains[name] = max(chains[name], seconds[name] + chains[stage.name])
+    return sorted(stages, key=lambda stage: -chains[stage.name])
 
 
 def _run_side_by_side(

@@ -16,7 +16,7 @@ from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.pipeline_file import stage_names_under
 from asterism.dvc_hydra.repository import Entry, Repository, UnknownStageError
-from asterism.dvc_hydra.stage import Stage
+from asterism.dvc_hydra.stage import USUAL_SECONDS, Stage
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class PlannedStage:
         key: hash of all that its result depends on, known before anything has run.
         command: its command; empty for data under ``dvc add``.
         is_long: whether it cuts its work into parts, which shards can help with.
+        seconds: roughly how long it takes, as the pipeline says.
     """
 
     name: str
@@ -36,6 +37,7 @@ class PlannedStage:
     key: str
     command: str
     is_long: bool
+    seconds: float = USUAL_SECONDS
 
 
 def read_plan(repository: Repository, targets: Sequence[str]) -> list[PlannedStage]:
@@ -60,9 +62,8 @@ def read_plan(repository: Repository, targets: Sequence[str]) -> list[PlannedSta
     for stage, upstream in order:
         above = sorted(planned[name].key for name in upstream)
         key = _key(stage, made, above, repository.hashes)
-        planned[stage.name] = PlannedStage(
-            stage.name, tuple(upstream), key, "\n".join(stage.commands), stage.is_long
-        )
+        told = "\n".join(stage.commands), stage.is_long, stage.seconds
+        planned[stage.name] = PlannedStage(stage.name, tuple(upstream), key, *told)
     return list(planned.values())
 
 

@@ -190,17 +190,28 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
     arrays = {"inputs": read_array(path)} if path.suffix == ".npy" else read_arrays(path)
     items = next((arrays[name] for name in _INPUTS if name in arrays), None)
     if items is None or items.ndim < 2 or not len(items):
+        held = ", ".join(f"{name} {arrays[name].shape}" for name in sorted(arrays)) or "nothing"
         raise UserError(
             f"{path} holds no inputs: an array of at least two axes called {_INPUTS[0]} (it holds "
-            f"{', '.join(sorted(arrays)) or 'nothing'})"
+            f"{held})"
         )
     own = next((arrays[name] for name in _LABELS if name in arrays), None)
     if own is not None and labels is None:
-        if own.shape != (len(items),) or not np.issubdtype(own.dtype, np.integer):
-            raise UserError(f"{path}: labels have to be integers, one for each input")
-        return Arrays(items, as_labels(own, str(path))).as_kind(kind)
+        return Arrays(items, _own_labels(own, len(items), path)).as_kind(kind)
     names = [str(number) for number in range(len(items))]
     return Arrays(items, *_labels(path, names, [], labels)).as_kind(kind)
+
+
+def _own_labels(own: NDArray[Any], count: int, path: Path) -> NDArray[np.int64]:
+    """The labels of an array file: whole numbers, one for each input, which may be a column."""
+    labels = own[:, 0] if own.shape == (count, 1) else own
+    whole = labels.dtype.kind in "iuf" and bool((labels == np.rint(labels)).all())
+    if labels.shape != (count,) or not whole:
+        raise UserError(
+            f"{path}: the labels are {own.dtype} {own.shape}: give one integer for each of the "
+            f"{count} inputs (of scores and one-hot rows: labels.argmax(1)), or leave them out"
+        )
+    return as_labels(labels.astype(np.int64), str(path))
 
 
 def _labels(

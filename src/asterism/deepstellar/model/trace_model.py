@@ -56,6 +56,16 @@ class TraceModel:
         """Numbers of boundary states by code."""
         return CodeIndex(self.boundary)
 
+    def facts(self) -> dict[str, float]:
+        """How large the model is, and how much of the states' variance it keeps."""
+        return {
+            "states": len(self.dtmc.codes),
+            "transitions": self.dtmc.counts.nnz,
+            "boundary_states": len(self.boundary),
+            "initial_states": int(np.count_nonzero(self.dtmc.initial)),
+            "explained_variance": float(self.abstraction.pca.explained.sum()),
+        }
+
     def save(self, folder: Path) -> None:
         """Write everything into a folder."""
         self.abstraction.save(folder / "abstraction.npz")

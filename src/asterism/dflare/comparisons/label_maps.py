@@ -73,8 +73,14 @@ class LabelMap(Comparison):
         """The distance: a map of many places has no margin of its own."""
         return self.apart(f, g)
 
+    def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
+        """The label, where an output is one."""
+        return self.labels(outputs)[:, 0] if self._axis is None and self._places == 1 else None
+
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
-        """Share of differing places in all, and intersection over union of each class."""
+        """Share of differing places in all, and intersection over union of each class, of maps."""
+        if self._places == 1:
+            return ()
         ours, theirs = self.labels(f), self.labels(g)
         found = [Figure("places with another label", float((ours != theirs).mean()), True)]
         worst = (ours != theirs).mean(axis=1).max()

@@ -19,6 +19,7 @@ from asterism.dflare.comparisons import (
     Figure,
     Floats,
     Outputs,
+    ProbabilisticComparison,
     build_comparison,
 )
 from asterism.dflare.params import ComparisonParams
@@ -93,10 +94,18 @@ class Together(Comparison):
         return self._largest([p.uncertainty(f[:, s], g[:, s], k) for p, s in self._pairs()])
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
-        """What the only output with classes answers; None where several have some, or none."""
-        told = [part.classes(outputs[:, place]) for part, place in self._pairs()]
-        known = [classes for classes in told if classes is not None]
-        return known[0] if len(known) == 1 else None
+        """What the only output with classes answers; None where several have some, or none.
+
+        A label beside scores of classes is told by these scores too.
+        """
+        told = [(part, part.classes(outputs[:, place])) for part, place in self._pairs()]
+        known = [classes for _, classes in told if classes is not None]
+        scored = [
+            classes
+            for part, classes in told
+            if classes is not None and isinstance(part, ProbabilisticComparison)
+        ]
+        return next((found[0] for found in (scored, known) if len(found) == 1), None)
 
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
         """Each output's share of deviating inputs, and its own figures, under its name."""

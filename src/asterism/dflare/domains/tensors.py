@@ -62,8 +62,12 @@ class TensorDomain(Domain):
     def prepare(self, items: Items) -> None:
         """See :meth:`Domain.prepare`."""
         require_form(items, "tensors", "floating (N, ..., F)", rank=None, dtypes="f")
-        if not len(items) or not np.isfinite(items).all():
-            raise UserError("inputs of kind tensors should be at least one, all values finite")
+        finite = np.isfinite(items).reshape(len(items), -1).all(axis=1)
+        if not len(items) or not finite.all():
+            where = f": input {finite.argmin()} has others" if len(items) else ""
+            raise UserError(
+                f"inputs of kind tensors should be at least one, all values finite{where}"
+            )
         seen = FeatureRange.of(items)
         low, high = (
             _of_features(name, given, observed)

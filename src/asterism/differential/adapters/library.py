@@ -169,13 +169,6 @@ class Library(Plugin):
         names = {"keras": import_module("keras"), "model": model, "layers": layers}
         return Prepared(self.code(option).given(len(model.inputs)), names, option)
 
-    def passes(self, model_under_test: ModelUnderTest, option: str) -> tuple[str, ...]:
-        """Names of the graph passes that change the model, where each can be disabled by name.
-
-        :meth:`compile` leaves out those that the model under test names as disabled.
-        """
-        return ()
-
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]], kind: str = "") -> Arrays:
         """Outputs of the model in inference mode, or what a kind of inputs asks for.
 

@@ -26,7 +26,6 @@ class ModelUnderTest:
         outputs: nodes to put out, in place of the graph's own outputs.
         opset: version of the format that converters write; None for their own.
         batch: items in the batches that it is run with; None where it is not run.
-        disabled: names of the library's graph passes that are left out.
         form: what a backend runs in place of the plain model, of
             :data:`~asterism.differential.adapters.forms.FORMS`; nothing for the model itself.
         changed: parameters of all layers with other values than the graph's, be they invalid.
@@ -37,7 +36,6 @@ class ModelUnderTest:
     outputs: Sequence[int] | None = None
     opset: int | None = None
     batch: int | None = None
-    disabled: Sequence[str] = ()
     form: str = ""
     changed: Config | None = None
     _built: dict[tuple[str | None, bool], Any] = field(default_factory=dict, init=False)

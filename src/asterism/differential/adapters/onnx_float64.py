@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.models.onnx_graphs.node_order import subgraphs
+
 #: Attributes that name the type of what a node makes.
 _TYPES = ("to", "dtype")
 
@@ -79,9 +81,8 @@ def _graphs(graph: Any) -> Iterator[Any]:
     """A graph and those inside of its nodes."""
     yield graph
     for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _graphs(attribute.g)
+        for inner in subgraphs(node):
+            yield from _graphs(inner)
 
 
 def _narrow() -> tuple[int, ...]:

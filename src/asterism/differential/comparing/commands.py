@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from asterism.config import changed_params
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX, product_of
-from asterism.differential.comparing.comparison import BackendComparison, Page, Params, Request
+from asterism.differential.comparing.comparison import (
+    BackendComparison,
+    ComparisonPage,
+    ComparisonParams,
+    ComparisonRequest,
+)
 from asterism.differential.comparing.judging import findings_of, lacks_reference, within_type
 from asterism.differential.comparing.naming import (
     installed,
@@ -46,7 +51,7 @@ from asterism.differential.subjects.reading import read_subjects
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
 
-OF_LIBRARIES = Page(
+OF_LIBRARIES = ComparisonPage(
     "libraries",
     "libraries.html.j2",
     "findings.json",
@@ -59,31 +64,30 @@ OF_LIBRARIES = Page(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LibrariesRequest(Request):
-    """What a user asks of libraries.
+def compare_libraries(
+    request: ComparisonRequest,
+    libraries: Sequence[str],
+    environments: Sequence[str],
+    say: Callable[[str], None],
+) -> BackendComparison:
+    """Run every model in every library that reads its file, explain faults, and write the page.
 
     Args:
+        request: what a user asks.
         libraries: to run the models, with an environment where one is named; none: all installed.
         environments: libraries beside these, in environments of their own: ``onnxruntime@1.20``.
-    """
-
-    libraries: Sequence[str]
-    environments: Sequence[str]
-
-
-def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> BackendComparison:
-    """Run every model in every library that reads its file, explain faults, and write the page.
+        say: told what making an environment costs.
 
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = changed_params(Params, request.changes, request.root)
+    params = changed_params(ComparisonParams, request.changes, request.root)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
     rejected: NotCompared = []
     subjects = read_subjects(request.models, request.size, request.shapes, rejected)
-    libraries = _libraries(request, {subject.suffix for subject in subjects}, say, rejected)
+    formats = {subject.suffix for subject in subjects}
+    libraries = _libraries(libraries, environments, formats, say, rejected)
     backends = [f"{library}:{way}" for library in libraries for way in ways_of(library)]
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
     with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
@@ -105,11 +109,15 @@ def compare_libraries(request: LibrariesRequest, say: Callable[[str], None]) -> 
 
 
 def _libraries(
-    request: LibrariesRequest, formats: set[str], say: Callable[[str], None], rejected: NotCompared
+    asked: Sequence[str],
+    environments: Sequence[str],
+    formats: set[str],
+    say: Callable[[str], None],
+    rejected: NotCompared,
 ) -> list[str]:
     """The libraries that are asked for; each environment is made where it is missing."""
     own = [name for name in readers_of(formats) if installed(name)]
-    names = [*(request.libraries or own), *request.environments]
+    names = [*(asked or own), *environments]
     pairs = [(product_of(name), name.partition("@")[2]) for name in names]
     found = []
     for name in dict.fromkeys(named_version(*pair, formats) for pair in pairs):
@@ -134,7 +142,7 @@ def _beside(subject: str, one: Finding, known: bool) -> UpgradeChange:
 CONVERTER = "tf2onnx"
 
 
-OF_VERSIONS = Page(
+OF_VERSIONS = ComparisonPage(
     "versions",
     "versions.html.j2",
     "changes.json",
@@ -147,65 +155,58 @@ OF_VERSIONS = Page(
 )
 
 
-class UpgradeParams(Params):
-    """What is read of ``params.yaml``."""
+class UpgradeParams(ComparisonParams):
+    """What a comparison of two versions reads of ``params.yaml``: how to generate models too."""
 
     reduce: ReduceParams
     generate: RewardedGenerateParams
 
 
-@dataclass(frozen=True, kw_only=True)
-class UpgradeRequest(Request):
-    """What a user asks of an upgrade.
-
-    Args:
-        library: under test.
-        old: version that is left.
-        new: version that is taken.
-        generated: number of models to generate beside the user's.
-        operators: whether models of one operator each run too.
-    """
-
-    library: str
-    old: str
-    new: str
-    generated: int
-    operators: bool
-
-
-def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> BackendComparison:
+def compare_versions(
+    request: ComparisonRequest,
+    library: str,
+    versions: tuple[str, str],
+    say: Callable[[str], None],
+    *,
+    generated: int = 0,
+    operators: bool = False,
+) -> BackendComparison:
     """Run every model in both versions, look for the nodes to blame, and write the page.
 
     A way to run files that one of the versions lacks is left out.
+
+    Args:
+        request: what a user asks.
+        library: under test.
+        versions: the one that is left, and the one that is taken.
+        say: told what making an environment costs.
+        generated: number of models to generate beside the user's.
+        operators: whether models of one operator each run too.
 
     Raises:
         UserError: the library, a version or a model is not to be had.
     """
     params = changed_params(UpgradeParams, request.changes, request.root)
-    if not (request.models or request.generated or request.operators):
+    if not (request.models or generated or operators):
         raise UserError("give --model FILE, a number by --generated, or --operators")
     rejected: NotCompared = []
     subjects = read_subjects(request.models, request.size, request.shapes, rejected)
-    of_onnx = [".onnx"] if request.generated or request.operators else []
+    of_onnx = [".onnx"] if generated or operators else []
     formats = {*of_onnx, *(subject.suffix for subject in subjects)}
-    readers = [
-        readers_of_version(request.library, version, say, formats)
-        for version in (request.old, request.new)
-    ]
-    one, other = (next(iter(names.values())) for names in readers)
+    old, new = (readers_of_version(library, version, say, formats) for version in versions)
+    one, other = (next(iter(names.values())) for names in (old, new))
     if one == other:
-        raise UserError(f"{request.old} and {request.new} are both the {one} that is here")
+        raise UserError(f"{' and '.join(versions)} are both the {one} that is here")
     found = BackendComparison(
         page=OF_VERSIONS,
         compared=(title_of(one), title_of(other)),
         versions=(package_versions(one), package_versions(other)),
         rejected=rejected,
     )
-    old, new = readers
     pairs = [p for kind in old if kind in new for p in pairs_of(old[kind], new[kind])]
     references = [r for subject in subjects for r in subject.references.all]
     references += OF_ONNX.all if of_onnx else ()
-    references += [f"onnxruntime:{CONVERTER}"] if request.generated else []
+    references += [f"onnxruntime:{CONVERTER}"] if generated else []
     every = [*_backends(pairs), *dict.fromkeys(references)]
     with WorkerPool(every, limits_of(params.execute)) as pool:
         lacking = pool.start()
@@ -214,8 +215,9 @@ def compare_versions(request: UpgradeRequest, say: Callable[[str], None]) -> Bac
         rejected += [(f"all models in {backend}", lacking[backend]) for backend in known]
         if not works:
             raise UserError("; ".join(f"{b} does not work: {why}" for b, why in lacking.items()))
-        subjects += operator_subjects() if request.operators else ()
-        subjects += generated_models(request, params, pool, rejected)
+        subjects += operator_subjects() if operators else ()
+        if generated:
+            subjects += generated_models(generated, request.size, params, pool, rejected)
 
         def judged(
             subject: ModelFile, _: Mapping[str, Arrays], result: Result
@@ -248,22 +250,20 @@ def _backends(pairs: Sequence[UpgradePair]) -> list[str]:
 
 
 def generated_models(
-    request: UpgradeRequest, params: UpgradeParams, pool: WorkerPool, rejected: NotCompared
+    count: int, size: int, params: UpgradeParams, pool: WorkerPool, rejected: NotCompared
 ) -> Iterator[Subject]:
     """Generated models as files; those that the converter makes none of are noted."""
     import onnx
 
-    if not request.generated:
-        return
     import_keras("numpy")
     seeds = reduce_models(params.reduce.model_copy(update={"timing_runs": 0}), params.seed)
     alone = params.generate.model_copy(update={"compared": []})
     campaigns = generate(seeds.models, alone, params.seed, reward=nullcontext)
     main = campaigns[params.generate.strategy]
-    for index in progress(sorted(main.broadest(request.generated)), label="convert", unit="model"):
+    for index in progress(sorted(main.broadest(count)), label="convert", unit="model"):
         name = f"generated {index:05d}"
         content = pool.converted(Task(index, main.mutants[index].graph, {}), CONVERTER)
         if isinstance(content, ExecutionOutcome):
             rejected.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
             continue
-        yield subject_of(name, onnx.load_model_from_string(content), request.size, {})
+        yield subject_of(name, onnx.load_model_from_string(content), size, {})

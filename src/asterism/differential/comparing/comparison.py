@@ -56,8 +56,8 @@ _LONGEST = 60
 _render = renderer("asterism.differential.comparing")
 
 
-class Params(ParameterSection):
-    """What is read of ``params.yaml``."""
+class ComparisonParams(ParameterSection):
+    """What a comparison reads of ``params.yaml``."""
 
     seed: Seed
     execute: ExecuteParams
@@ -65,8 +65,8 @@ class Params(ParameterSection):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What a user asks.
+class ComparisonRequest:
+    """Which models a user wants to compare, on which inputs, and where the page goes.
 
     Args:
         models: files.
@@ -151,7 +151,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
-class Page:
+class ComparisonPage:
     """What tells the two commands' pages apart.
 
     Args:
@@ -196,7 +196,7 @@ class BackendComparison:
         left_out: configurations that do not work here, and why.
     """
 
-    page: Page
+    page: ComparisonPage
     compared: Sequence[str]
     versions: Sequence[Mapping[str, str]] = ()
     subjects: list[tuple[ModelFile, list[UpgradeChange]]] = field(default_factory=list)
@@ -274,8 +274,8 @@ class BackendComparison:
 
     def run(
         self,
-        request: Request,
-        params: Params,
+        request: ComparisonRequest,
+        params: ComparisonParams,
         pool: WorkerPool,
         subjects: Sequence[ModelFile],
         backends: Sequence[str],

@@ -50,7 +50,6 @@ class Task:
         seconds: a step that takes longer hangs; None for the worker pool's own limit.
         opset: version of the format that converters write; None for their own.
         weights: file of the arrays that nodes may name; None for the worker pool's own.
-        disabled: names of graph passes that the libraries leave out.
         changed: parameters of all layers with other values than the graph's, be they invalid.
     """
 
@@ -62,7 +61,6 @@ class Task:
     seconds: float | None = None
     opset: int | None = None
     weights: Path | None = None
-    disabled: tuple[str, ...] = ()
     changed: Config = field(default_factory=dict)
 
     def has_model_of(self, other: Task) -> bool:
@@ -78,7 +76,6 @@ class Task:
             "outputs": self.outputs,
             "opset": self.opset,
             "batch": self.batch,
-            "disabled": self.disabled,
             "form": self.form,
             "changed": self.changed,
         }

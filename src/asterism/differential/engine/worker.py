@@ -67,7 +67,6 @@ class Worker:
             "text": ("run", _executed),
             "convert": ("convert", self._convert),
             "describe": ("build", self._layers),
-            "passes": ("compile", self._passes),
             "save": ("build", self._save),
             "run": ("compile", self._run),
         }
@@ -115,9 +114,6 @@ class Worker:
         model_under_test = self._open(request)
         save_keras(model_under_test.keras(), Path(request["target"]))
         return {}
-
-    def _passes(self, request: dict[str, Any]) -> Answer:
-        return {"passes": self.library.passes(self._open(request), request["option"])}
 
     def _run(self, request: dict[str, Any]) -> Answer:
         made = (request["option"], request["dtype"])

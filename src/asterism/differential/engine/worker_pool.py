@@ -197,18 +197,6 @@ class WorkerPool(Workers):
                 return outcome
             return (folder / f"{converter}{CONVERTERS[converter].suffix}").read_bytes()
 
-    def passes(self, task: Task, backend: str) -> tuple[str, ...]:
-        """The graph passes of a backend's library that change a model and can be disabled.
-
-        None of a model that cannot be converted or loaded.
-        """
-        source = converter_of(backend)
-        with self._files(task.graph) as folder:
-            if source is not None:
-                self._converting(task, folder, source).result()
-            request = self._request("passes", task, folder, backend, option=option_of(backend))
-            return tuple(self.ask(library_of(backend), request).get("passes", ()))
-
     def _request(
         self, step: str, task: Task, folder: Path, backend: str, **more: Any
     ) -> dict[str, Any]:

@@ -68,7 +68,6 @@ def exit_statuses(
     times: int,
     interpreter: Interpreter = OWN_INTERPRETER,
     death: str = "",
-    seconds: float | None = None,
 ) -> tuple[int, ...]:
     """How processes that run a script end: 1 is the bug, 0 none, 124 is too late.
 
@@ -80,9 +79,8 @@ def exit_statuses(
         times: how many processes.
         interpreter: the Python that runs them.
         death: how a process ends that shows the finding, see :func:`death_of`.
-        seconds: time limit of each; None for what is usual, which is less for a hang.
     """
-    limit = seconds or (PATIENCE if death == "hang" else SECONDS)
+    limit = PATIENCE if death == "hang" else SECONDS
     found: list[int] = []
     while len(found) < times and all(status == 1 for status in found):
         run = run_script(script, interpreter, limit)

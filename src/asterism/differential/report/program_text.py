@@ -100,32 +100,23 @@ class ScriptProgram:
         """Its lines."""
         return "\n".join(self.lines)
 
-    def script(
-        self,
-        title: str,
-        versions: str,
-        decision: Decision,
-        before: Sequence[ScriptProgram] = (),
-    ) -> str:
+    def script(self, title: str, versions: str, decision: Decision) -> str:
         """The text of its script.
 
         Args:
             title: what it is about.
             versions: with which that was seen.
             decision: how the script decides.
-            before: what must have run before, in the same process.
         """
         settings = ", ".join(f"{name}={value!r}" for name, value in self.environment.items())
         first = ["import os", f"os.environ.update({settings})", "import keras"] if settings else []
-        imports = [i for program in (self, *before) for i in program.imports]
         return rendered(
             "repro.py.j2",
             title=in_docstring(title),
             versions=in_docstring(versions),
-            imports=dict.fromkeys([*first, "import sys", "import numpy as np", *imports]),
+            imports=dict.fromkeys([*first, "import sys", "import numpy as np", *self.imports]),
             program=self,
             decision=decision,
-            before=before,
         )
 
 

@@ -21,7 +21,6 @@ from asterism.differential.adapters.backends import (
     library_of,
     option_of,
     plugin_of,
-    under_test,
 )
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.library import CONVERTERS, FileLibrary
@@ -41,7 +40,6 @@ from asterism.differential.report.numbers import (
 from asterism.differential.report.onnx_text import onnx_reference, onnx_text, recounted
 from asterism.differential.report.program_text import (
     Runner,
-    ScriptProgram,
     keras_program,
     onnx_program,
     write_file_script,
@@ -87,8 +85,6 @@ class ScriptWriter:
     def write(self, folder: Path, kinds: Sequence[str] = KINDS) -> Iterator[str]:
         """Write the scripts, each in place of the one before.
 
-        What must run before in the same process is in whole scripts only.
-
         Args:
             folder: of the finding.
             kinds: those of :data:`KINDS` that are tried.
@@ -100,8 +96,7 @@ class ScriptWriter:
             yield WHOLE
             return
         for kind in kinds:
-            script = None if self._found.before and kind != WHOLE else self._script(kind)
-            if script is not None:
+            if (script := self._script(kind)) is not None:
                 (folder / REPRO).write_text(script, encoding="utf-8")
                 yield kind
 
@@ -158,8 +153,7 @@ class ScriptWriter:
         else:
             wanted = expected_outside(finding) if found.changed else "it runs"
             decision = Decision(wanted, finding=finding)
-        before = [self._program(task) for task in found.before]
-        return program.script(found.signature, runner.versions, decision, before)
+        return program.script(found.signature, runner.versions, decision)
 
     def _described(self, graph: Graph, changed: Config) -> Layers:
         """What Keras says of each layer, some of whose parameters may have other values."""
@@ -170,17 +164,6 @@ class ScriptWriter:
             valid = self._pool.described(graph)
             layers = {i: replace(one, variables=[]) for i, one in valid.items()}
         return with_changes(graph, layers, changed)
-
-    def _program(self, task: Task) -> ScriptProgram:
-        """A task of one backend and one kind of inputs as a program."""
-        graph, backends = task.graph, task.backends
-        assert isinstance(graph, Graph) and backends is not None
-        ((distribution, inputs),) = task.inputs.items()
-        layers = self._described(graph, task.changed)
-        numbers = literal_numbers(graph, self._stored, layers, inputs)
-        if not under_test(backends):
-            graph, numbers = with_dtype(graph, "float64"), _in_float64(numbers)
-        return keras_program(Runner.of(backends), graph, distribution, layers, numbers)
 
     def _onnx_text(self, values: FilledNumbers) -> str | None:
         """The text of the file that a runtime is to blame for reading; None of all others."""

@@ -35,7 +35,6 @@ from asterism.differential.triage.budget import Ceiling
 from asterism.differential.triage.groups import unique_outside
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings
-from asterism.differential.triage.replay import Replay, Replayer
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage, UntriagedFindings
 from asterism.differential.triage.unique import UniqueFinding
@@ -48,8 +47,8 @@ log = get_logger(__name__)
 #: The minimal model: its graph, and a file of Keras' own.
 GRAPH, MODEL = "model.json", "model.keras"
 
-#: The report, and the models that had run before where the script alone does not show a finding.
-REPORT, HISTORY = "report.md", "history.json"
+#: The report.
+REPORT = "report.md"
 
 #: Folders of findings that stand apart.
 LIMITS, NOT_REPRODUCED = "known-limits", "not-reproduced"
@@ -67,8 +66,8 @@ OUTSIDE_FOLDER = "outside"
 
 
 @dataclass(frozen=True)
-class ToTriage:
-    """What the oracle found, and what is known already.
+class FindingsToTriage:
+    """What the oracle found, and what is known of it already.
 
     Args:
         findings: of all models, in their order.
@@ -89,7 +88,7 @@ class ToTriage:
 
 
 def triage_and_write(
-    given: ToTriage,
+    given: FindingsToTriage,
     settings: TriageSettings,
     target: Path,
     memory: ShrunkFindings | None = None,
@@ -118,7 +117,7 @@ def triage_and_write(
 
 def _write(
     worker_pool: WorkerPool,
-    given: ToTriage,
+    given: FindingsToTriage,
     settings: TriageSettings,
     folder: Path,
     memory: ShrunkFindings | None,
@@ -131,8 +130,7 @@ def _write(
     if given.findings:
         worker_pool.start()
     ceiling = Ceiling(triage.minutes)
-    replayer = Replayer(show, graphs, triage.replays, ceiling) if triage.replays else None
-    with Reporter(show, stored, folder, known, replayer) as reporter:
+    with Reporter(show, stored, folder, known) as reporter:
         kinds, steps = settings.execute.distributions, Triage(show, triage, memory, ceiling)
         shrunk, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
         unique = write_reports(reporter, shrunk, folder)
@@ -163,7 +161,6 @@ def _write(
         "known": sum(bool(r.known) for r in unique),
         "known_limits": sum(bool(r.limit) for r in unique),
         "not_reproduced": sum(not r.limit and not r.reproduced for r in unique),
-        "after_other_models": sum(bool(u.before) for u in unique),
         "groups_left_by_budget": len(left.groups),
         "groups_left_by_time": groups_left,
         "not_minimal": sum(bool(u.unfinished) for u in unique),
@@ -231,7 +228,6 @@ class Reporter:
         stored: arrays that nodes may name.
         target: where the folders go.
         known_issues: by a part of the signature.
-        replayer: of findings that no script confirms; None where none is replayed.
     """
 
     def __init__(
@@ -240,12 +236,10 @@ class Reporter:
         stored: Stored,
         target: Path,
         known_issues: dict[str, KnownIssue],
-        replayer: Replayer | None = None,
     ) -> None:
         self._show, self._stored = show, stored
         self._target = target
         self._known_issues = known_issues
-        self._replayer = replayer
         # One at a time: the processes of a script load libraries anew, beside the workers.
         self._pool = ThreadPoolExecutor(1)
         self._started: dict[str, tuple[Iterator[str], Future[tuple[int, ...]]]] = {}
@@ -259,72 +253,37 @@ class Reporter:
     def start(self, found: UniqueFinding) -> None:
         """Write the model and the first script, and run it in fresh processes meanwhile."""
         folder = self._target / folder_name(found)
-        scripts = self._scripts(found, folder)
+        write_json(folder / GRAPH, found.graph.to_json())
+        scripts = ScriptWriter(found, self._show, self._stored).write(folder)
         next(scripts)
         ended = self._pool.submit(_confirmed, found.finding, folder)
         self._started[found.signature] = scripts, ended
-
-    def _scripts(self, found: UniqueFinding, folder: Path) -> Iterator[str]:
-        write_json(folder / GRAPH, found.graph.to_json())
-        return ScriptWriter(found, self._show, self._stored).write(folder)
 
     def finish(self, found: UniqueFinding) -> UniqueFinding:
         """Find a script that shows a finding that was started, and write its report.
 
         Where a script does not show it, the next longer one is written and run in its place. What
-        none of them shows is replayed, and may get another model by that. What no script shows, and
-        known limits, get into folders of their own.
+        no script shows, and known limits, get into folders of their own.
         """
         name = folder_name(found)
         folder = self._target / name
         scripts, started = self._started.pop(found.signature)
         found.confirmed = started.result()
-        found.confirmed = _ended(found, folder, scripts)
+        while not found.reproduced and next(scripts, None) is not None:
+            found.confirmed = _confirmed(found.finding, folder)
         issue = issue_of(self._known_issues, found.signature, found.finding.distributions)
         found.known, found.limit = (issue.link, issue.limit) if issue is not None else ("", "")
-        replay = None
-        if self._replayer is not None and not (found.reproduced or found.limit):
-            replay = self._replayer.replay(found)
-            write_json(folder / HISTORY, _history(found.finding, replay))
-            other = replay.found
-            if other is not None and (other.graph != found.graph or other.before):
-                found = other
-                found.confirmed = _ended(found, folder, self._scripts(found, folder))
         content = None if found.changed else self._show.worker_pool.saved(found.graph)
         if content is not None:
             (folder / MODEL).write_bytes(content)
         apart = LIMITS if found.limit else "" if found.reproduced else NOT_REPRODUCED
         found.folder = f"{apart}/{name}" if apart else name
-        text = report_text(found, folder, replay)
+        text = report_text(found, folder)
         (folder / REPORT).write_text(text, encoding="utf-8", errors="replace")
         if apart:
             (self._target / apart).mkdir(exist_ok=True)
             folder.rename(self._target / apart / name)
         return found
-
-
-def _ended(found: UniqueFinding, folder: Path, scripts: Iterator[str]) -> tuple[int, ...]:
-    """How the first script ends that shows a finding, or the last one of those left."""
-    ended = found.confirmed
-    while not all(status == 1 for status in ended) and next(scripts, None) is not None:
-        ended = _confirmed(found.finding, folder)
-    return ended
-
-
-def _history(finding: Finding, replay: Replay) -> dict[str, Any]:
-    """What had run before a finding, and what became of its replays, as a JSON value."""
-    ran = [
-        {
-            "model": task.index,
-            "distributions": list(task.inputs),
-            "backends": list(task.backends or ()),
-            "changed": task.changed,
-            "graph": task.graph.to_json(),
-        }
-        for task in replay.ran
-        if isinstance(task.graph, Graph)
-    ]
-    return {"worker": library_of(finding.backends[0]), "ran": ran, "replays": replay.tried}
 
 
 def folder_name(found: UniqueFinding) -> str:
@@ -340,7 +299,7 @@ def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
     return exit_statuses(folder / REPRO, CONFIRMATIONS, python, death_of(finding))
 
 
-def report_text(found: UniqueFinding, folder: Path, replay: Replay | None = None) -> str:
+def report_text(found: UniqueFinding, folder: Path) -> str:
     """The report of a finding, in the shape that the libraries' bug templates ask for."""
     finding, library = found.finding, own_environment(found.finding)
     return rendered(
@@ -354,9 +313,7 @@ def report_text(found: UniqueFinding, folder: Path, replay: Replay | None = None
         outside=expected_outside(finding) if finding.distributions == (OUTSIDE,) else "",
         odd_reference=ODD_REFERENCE,
         message=textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False),
-        replay=replay,
         worker=library_of(finding.backends[0]),
-        history=HISTORY,
         environment=library,
         packages_there=packages_of(library) if library is not None else "",
         packages=installed_versions(),

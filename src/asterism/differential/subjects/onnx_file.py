@@ -20,10 +20,10 @@ from asterism.differential.subjects.model_files import (
     InputSpec,
     ModelFile,
 )
-from asterism.differential.subjects.node_order import put_in_order, reads_of
 from asterism.differential.subjects.onnx_inputs import specs_of
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.models.onnx_graphs.node_order import inputs_of, put_in_order
 
 if TYPE_CHECKING:
     import onnx
@@ -77,7 +77,7 @@ class Subject(ModelFile):
         return [
             FileNode(
                 f"{node.op_type} {self.names.theirs(node.name)}".strip(),
-                tuple(reads_of(node)),
+                tuple(inputs_of(node)),
                 tuple(filter(None, node.output)),
             )
             for node in self.model.graph.node

@@ -12,6 +12,7 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.engine.inputs import BATCH
 from asterism.differential.subjects.model_files import InputSpec, fitting_shape, usual_bound
 from asterism.models.foreign.names import Names
+from asterism.models.onnx_graphs.node_order import subgraphs
 
 if TYPE_CHECKING:
     import onnx
@@ -223,9 +224,8 @@ def _nodes(graph: Any) -> Iterator[Any]:
     """The nodes of a graph, and of the graphs inside of them, which see the same names."""
     for node in graph.node:
         yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes(attribute.g)
+        for inner in subgraphs(node):
+            yield from _nodes(inner)
 
 
 def _indices(node: Any, same: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int]]:

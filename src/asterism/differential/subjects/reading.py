@@ -19,7 +19,6 @@ def read_subjects(
     size: int,
     shapes: Mapping[str, Sequence[int]],
     rejected: NotCompared,
-    suffixes: Sequence[str] = (),
 ) -> list[ModelFile]:
     """A user's model files.
 
@@ -28,7 +27,6 @@ def read_subjects(
         size: stands for free sizes.
         shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
         rejected: where files that cannot be read are noted.
-        suffixes: kinds of files that are read; none for all.
 
     Raises:
         UserError: two models have one name, a shape is of no input, or no file can be read.
@@ -39,7 +37,7 @@ def read_subjects(
         if path.stem in (subject.name for subject in found):
             raise UserError(f"two models are called {path.stem}: rename one of the files")
         with going_on(path.stem, rejected):
-            read = _reader_of(path, suffixes or SUBJECTS.names())
+            read = _reader_of(path)
             subject = read(path, size, {})
             given: dict[str, Sequence[int]] = {}
             for spec in subject.inputs:
@@ -56,14 +54,14 @@ def read_subjects(
     return found
 
 
-def _reader_of(path: Path, suffixes: Sequence[str]) -> Reader:
+def _reader_of(path: Path) -> Reader:
     """What opens a model file.
 
     Raises:
         UserError: its name has another suffix.
     """
-    if path.suffix not in suffixes:
-        known = " or ".join(suffixes)
+    if path.suffix not in SUBJECTS:
+        known = " or ".join(SUBJECTS.names())
         raise UserError(f"{path} is no {known} file: export the model to one")
     return SUBJECTS[path.suffix]
 

@@ -63,19 +63,15 @@ class TriageBudget:
         self.out_of_time = False
         self._steps, self._name, self._ceiling = steps, name, ceiling
 
-    @property
-    def has_steps(self) -> bool:
-        """Whether there are steps left, whatever the time."""
-        return self.tried < self._steps
-
     def allows(self, candidate: str) -> bool:
         """Whether one more candidate may be tried, which is then counted as such.
 
         Args:
             candidate: its name.
         """
-        if self.untried or not self.has_steps or self._ceiling.is_reached():
-            self.out_of_time |= not self.untried and self.has_steps
+        has_steps = self.tried < self._steps
+        if self.untried or not has_steps or self._ceiling.is_reached():
+            self.out_of_time |= not self.untried and has_steps
             self.untried.add(candidate)
             return False
         self.tried += 1

@@ -23,16 +23,6 @@ class TriageParams(ParameterSection):
     hang_seconds: float = Field(
         gt=0, description="while a hang is shrunk, a step that takes longer shows it"
     )
-    graph_passes: int = Field(
-        ge=0,
-        description="graph passes that are disabled in turn, to name the one at fault, for each "
-        "finding of a library that can; 0 for none",
-    )
-    replays: int = Field(
-        ge=0,
-        description="how often a finding that its script does not confirm is replayed in fresh "
-        "workers, after what its worker had run before; 0 for never",
-    )
     known_issues: File = Field(
         description="YAML file of what is known: a part of a signature, its link, perhaps a "
         "documented limit; conf/no_file for none"

@@ -154,24 +154,17 @@ def first_diverging(show: Reproduction, task: Task, backend: str) -> int | None:
 
 
 def ablate(
-    show: Reproduction,
-    graph: Graph,
-    finding: Finding,
-    distributions: Sequence[str],
-    passes: int = 0,
+    show: Reproduction, graph: Graph, finding: Finding, distributions: Sequence[str]
 ) -> dict[str, str]:
     """What was varied, and whether the finding still ``shows``, is ``gone`` or cannot be told.
 
     One thing at a time is varied.
-
-    A graph pass without which it is gone is the one at fault.
 
     Args:
         show: asks whether a model shows a finding.
         graph: the minimal model.
         finding: as it shows there.
         distributions: inputs to try.
-        passes: graph passes to disable at most, where the library has some that change the model.
     """
     varied: dict[str, ReproducedRun] = {}
     for dtype in ("float32", "float64", "float16"):
@@ -183,11 +176,6 @@ def ablate(
     for converter, opset in _opsets(finding):
         varied[f"{converter} opset {opset}"] = show.look(graph, finding, opset=opset)
     varied["batch of 1"] = show.look(graph, finding, batch=1)
-    backend = next((b for b in finding.backends if b not in CONVERTERS), None)
-    if passes and backend is not None:
-        task = show.task(finding.model, graph, finding.distributions[:1])
-        for name in show.worker_pool.passes(task, backend)[:passes]:
-            varied[f"without {name}"] = show.look(graph, finding, disabled=(name,))
     return {what: shown.answer(finding.backends) for what, shown in varied.items()}
 
 

@@ -94,8 +94,8 @@ class Triage:
                     report(found)
             same.models |= {f.model for f in group}
         for found in unique.values():
-            facts = found.graph, found.finding, distributions, self._params.graph_passes
-            found.ablation = ablate(self._show, *facts) | found.ablation
+            varied = ablate(self._show, found.graph, found.finding, distributions)
+            found.ablation = varied | found.ablation
         return [unique[s] for s in sorted(unique)], left
 
     def _used_up(self, unique: int) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
@@ -62,7 +61,6 @@ class UniqueFinding:
         original_layers: size of the model that was shrunk.
         ablation: what was varied on the minimal model, backends too, and whether it still shows.
         unfinished: why the minimal model may not be the smallest; empty where it is.
-        before: what must run before it in the same process, see :mod:`.replay`.
         changed: parameters of the layer with other values than the graph's, be they invalid.
         out_of_time: whether it is unfinished for want of time, which the next run may have.
         folder: of its script and report, below the folder of all findings.
@@ -79,7 +77,6 @@ class UniqueFinding:
     original_layers: int
     ablation: dict[str, str] = field(default_factory=dict)
     unfinished: str = ""
-    before: tuple[Task, ...] = ()
     changed: Config = field(default_factory=dict)
     out_of_time: bool = False
     folder: str = ""
@@ -98,9 +95,6 @@ class UniqueFinding:
         was, now = self.original_layers, len(self.graph.layers)
         layers = f"{was} layer{'' if was == 1 else 's'}"
         reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
-        if self.before:
-            many = "a model" if len(self.before) == 1 else f"{len(self.before)} models"
-            reduced += f", after {many} in the same process"
         if self.unfinished:
             return f"not minimal, {reduced}: {self.unfinished}"
         return f"minimal, {reduced}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
+from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import CallOutcome, read_shown
@@ -66,7 +66,9 @@ def sightings_of(
     return found
 
 
-def sighting_of(call: Call, way: str, shown: CallOutcome, needed: Mapping[str, str]) -> FindingOccurrence[Call]:
+def sighting_of(
+    call: Call, way: str, shown: CallOutcome, needed: Mapping[str, str]
+) -> FindingOccurrence[Call]:
     """A call that shows a finding by a way.
 
     Of one function and library a wrong result is one cause, whatever way shows it, unless options
@@ -92,8 +94,8 @@ def sighting_of(call: Call, way: str, shown: CallOutcome, needed: Mapping[str, s
     rank = int(word not in DIFFERENCES), len(options), len(needed), len(call.expression)
     inputs = "empty" if call.is_empty else "normal"
     told = frozenset() if word in (ERROR, CRASH, HANG) else options
-    given = call, way, library, word, call.family, needed, inputs, tuple(filter(None, place)), rank
-    return FindingOccurrence(*given, told, shown.details)
+    entry = CollectedFinding.seen("call", library, word, call.family, needed, inputs, backend=way)
+    return FindingOccurrence(call, entry, tuple(filter(None, place)), rank, told, shown.details)
 
 
 def family_of(name: str) -> str:
@@ -120,8 +122,8 @@ class CallScripts:
 
     def __call__(self, sighting: FindingOccurrence[Call], folder: Path) -> CollectedFinding | None:
         """The script of the call with the simplest inputs that show the symptom."""
-        call, way, word = sighting.subject, WAYS[sighting.backend], sighting.symptom
-        params = self.workers.params
+        call, entry, params = sighting.subject, sighting.entry, self.workers.params
+        way, word = WAYS[entry.backends[0]], entry.symptom
         for fill in FILLS:
             program = CallProgram(call, way, fill)
             plains, indirect = self.workers.plain(program), self.workers.indirect(program)
@@ -135,11 +137,11 @@ class CallScripts:
         dtypes = way.finest, *call.narrow
         standards = standards_of(*plains, dtypes, params) if word in DIFFERENCES else ()
         allowed = [0.0 if s is None else max(map(np.max, s.allowed())) for s in standards]
-        text = script_text(program, found, sighting.signature, said, allowed)
+        text = script_text(program, found, entry.signature, said, allowed)
         (folder / REPRO).write_text(text, encoding="utf-8")
         facts = {"call": call.name, "said": sighting.details, "place": list(sighting.place)}
-        right = [f"{call.framework}:eager"]
-        return sighting.entry("call", [sighting.backend], right, versions, facts)
+        right = (f"{call.framework}:eager",)
+        return replace(entry, right=right, versions=versions, finding=facts)
 
 
 def _versions(call: Call, way: ExecutionVariant) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from asterism.findings.calls.call import NAMES, Call, Input
-from asterism.findings.calls.way import FRAMEWORKS, Framework, ExecutionVariant
+from asterism.findings.calls.way import FRAMEWORKS, ExecutionVariant, Framework
 
 #: What inputs of float64 are multiplied by, to move them by one rounding of float32.
 _SHIFT = "1 + 2.0**-23 * np.random.default_rng(0).choice([-1.0, 1.0], tuple(x.shape))"

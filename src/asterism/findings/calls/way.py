@@ -70,7 +70,9 @@ def _read() -> tuple[dict[str, Framework], dict[str, ExecutionVariant]]:
     for file in (file for file in folder.iterdir() if file.name.endswith(".yaml")):
         document, name = parse_yaml(file.read_text(encoding="utf-8"), file.name), file.name[:-5]
         frameworks[name] = Framework(**_plain(document["framework"]))
-        ways |= {way: ExecutionVariant(name, **_plain(facts)) for way, facts in document["ways"].items()}
+        ways |= {
+            way: ExecutionVariant(name, **_plain(facts)) for way, facts in document["ways"].items()
+        }
     return dict(sorted(frameworks.items())), dict(sorted(ways.items()))
 
 

@@ -1,1 +1,1 @@
-"""Writing ONNX graphs."""
+"""ONNX graphs: writing them, and the order of their nodes."""

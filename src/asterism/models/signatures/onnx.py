@@ -165,7 +165,10 @@ def _spec(value: onnx.ValueInfoProto, names: Names, path: Path) -> TensorSpec:
     name = names.theirs(value.name)
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
-        raise UserError(f"{path}: {name} is no tensor: sequences and maps cannot be given")
+        raise UserError(
+            f"{path}: {name} is a sequence or a map, where tensors are needed: export the file "
+            "without it (of scikit-learn: options={'zipmap': False})"
+        )
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
     except KeyError:

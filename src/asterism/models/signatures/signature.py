@@ -26,7 +26,7 @@ _ROLES = {
 #: What an input may be to the tokens.
 ROLES = tuple(_ROLES)
 #: A table with more rows than this is of tokens, not of segments.
-_SEGMENTS = 2
+SEGMENTS = 2
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ class TensorSpec:
     calibrated: tuple[float, float] | None = None
     step: float = field(default=0.0, compare=False)
     dims: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def are_tokens(self) -> bool:
+        """Whether it has the form of texts: integers in rows."""
+        return len(self.shape) == 2 and self.dtype in ("int32", "int64")
 
     def __str__(self) -> str:
         sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
@@ -119,9 +124,9 @@ class Signature:
         """
         carried = {name for name, _ in self.states}
         given = [spec for spec in self.inputs if spec.name not in carried]
-        tokens = [spec for spec in given if role_of(spec.name) is None and _are_tokens(spec)]
+        tokens = [spec for spec in given if role_of(spec.name) is None and spec.are_tokens]
         if tokens and (given[0] in tokens or role_of(given[0].name) is not None):
-            main = next((spec for spec in tokens if spec.rows > _SEGMENTS), tokens[0])
+            main = next((spec for spec in tokens if spec.rows > SEGMENTS), tokens[0])
             given.sort(key=lambda spec: spec != main)
         return tuple(given)
 
@@ -137,10 +142,6 @@ def role_of(name: str) -> str | None:
     plain = name.lower()
     named = (role for role, words in _ROLES.items() if any(word in plain for word in words))
     return next(named, None)
-
-
-def _are_tokens(spec: TensorSpec) -> bool:
-    return len(spec.shape) == 2 and spec.dtype in ("int32", "int64")
 
 
 def range_of(scale: float, zero: int, dtype: str) -> tuple[float, float] | None:

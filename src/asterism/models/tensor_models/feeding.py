@@ -107,11 +107,7 @@ class Feed:
         self._initial = [spec for spec in signature.inputs if spec.name in self._states]
         for spec in self._others:
             if self._role(spec) is None:
-                raise UserError(
-                    f"the input {spec} has no value: give it a number (--constant "
-                    f"{spec.name}=1), or say what it is to the tokens ({', '.join(ROLES)}: "
-                    f"--constant {spec.name}={ROLES[0]})"
-                )
+                raise UserError(_without_value(spec, self.main))
         self._first = bool(images) and _channels_first(self.main)
 
     def inputs(self, items: NDArray[Any], past: NDArray[Any] | None = None) -> Tensors:
@@ -224,6 +220,15 @@ class Feed:
         values = _one_hot(values, self.main)
         values = _with_axes(values, self.main)
         return np.ascontiguousarray(_as_stored(values, self.main))
+
+
+def _without_value(spec: TensorSpec, main: TensorSpec) -> str:
+    """What to do about a further input of which nothing is known."""
+    told = f"the input {spec} has no value: give it a number (--constant {spec.name}=1)"
+    if main.are_tokens:
+        roles = ", ".join(ROLES)
+        return f"{told}, or say what it is to the tokens ({roles}: --constant {spec.name}=mask)"
+    return f"{told}; files whose items consist of several inputs are no pair that can be vetted"
 
 
 def _chosen(

@@ -53,8 +53,8 @@ class RecurrentResults:
     """What the answer is made of.
 
     Attributes:
-        train_accuracy: on the training inputs.
-        test_accuracy: on the test inputs.
+        train_accuracy: on the training inputs; None where their classes are not known.
+        test_accuracy: on the test inputs; None with it.
         inputs: test inputs.
         states: abstract states of the model.
         transitions: its transitions.
@@ -67,8 +67,8 @@ class RecurrentResults:
         same_mutants: whether all of them ran the same mutants.
     """
 
-    train_accuracy: float
-    test_accuracy: float
+    train_accuracy: float | None
+    test_accuracy: float | None
     inputs: int
     states: int
     transitions: int
@@ -89,14 +89,18 @@ class RecurrentResults:
 def answer(found: RecurrentResults) -> FrontPageAnswer:
     """How well do the tests exercise the recurrent network?"""
     coverage = "metrics/measure_coverage.json: test"
-    right = round(found.test_accuracy * found.inputs)
-    figures = [
-        KeyFigure(
-            "test accuracy",
-            percent(found.test_accuracy),
-            of_share(right, found.inputs, "input"),
-            ("metrics/train_rnn.json: test_accuracy", f"{coverage}.inputs"),
-        ),
+    figures = []
+    if found.test_accuracy is not None:
+        right = round(found.test_accuracy * found.inputs)
+        figures.append(
+            KeyFigure(
+                "test accuracy",
+                percent(found.test_accuracy),
+                of_share(right, found.inputs, "input"),
+                ("metrics/train_rnn.json: test_accuracy", f"{coverage}.inputs"),
+            )
+        )
+    figures += [
         KeyFigure(
             "states that the tests exercise",
             percent(found.covered_states),
@@ -145,10 +149,11 @@ def _level(found: RecurrentResults) -> tuple[Level, str]:
 def _unusual(found: RecurrentResults) -> Iterator[str]:
     guided = [c for c in found.campaigns if c.is_guided]
     unguided = [c for c in found.campaigns if not c.is_guided]
-    if found.train_accuracy - found.test_accuracy > GAP:
+    known, new = found.train_accuracy, found.test_accuracy
+    if known is not None and new is not None and known - new > GAP:
         yield (
-            f"The network is right on {percent(found.train_accuracy)} of the training inputs and "
-            f"on {percent(found.test_accuracy)} of the test inputs: it may know them by heart."
+            f"The network is right on {percent(known)} of the training inputs and "
+            f"on {percent(new)} of the test inputs: it may know them by heart."
         )
     if found.variance < VARIANCE:
         yield (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,11 @@ def stateful(workspace: Path) -> ReportSection | None:
     if not (metrics / "measure_coverage.json").exists():
         return None
     coverage = read_json(metrics / "measure_coverage.json")
-    training = read_json(metrics / "train_rnn.json")
+    trained = metrics / "train_rnn.json"  # not there where nobody knows the right answers
+    training = read_json(trained) if trained.exists() else {}
     chain = read_json(metrics / "build_dtmc.json")
     campaigns = load_campaigns(workspace, coverage)
     guides = [campaign.guide for campaign in campaigns]
-    seeds = SeedInputs.load(workspace / "artifacts/select_seeds").images
     body, contents = render_body(
         _render,
         "stateful.html.j2",
@@ -82,9 +82,7 @@ def stateful(workspace: Path) -> ReportSection | None:
         ],
         campaigns=[(spoken(c.guide), c.metrics) for c in campaigns],
         finding=finding(campaigns),
-        growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
-        roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
-        galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=False)),
+        **(_crashes(workspace, campaigns, coverage) if campaigns else {}),
         settings=parameters_of(workspace, GROUPS),
     )
     return ReportSection(
@@ -93,11 +91,7 @@ def stateful(workspace: Path) -> ReportSection | None:
         question="Which internal states and transitions do the tests exercise, and which inputs "
         "reach new ones or break the network?",
         headline=(
-            KeyFigure(
-                "test accuracy",
-                percent(training["test_accuracy"]),
-                sources=("metrics/train_rnn.json: test_accuracy",),
-            ),
+            *_accuracy(training),
             KeyFigure(
                 "abstract states",
                 f"{chain['states']:,}",
@@ -108,17 +102,40 @@ def stateful(workspace: Path) -> ReportSection | None:
                 percent(coverage["test"]["basic_state"]),
                 sources=("metrics/measure_coverage.json: test.basic_state",),
             ),
-            KeyFigure(
-                "different crashes, all campaigns together",
-                f"{distinct_crashes(campaigns):,}",
-                sources=("artifacts/fuzz/CAMPAIGN/crashes.npz: images",),
-            ),
+            *_different(campaigns),
         ),
         body=body,
         order=10,
         contents=contents,
         answers=(answer(_results(training, chain, coverage, campaigns)),),
     )
+
+
+def _accuracy(training: Any) -> Iterator[KeyFigure]:
+    if training:
+        accuracy = percent(training["test_accuracy"])
+        source = "metrics/train_rnn.json: test_accuracy"
+        yield KeyFigure("test accuracy", accuracy, sources=(source,))
+
+
+def _different(campaigns: Sequence[CampaignSummary]) -> Iterator[KeyFigure]:
+    if campaigns:
+        count = f"{distinct_crashes(campaigns):,}"
+        source = "artifacts/fuzz/CAMPAIGN/crashes.npz: images"
+        yield KeyFigure("different crashes, all campaigns together", count, sources=(source,))
+
+
+def _crashes(
+    workspace: Path, campaigns: list[CampaignSummary], coverage: dict[str, Any]
+) -> dict[str, Any]:
+    """What the page shows of campaigns."""
+    seeds = SeedInputs.load(workspace / "artifacts/select_seeds").images
+    names = [spoken(campaign.guide) for campaign in campaigns]
+    return {
+        "growth": [(title, _growth(campaigns, name)) for name, title in CURVES.items()],
+        "galleries": list(zip(names, galleries(campaigns, seeds), strict=False)),
+        "roc": _roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
+    }
 
 
 def _results(
@@ -129,15 +146,15 @@ def _results(
 ) -> RecurrentResults:
     """What the front page says of these results."""
     return RecurrentResults(
-        train_accuracy=training["train_accuracy"],
-        test_accuracy=training["test_accuracy"],
+        train_accuracy=training.get("train_accuracy"),
+        test_accuracy=training.get("test_accuracy"),
         inputs=coverage["test"]["inputs"],
         states=chain["states"],
         transitions=chain["transitions"],
         covered_states=coverage["test"]["basic_state"],
         covered_transitions=coverage["test"]["basic_transition"],
         variance=chain["explained_variance"],
-        seeds=coverage["seeds"]["inputs"],
+        seeds=coverage["seeds"]["inputs"] if campaigns else 0,
         broken_seeds=max((c.metrics["seeds_with_crashes"] for c in campaigns), default=0),
         campaigns=tuple(
             Campaign(

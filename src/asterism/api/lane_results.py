@@ -1,0 +1,72 @@
+"""Results of a lane, asked from Python: the verdict and the page."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from asterism.core.parameters.params import ParameterSection
+from asterism.report.base.section import ReportSection
+from asterism.report.whole.page import SECTIONS, write_page
+
+
+class LaneResult(ABC):
+    """What a lane measured, which is written as the lane's stages write it when a page is wanted.
+
+    Attributes:
+        values: the lane's numbers, by their names.
+    """
+
+    #: The report's section that shows it.
+    _lane: ClassVar[str]
+
+    values: Mapping[str, float]
+
+    @abstractmethod
+    def _write(self, workspace: Path) -> ParameterSection:
+        """Write metrics, plots and artifacts as the stages do; the parameters behind them."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence."""
+        return self._section.answers[0].sentence
+
+    def page(self, path: str | Path) -> Path:
+        """Write the page of all that was measured.
+
+        Args:
+            path: the file, ``.html``; one that is there is replaced.
+        """
+        write_page(self._workspace, Path(path), [self._lane])
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """The verdict and all values, for a notebook."""
+        from markupsafe import Markup
+
+        row = Markup("<tr><td>{}</td><td>{:.4g}</td></tr>")
+        rows = Markup("").join(row.format(name, value) for name, value in self.values.items())
+        return str(Markup("<p>{}</p><table>{}</table>").format(self.verdict, rows))
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        folder = tempfile.TemporaryDirectory(prefix="asterism-results-")
+        workspace = Path(folder.name)
+        params = self._write(workspace).model_dump(mode="json")
+        (workspace / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
+        return folder
+
+    @property
+    def _workspace(self) -> Path:
+        return Path(self._folder.name)
+
+    @cached_property
+    def _section(self) -> ReportSection:
+        section = SECTIONS[self._lane](self._workspace)
+        assert section is not None, "its results are there"
+        return section

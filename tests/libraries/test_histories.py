@@ -1,0 +1,60 @@
+"""What each worker had run before a finding, which the finding and its file say."""
+
+import json
+
+import pytest
+
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import EarlierModel, Finding, read_findings
+from asterism.differential.oracle.judged import REMEMBERED, Histories
+
+
+def outcome(model, backend, status="ok"):
+    return ExecutionOutcome(model, backend, "run", status)
+
+
+def ran(model, *backends, died=()):
+    outcomes = {b: outcome(model, b, "crash" if b in died else "ok") for b in backends}
+    return Result(model, ("normal",), outcomes)
+
+
+def test_each_worker_has_its_own_history_which_ends_with_its_process():
+    histories = Histories()
+    histories.add(ran(0, "jax:jit", "tensorflow:eager"))
+    histories.add(ran(1, "jax:jit", "jax:eager", "tf2onnx", died=("jax:jit",)))
+    histories.add(ran(2, "jax:eager"))
+    assert histories.before("jax:jit") == (EarlierModel(2, ("normal",)),)
+    assert [e.model for e in histories.before("tensorflow:xla")] == [0]
+    assert [e.model for e in histories.before("tf2onnx")] == [1]
+    assert histories.before("pytorch:eager") == ()
+    for model in range(100):
+        histories.add(ran(model, "jax:jit"))
+    assert [e.model for e in histories.before("jax:jit")] == [*range(100 - REMEMBERED, 100)]
+
+
+def test_a_blocked_step_asked_nothing_of_its_worker():
+    histories = Histories()
+    histories.add(Result(0, ("normal",), {"jax:jit": outcome(0, "jax:jit", "blocked")}))
+    assert histories.before("jax:jit") == ()
+
+
+def test_a_finding_keeps_its_history_in_a_file(tmp_path):
+    found = Finding(
+        1,
+        "hang",
+        "run",
+        "jax",
+        ("jax:jit",),
+        ("normal",),
+        before=(EarlierModel(0, ("nan", "wide")),),
+    )
+    path = tmp_path / "findings.json"
+    path.write_text(json.dumps([found.to_json()]))
+    assert read_findings(path, 2) == [found]
+    for changed in ({"model": 7}, {"distributions": ["odd"]}):
+        value = found.to_json()
+        value["before"] = [{**value["before"][0], **changed}]
+        path.write_text(json.dumps([value]))
+        with pytest.raises(Exception, match=r"there is no model 7|which does not exist"):
+            read_findings(path, 2)

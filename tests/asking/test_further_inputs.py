@@ -50,9 +50,14 @@ def settled(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("names", [("args_0", "args_1"), ("args_1", "args_0")])
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-@pytest.mark.parametrize("told", [("input_ids", "attention_mask"), ("args_0", "args_1")])
+@pytest.mark.parametrize(
+    ("told", "names", "order"),
+    [
+        (("input_ids", "attention_mask"), ("args_1", "args_0"), (0, 1)),
+        (("input_ids", "attention_mask"), ("args_0", "args_1"), (1, 0)),
+        (("args_0", "args_1"), ("args_1", "args_0"), (0, 1)),
+    ],
+)
 def test_inputs_without_names_have_the_roles_of_the_original_in_any_order(
     settled, tmp_path, names, order, told
 ):

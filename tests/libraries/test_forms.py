@@ -13,7 +13,6 @@ from asterism.differential.adapters.code import BackendCode, Prepared, overwritt
 from asterism.differential.adapters.forms import FORMS, LENGTHENED, SPLIT, has_form
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import OVERWRITTEN
-from asterism.differential.engine.execution import _asked, _groups
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
@@ -38,10 +37,7 @@ FAULTS = {
 }
 
 
-def test_each_kind_is_a_task_of_its_own_where_a_model_has_that_form():
-    kinds = ["normal"], [OVERWRITTEN], [LENGTHENED], [SPLIT]  # the same compiled model first
-    assert list(_groups(["normal", *FAULTS])) == [*kinds]
-    assert _asked(("litert:tflite", *BACKENDS), [LENGTHENED]) == BACKENDS
+def test_a_model_has_a_form_where_it_has_what_is_changed():
     assert all(has_form(STEPS, form) and not has_form(FLAT, form) for form in FORMS)
     assert all(compared_nodes(STEPS, [kind]) == list(STEPS.outputs) for kind in FAULTS)
     assert compared_nodes(FLAT, [SPLIT]) == compared_nodes(FLAT, [LENGTHENED]) == []

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from asterism.differential.adapters.backends import REFERENCES
-from asterism.differential.engine.execution import _groups, _planned, task_of
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import is_outside_wanted, outside_of
@@ -20,6 +19,7 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Tensor
+from libraries.planned_tasks import tasks_of
 from memo.small_graphs import branching, layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -53,14 +53,15 @@ def test_a_layer_without_numbers_is_not_tried():
 
 
 def test_the_share_of_the_models_is_planned_beside_their_inputs():
-    graphs = dict(enumerate([GRAPH] * 200))
-    planned = [i for i, group in _planned(graphs, ["normal"], 0, 0.0, 0.25) if group == [OUTSIDE]]
-    assert planned == [i for i in graphs if is_outside_wanted(0, i, 0.25)]
+    tasks = tasks_of([GRAPH] * 200, ["normal"], TESTED, outside_share=0.25)
+    planned = [task for task in tasks if list(task.inputs) == [OUTSIDE]]
+    assert [t.index for t in planned] == [i for i in range(200) if is_outside_wanted(0, i, 0.25)]
     assert 30 < len(planned) < 70
-    assert list(_groups(["normal", OUTSIDE])) == [["normal"], [OUTSIDE]]
-    task = task_of(3, GRAPH, [OUTSIDE], TESTED, 0)
-    found = outside_of(GRAPH, 0, 3)
-    assert (task.graph, task.changed) == (found.graph, found.changed)
+    for task in planned[:3]:
+        found = outside_of(GRAPH, 0, task.index)
+        assert (task.graph, task.changed) == (found.graph, found.changed)
+    asked = tasks_of([GRAPH], ["normal", OUTSIDE], TESTED)
+    assert [list(task.inputs) for task in asked] == [["normal"], [OUTSIDE]]
 
 
 def said(values=None, failed=None):

@@ -9,7 +9,6 @@ import pytest
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import FIRST
 from asterism.differential.engine import branch_reward as rewarding
-from asterism.differential.engine import execution
 from asterism.differential.engine.inputs import BATCH, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
@@ -17,6 +16,7 @@ from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
+from libraries.planned_tasks import tasks_of
 from memo.small_graphs import layer
 
 GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
@@ -83,14 +83,17 @@ def test_tasks_of_other_settings_share_nothing(more):
 
 
 def test_inputs_of_the_same_compiled_model_follow_each_other_in_what_takes_them():
-    named = ["resized", "wide", "split", "overwritten", "normal", "empty", "gradient"]
-    assert list(execution._groups(named)) == [
-        *(["wide", "normal"], ["overwritten"], ["gradient"], ["resized"], ["split"], ["empty"]),
-    ]
+    named = ["resized", "wide", "split", "overwritten", "lengthened", "normal", "empty", "gradient"]
     backends = ("litert:tflite", "numpy:float64", "tensorflow:graph")
-    assert execution._asked(backends, ["resized"]) == backends[1:]
-    assert execution._asked(backends, ["gradient"]) == backends[2:]
-    assert execution._asked(backends, ["normal"]) == backends
+    steps = sequential(Tensor((6, 3)), [layer("Conv1D", filters=4, kernel_size=[3])])
+    tasks = tasks_of([steps], named, backends)
+    assert [list(task.inputs) for task in tasks] == [
+        *(["wide", "normal"], ["overwritten"], ["gradient"]),
+        *(["resized"], ["split"], ["lengthened"], ["empty"]),
+    ]
+    where = {next(iter(task.inputs)): task.backends for task in tasks}
+    assert where["resized"] == where["lengthened"] == backends[1:]
+    assert where["gradient"] == backends[2:] and where["wide"] == where["split"] == backends
     (inputs,) = sample_inputs(GRAPH, 0, 0, "resized")
     assert len(inputs) not in (FIRST, BATCH)
 

@@ -220,6 +220,7 @@ def uneven(digits):
     return net
 
 
+@pytest.mark.slow
 def test_weights_with_few_scales_get_one_for_each_channel_before_any_is_left_in_float(
     digits, uneven, tmp_path
 ):
@@ -241,6 +242,7 @@ def test_weights_with_few_scales_get_one_for_each_channel_before_any_is_left_in_
     assert alike > 0.98
 
 
+@pytest.mark.slow
 def test_a_file_is_repaired_as_the_module_is(digits, graph, tmp_path):
     net, rows, labels = digits
     files = saved(net, rows, tmp_path / "net.pt2"), saved(graph, rows, tmp_path / "small.pt2")

@@ -25,7 +25,12 @@ from asterism.reproduction.entry import admitted
 from asterism.reproduction.experiments import Experiment, read_experiments
 from asterism.reproduction.page import page
 from asterism.reproduction.records import largest, read_all_runs, write_run
-from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED
+from asterism.reproduction.rules import (
+    NOT_COMPARABLE,
+    NOT_DECIDED,
+    NOT_REPRODUCED,
+    REPRODUCED,
+)
 from asterism.reproduction.tables import fill
 from places import ROOT
 
@@ -117,6 +122,16 @@ def test_a_claim_is_judged_by_its_runs():
     ):
         verdict = judge(CLAIM, runs)
         assert (verdict.word, verdict.reason) == (NOT_COMPARABLE, reason)
+
+
+def test_that_no_trial_failed_decides_only_where_the_papers_share_makes_it_improbable():
+    facts = {"paper": 99.5, "trials": "a:n", "rule": "close"}
+    facts["options"] = {"within": 0.001, "partly": 0.01, "no_effect": 100}
+    claim = Claim.model_validate(CLAIM.model_dump() | facts)
+    for trials, word in ((100, NOT_DECIDED), (300, NOT_REPRODUCED)):  # 0.995 to 300 and to 900
+        verdict = judge(claim, {"one": run(**{"a:x": 1.0, "a:n": trials})})
+        assert (verdict.word, "none of 300 fails" in verdict.reason) == (word, trials == 100)
+    assert judge(claim, {"one": run(**{"a:x": 0.995, "a:n": 100})}).word == REPRODUCED
 
 
 def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_path):
@@ -305,7 +320,7 @@ def change(path, old, new):
             "rule: at_leest",
             "no rule is called 'at_leest'",
         ),
-        ("claims/1-dflare.yaml", "bound: 100, ", "", "options of at_least: the parameter bound is"),
+        ("claims/1-dflare.yaml", "bound: 100, ", "", "the rule at_least.bound: Field required"),
         (
             "claims/1-dflare.yaml",
             "    rule: at_least\n",

@@ -10,15 +10,24 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import Field, model_validator
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import options_of
+from asterism.core.parameters.construction import configure
 from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.reproduction.quantities import Quantity, estimate
 from asterism.reproduction.records import RecordedRun
-from asterism.reproduction.rules import NOT_COMPARABLE, RULES, ClaimVerdict
+from asterism.reproduction.rules import (
+    NOT_COMPARABLE,
+    NOT_DECIDED,
+    RULES,
+    ClaimVerdict,
+    Rule,
+)
 
 #: Where claims and tables lie in the project.
 CLAIMS, TABLES = Path("results/claims"), Path("results/tables")
+
+#: What is less probable than this by a paper's figure speaks against the figure.
+SURPRISING = 0.05
 
 Section = TypeVar("Section", bound=ParameterSection)
 
@@ -43,6 +52,11 @@ class Claim(ParameterSection):
     compared: list[Quantity] = Field(
         default=[], description="for rules that compare: the same experiments' other numbers"
     )
+    trials: str | None = Field(
+        default=None,
+        description="where the number is a percentage: a metric of the same points, how many "
+        "trials it is of",
+    )
     rule: str | None = Field(default=None, description="one of asterism.reproduction.rules")
     options: dict[str, Any] = Field(default={}, description="what this rule takes")
     not_comparable: str | None = Field(default=None, description="why nothing here compares")
@@ -57,19 +71,24 @@ class Claim(ParameterSection):
     def _has_a_rule_or_a_reason(self) -> Self:
         if (self.rule is None) == (self.not_comparable is None):
             raise ValueError(f"{self.id} needs either a rule or why it is not comparable")
+        if self.trials is not None and self.paper is None:
+            raise ValueError(f"{self.id} has trials and no percentage of the paper's")
         if (self.cause is None) != (not self.why):
             raise ValueError(f"{self.id} needs both a cause and why, or neither")
-        if self.rule is not None:
-            options_of(RULES, self.rule, self.options)
-            if not self.runs or (RULES[self.rule].takes_two != bool(self.compared)):
-                raise ValueError(f"{self.id} does not give what its rule {self.rule} compares")
+        rule = self.judged_by
+        if rule is not None and not (self.runs and rule.takes_two == bool(self.compared)):
+            raise ValueError(f"{self.id} does not give what its rule {self.rule} compares")
         return self
+
+    @property
+    def judged_by(self) -> Rule | None:
+        """The rule with its options; None where nothing here compares."""
+        return None if self.rule is None else configure(RULES, self.rule, self.options)
 
     def words(self) -> str:
         """The rule in words; empty where there is none."""
-        if self.rule is None:
-            return ""
-        return RULES[self.rule].words(options_of(RULES, self.rule, self.options))
+        rule = self.judged_by
+        return "" if rule is None else rule.words()
 
 
 class ClaimFile(ParameterSection):
@@ -111,10 +130,9 @@ def read_claims(folder: Path = CLAIMS) -> dict[str, list[Claim]]:
 
 def judge(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
     """The verdict on a claim by the recorded runs."""
-    if claim.rule is None:
-        assert claim.not_comparable is not None
-        return ClaimVerdict(NOT_COMPARABLE, claim.not_comparable)
-    kind = RULES[claim.rule]
+    rule = claim.judged_by
+    if rule is None:
+        return ClaimVerdict(NOT_COMPARABLE, claim.not_comparable or "")
     sides = [[q.sample(runs) for q in side] for side in (claim.runs, claim.compared)]
     missing = [q.experiment for q in claim.runs if q.experiment not in runs]
     if missing:
@@ -127,10 +145,21 @@ def judge(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
         if not sample:
             return ClaimVerdict(NOT_COMPARABLE, quantity.why_none(runs))
     sample, other = (_together(side, bool(claim.compared)) for side in sides)
-    if kind.takes_two and len(sample) != len(other):
+    if claim.trials is not None and set(sample) == {100.0}:
+        trials = claim.runs[0].model_copy(update={"value": claim.trials, "times": 1.0})
+        told, p = _none_fails(claim.paper, sum(trials.sample(runs)))
+        if p > SURPRISING:
+            return ClaimVerdict(NOT_DECIDED, told)
+    if rule.takes_two and len(sample) != len(other):
         return ClaimVerdict(NOT_COMPARABLE, "not all runs have measured both numbers")
-    options = options_of(RULES, claim.rule, claim.options)
-    return kind.judge(options, claim.paper, sample, other)
+    return rule.judge(claim.paper, sample, other)
+
+
+def _none_fails(percent: float | None, trials: float) -> tuple[str, float]:
+    """That no trial failed, and the binomial probability of it by the paper's percentage."""
+    assert percent is not None
+    p = (percent / 100) ** trials
+    return f"none of {trials:,.0f} fails, which has p = {p:.3g} if {percent:g}% succeed", p
 
 
 def _together(samples: list[list[float]], paired: bool) -> list[float]:

@@ -68,8 +68,8 @@ def _scatter(claim: Claim, runs: Mapping[str, RecordedRun]) -> Figure:
     for number, (quantity, other) in enumerate(zip(claim.runs, claim.compared, strict=True)):
         x, y = other.sample(runs), quantity.sample(runs)
         axes.scatter(x, y, s=14, color=PALETTE[number], label=quantity.experiment)
-        axes.set_xlabel(other.value.rpartition(".")[2], fontsize="medium")
-        axes.set_ylabel(quantity.value.rpartition(".")[2].replace("_", " "), fontsize="medium")
+        axes.set_xlabel(other.words, fontsize="medium")
+        axes.set_ylabel(quantity.words, fontsize="medium")
     axes.set_ylim(bottom=0)
     return figure
 

@@ -36,6 +36,13 @@ class Quantity(ParameterSection):
     times: float = 1.0
     where: dict[str, str] = Field(default={})
 
+    @property
+    def words(self) -> str:
+        """What is counted, as an axis names it."""
+        kind, _, rest = self.value.partition(":")
+        name = kind if kind == "processor_seconds" else rest.rpartition(".")[2]
+        return name.replace("_", " ")
+
     def sample(self, runs: Mapping[str, RecordedRun]) -> list[float]:
         """The number of each point that has it; none where the experiment has no run."""
         run = runs.get(self.experiment)

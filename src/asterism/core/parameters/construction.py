@@ -78,7 +78,8 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join([name, *map(str, first["loc"])])
-        given = "" if first["type"] == "value_error" else f" is {first['input']!r}"
+        whole = first["type"] in ("value_error", "missing")
+        given = "" if whole else f" is {first['input']!r}"
         raise UserError(f"the {registry.kind} {where}{given}: {why_rejected(first)}") from None
 
 

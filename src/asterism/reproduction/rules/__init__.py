@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 
 #: What a verdict on a claim can be.
@@ -34,27 +33,22 @@ class ClaimVerdict:
 
 
 class Rule(ABC):
-    """Says whether runs reproduce a claim."""
+    """Says whether runs reproduce a claim; its options are the fields of a dataclass."""
 
-    #: What the rule takes beside the numbers.
-    Options: ClassVar[type[ParameterSection]]
     #: Whether it compares two samples, run by run.
     takes_two: ClassVar[bool] = False
 
-    @staticmethod
     @abstractmethod
-    def words(options: Any) -> str:
+    def words(self) -> str:
         """The rule in words, as the page states it."""
 
-    @staticmethod
     @abstractmethod
     def judge(
-        options: Any, paper: float | None, sample: Sequence[float], other: Sequence[float]
+        self, paper: float | None, sample: Sequence[float], other: Sequence[float]
     ) -> ClaimVerdict:
         """The verdict.
 
         Args:
-            options: the rule's own.
             paper: the paper's value; None where the claim has none.
             sample: a number for each run, at least one.
             other: what is compared with it, of the same runs; empty for rules that take one.

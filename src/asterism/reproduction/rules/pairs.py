@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 from scipy import stats
 
-from asterism.core.parameters.params import ParameterSection
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
     NOT_DECIDED,
@@ -25,31 +25,33 @@ from asterism.reproduction.rules import (
 #: Points, and different values of each number, that a correlation needs at least.
 _FEWEST = 5
 
+Level = Annotated[float, Field(gt=0, lt=1)]
+
 
 @RULES.register("smaller")
+@dataclass(frozen=True, kw_only=True)
 class Smaller(Rule):
-    """The first of two numbers is smaller, run by run."""
+    """The first of two numbers is smaller, run by run.
+
+    Attributes:
+        alpha: level of the test.
+    """
 
     takes_two: ClassVar[bool] = True
 
-    class Options(ParameterSection):
-        """When a difference counts."""
+    alpha: Level
 
-        alpha: float = Field(gt=0, lt=1, description="level of the test")
-
-    @staticmethod
-    def words(options: Options) -> str:
+    def words(self) -> str:
         """See :class:`Rule`."""
         return (
             "reproduced where Wilcoxon's one-sided signed-rank test over the runs says that the "
-            f"number is smaller than what it is compared with, with p of at most {options.alpha:g};"
+            f"number is smaller than what it is compared with, with p of at most {self.alpha:g};"
             " not reproduced where the same test says the contrary, or where no run differs; and "
             "else not decided"
         )
 
-    @staticmethod
     def judge(
-        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+        self, paper: float | None, sample: Sequence[float], other: Sequence[float]
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         first, second = np.array(sample), np.array(other)
@@ -61,52 +63,47 @@ class Smaller(Rule):
             for side in ("less", "greater")
         )
         over = f"over {len(first)} runs"
-        if greater <= options.alpha:
+        if greater <= self.alpha:
             return ClaimVerdict(NOT_REPRODUCED, f"the contrary: {told}, p = {greater:.3g} {over}")
-        word = REPRODUCED if less <= options.alpha else NOT_DECIDED
+        word = REPRODUCED if less <= self.alpha else NOT_DECIDED
         return ClaimVerdict(word, f"{told}, p = {less:.3g} {over}")
 
 
+@dataclass(frozen=True, kw_only=True)
 class Correlated(Rule):
-    """Pearson's correlation of two numbers has a sign and a size."""
+    """Pearson's correlation of two numbers has a sign and a size.
+
+    Attributes:
+        bound: the claim holds from this size on.
+        alpha: level of the test.
+        averaged: whether runs of one value of the second number count as their mean.
+    """
 
     takes_two: ClassVar[bool] = True
     #: 1 where both grow together, -1 where one falls.
     sign: ClassVar[int]
 
-    class Options(ParameterSection):
-        """How closely two numbers go together, as the size of Pearson's correlation."""
+    bound: Annotated[float, Field(gt=0, le=1)]
+    alpha: Level = 0.05
+    averaged: bool = False
 
-        bound: float = Field(gt=0, le=1, description="the claim holds from this size on")
-        alpha: float = Field(default=0.05, gt=0, lt=1, description="level of the test")
-        averaged: bool = Field(
-            default=False,
-            description="whether runs of one value of the second number count as their mean",
-        )
-
-    @classmethod
-    def words(cls, options: Options) -> str:
+    def words(self) -> str:
         """See :class:`Rule`."""
-        side = "at least" if cls.sign > 0 else "at most"
-        of = "means of the runs at each place" if options.averaged else "runs"
+        side = "at least" if self.sign > 0 else "at most"
+        of = "means of the runs at each place" if self.averaged else "runs"
         return (
             f"reproduced where Pearson's correlation over the {of} is {side} "
-            f"{number(cls.sign * options.bound)} with p of at most {options.alpha:g}; partly where "
+            f"{number(self.sign * self.bound)} with p of at most {self.alpha:g}; partly where "
             "it is smaller in size but p is as small; not reproduced where p says the contrary; "
             f"and else, or over fewer than {_FEWEST} points or different values, not decided"
         )
 
-    @classmethod
     def judge(
-        cls,
-        options: Options,
-        paper: float | None,
-        sample: Sequence[float],
-        other: Sequence[float],
+        self, paper: float | None, sample: Sequence[float], other: Sequence[float]
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         y, x = np.array(sample), np.array(other)
-        if options.averaged:
+        if self.averaged:
             places = np.unique(x)
             x, y = places, np.array([y[x == place].mean() for place in places])
         if len(set(x)) < 2 or len(set(y)) < 2:
@@ -119,11 +116,11 @@ class Correlated(Rule):
         found = stats.pearsonr(y, x)
         r, p = float(found.statistic), float(found.pvalue)
         told = f"r = {r:.3f} over {len(x)} points, p = {p:.3g}"
-        if p > options.alpha:
+        if p > self.alpha:
             return ClaimVerdict(NOT_DECIDED, told)
-        if cls.sign * r < 0:
+        if self.sign * r < 0:
             return ClaimVerdict(NOT_REPRODUCED, f"{told}: the contrary")
-        return ClaimVerdict(REPRODUCED if cls.sign * r >= options.bound else PARTLY, told)
+        return ClaimVerdict(REPRODUCED if self.sign * r >= self.bound else PARTLY, told)
 
 
 @RULES.register("falls_with")

@@ -1,12 +1,13 @@
-"""Rules about one number: near the paper's, beyond a bound, or within a range."""
+"""Rules about one number: near the paper's, or beyond a bound."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import Field
 
-from asterism.core.parameters.params import ParameterSection
 from asterism.reproduction.quantities import Estimate, estimate
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
@@ -22,6 +23,8 @@ from asterism.reproduction.rules import (
 
 _ONE_RUN = "one run tells no interval"
 
+Share = Annotated[float, Field(gt=0)]
+
 
 def _told(found: Estimate) -> str:
     if found.low is None or found.high is None:
@@ -30,41 +33,36 @@ def _told(found: Estimate) -> str:
     return f"{number(found.mean)} ({between}; {found.runs} runs)"
 
 
-class OneNumber(ParameterSection):
-    """What every rule about one number takes."""
-
-    exact: bool = Field(
-        default=False, description="whether nothing in the number is drawn: one run then decides"
-    )
-
-
 @RULES.register("close")
+@dataclass(frozen=True, kw_only=True)
 class NearValue(Rule):
-    """The mean is near the paper's value."""
+    """The mean is near the paper's value.
 
-    class Options(OneNumber):
-        """How near."""
+    Attributes:
+        within: relative difference that counts as the same.
+        partly: relative difference that counts as partly.
+        no_effect: the value that means no effect, where the statement is an effect.
+        exact: whether nothing in the number is drawn: one run then decides.
+    """
 
-        within: float = Field(gt=0, description="relative difference that counts as the same")
-        partly: float = Field(gt=0, description="relative difference that counts as partly")
-        no_effect: float | None = Field(
-            default=None,
-            description="the value that means no effect, where the statement is an effect",
-        )
+    within: Share
+    partly: Share
+    no_effect: float | None = None
+    exact: bool = False
 
-    @staticmethod
-    def words(options: Options) -> str:
+    def words(self) -> str:
         """See :class:`Rule`."""
-        within, partly = (f"{100 * share:g}%" for share in (options.within, options.partly))
+        within, partly = (f"{100 * share:g}%" for share in (self.within, self.partly))
         told = (
             f"reproduced where the mean is at most {within} from the paper's value; partly up to "
             f"{partly}"
         )
-        if options.no_effect is not None:
-            none = f"{options.no_effect:g}, no effect"
-            told += f"; where the 95% interval holds {none}, not decided if it holds the paper's "
-            told += "value too, and not reproduced if it does not"
-        if options.exact:
+        if self.no_effect is not None:
+            told += (
+                f"; where the 95% interval holds {self.no_effect:g}, no effect, not decided if it "
+                "holds the paper's value too, and not reproduced if it does not"
+            )
+        if self.exact:
             return f"{told}. Nothing in the number is drawn, so that one run decides"
         return (
             f"{told}; not reproduced where the whole 95% interval lies further away; and else not "
@@ -72,9 +70,8 @@ class NearValue(Rule):
             f"more than {partly} of the paper's value"
         )
 
-    @staticmethod
     def judge(
-        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+        self, paper: float | None, sample: Sequence[float], other: Sequence[float]
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         if paper is None:
@@ -83,81 +80,52 @@ class NearValue(Rule):
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
         told = f"{_told(found)} is {number(100 * apart)}% from {number(paper)}"
         low, high = found.ends
-        if found.low is None and not options.exact:
+        if found.low is None and not self.exact:
             return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
-        reach = options.partly * abs(paper)
+        reach = self.partly * abs(paper)
         if low > paper + reach or high < paper - reach:
             return ClaimVerdict(NOT_REPRODUCED, told)
-        if (high - low) / 2 > reach or apart > options.partly:
+        if (high - low) / 2 > reach or apart > self.partly:
             return ClaimVerdict(NOT_DECIDED, f"{told}; the interval is too wide")
-        if options.no_effect is not None and low <= options.no_effect <= high:
+        if self.no_effect is not None and low <= self.no_effect <= high:
             word = NOT_DECIDED if low <= paper <= high else NOT_REPRODUCED
-            held = f"the interval holds {options.no_effect:g}, no effect"
+            held = f"the interval holds {self.no_effect:g}, no effect"
             return ClaimVerdict(word, f"{told}; {held}")
-        return ClaimVerdict(REPRODUCED if apart <= options.within else PARTLY, told)
+        return ClaimVerdict(REPRODUCED if apart <= self.within else PARTLY, told)
 
 
 @RULES.register("at_least")
+@dataclass(frozen=True, kw_only=True)
 class AtLeast(Rule):
-    """The whole interval of the mean reaches a bound that the statement itself names."""
+    """The whole interval of the mean reaches a bound that the statement itself names.
 
-    class Options(OneNumber):
-        """The bounds."""
+    Attributes:
+        bound: the claim holds from here on.
+        partly: and in part from here on.
+        exact: whether nothing in the number is drawn: one run then decides.
+    """
 
-        bound: float = Field(description="the claim holds from here on")
-        partly: float = Field(description="and in part from here on")
+    bound: float
+    partly: float
+    exact: bool = False
 
-    @staticmethod
-    def words(options: Options) -> str:
+    def words(self) -> str:
         """See :class:`Rule`."""
         return (
-            f"reproduced where the whole 95% interval is at least {number(options.bound)}; partly "
-            f"where all of it is at least {number(options.partly)}; not reproduced where none of "
+            f"reproduced where the whole 95% interval is at least {number(self.bound)}; partly "
+            f"where all of it is at least {number(self.partly)}; not reproduced where none of "
             "it is, and else not decided"
         )
 
-    @staticmethod
     def judge(
-        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+        self, paper: float | None, sample: Sequence[float], other: Sequence[float]
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         found = estimate(sample)
         told = f"the mean is {_told(found)}"
-        if found.low is None and not options.exact:
+        if found.low is None and not self.exact:
             return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
         low, high = found.ends
-        if low >= options.partly:
-            return ClaimVerdict(REPRODUCED if low >= options.bound else PARTLY, told)
-        return ClaimVerdict(NOT_DECIDED if high >= options.partly else NOT_REPRODUCED, told)
-
-
-@RULES.register("between")
-class WithinRange(Rule):
-    """The interval of the mean lies in a range that the paper gives."""
-
-    class Options(ParameterSection):
-        """The range."""
-
-        low: float = Field(description="its lower end")
-        high: float = Field(description="its upper end")
-
-    @staticmethod
-    def words(options: Options) -> str:
-        """See :class:`Rule`."""
-        return (
-            f"reproduced where the whole 95% interval lies between {number(options.low)} and "
-            f"{number(options.high)}; not reproduced where none of it does, and else not decided"
-        )
-
-    @staticmethod
-    def judge(
-        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
-    ) -> ClaimVerdict:
-        """See :class:`Rule`."""
-        found = estimate(sample)
-        low, high = found.ends
-        told = f"the mean is {_told(found)}"
-        if low > options.high or high < options.low:
-            return ClaimVerdict(NOT_REPRODUCED, told)
-        inside = found.low is not None and options.low <= low and high <= options.high
-        return ClaimVerdict(REPRODUCED if inside else NOT_DECIDED, told)
+        if low >= self.partly:
+            return ClaimVerdict(REPRODUCED if low >= self.bound else PARTLY, told)
+        return ClaimVerdict(NOT_DECIDED if high >= self.partly else NOT_REPRODUCED, told)

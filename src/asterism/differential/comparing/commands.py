@@ -13,8 +13,8 @@ from asterism.differential.adapters.backends import OF_ONNX, product_of
 from asterism.differential.comparing.comparison import (
     BackendComparison,
     ComparisonPage,
-    ComparisonParams,
     ComparisonRequest,
+    LibraryComparisonParams,
 )
 from asterism.differential.comparing.judging import findings_of, lacks_reference, within_type
 from asterism.differential.comparing.naming import (
@@ -81,7 +81,7 @@ def compare_libraries(
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = changed_params(ComparisonParams, request.changes, request.root)
+    params = changed_params(LibraryComparisonParams, request.changes, request.root)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
     rejected: NotCompared = []
@@ -155,7 +155,7 @@ OF_VERSIONS = ComparisonPage(
 )
 
 
-class UpgradeParams(ComparisonParams):
+class UpgradeParams(LibraryComparisonParams):
     """What a comparison of two versions reads of ``params.yaml``: how to generate models too."""
 
     reduce: ReduceParams

@@ -56,7 +56,7 @@ _LONGEST = 60
 _render = renderer("asterism.differential.comparing")
 
 
-class ComparisonParams(ParameterSection):
+class LibraryComparisonParams(ParameterSection):
     """What a comparison reads of ``params.yaml``."""
 
     seed: Seed
@@ -275,7 +275,7 @@ class BackendComparison:
     def run(
         self,
         request: ComparisonRequest,
-        params: ComparisonParams,
+        params: LibraryComparisonParams,
         pool: WorkerPool,
         subjects: Sequence[ModelFile],
         backends: Sequence[str],

@@ -85,11 +85,11 @@ class PixelNetwork(Protocol):
         """
         ...
 
-    def surprise(self, logits: Floats, targets: Floats) -> Floats:
-        """Derivatives of the cross-entropy by the logits, float32 ``(N, K)``.
+    def loss_gradient(self, pixels: Floats, targets: Floats) -> Floats:
+        """Gradient of the cross-entropy of logits and targets ``(N, K)``, of the pixels' shape.
 
-        They are the library's own, since the sign of a gradient of a confident network depends on
-        the last bits.
+        It is the library's own, since the sign of a gradient of a confident network depends on the
+        last bits.
         """
         ...
 

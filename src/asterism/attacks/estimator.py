@@ -109,7 +109,7 @@ class PixelEstimator(_Estimator, ClassGradientsMixin, ClassifierMixin):  # type:
 
     def loss_gradient(self, x: Floats, y: Floats, **_: Any) -> Floats:
         """Gradient of the cross-entropy of one-hot ``y``, ``(N, H, W, C)``."""
-        return self._network.gradient(x, lambda logits: self._network.surprise(logits, y))[1]
+        return self._network.loss_gradient(x, y)
 
     def _one_hot(self, labels: Ints) -> Floats:
         one_hot: Floats = np.eye(self.nb_classes, dtype=np.float32)[labels]

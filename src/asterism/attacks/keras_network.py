@@ -43,6 +43,15 @@ class KerasNetwork:
         images = tf.TensorSpec((None, *self.shape), tf.float32)
         self._outputs = tf.function(outputs, [images], autograph=False)
 
+        def loss_gradient(pixels: Any, targets: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(pixels)
+                loss = tf.nn.softmax_cross_entropy_with_logits(targets, outputs(pixels))
+            return tape.gradient(loss, pixels)
+
+        targets = tf.TensorSpec((None, None), tf.float32)
+        self._loss_gradient = tf.function(loss_gradient, [images, targets], autograph=False)
+
     def outputs(self, pixels: Floats) -> Floats:
         """See :meth:`.PixelNetwork.outputs`."""
         found: Floats = self._outputs(pixels).numpy()
@@ -58,10 +67,7 @@ class KerasNetwork:
         weights = tf.constant(weigh(outputs), tf.float32)
         return outputs, tape.gradient(found, given, weights).numpy()
 
-    def surprise(self, logits: Floats, targets: Floats) -> Floats:
-        """See :meth:`.PixelNetwork.surprise`."""
-        _, derivatives = tf.raw_ops.SoftmaxCrossEntropyWithLogits(
-            features=logits, labels=tf.cast(targets, tf.float32)
-        )
-        found: Floats = derivatives.numpy()
-        return found
+    def loss_gradient(self, pixels: Floats, targets: Floats) -> Floats:
+        """See :meth:`.PixelNetwork.loss_gradient`."""
+        gradient: Floats = self._loss_gradient(pixels, tf.cast(targets, tf.float32)).numpy()
+        return gradient

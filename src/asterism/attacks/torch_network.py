@@ -51,9 +51,12 @@ class TorchNetwork:
         (gradient,) = torch.autograd.grad(found, given, self._tensor(weigh(outputs)))
         return outputs, self._array(gradient)
 
-    def surprise(self, logits: Floats, targets: Floats) -> Floats:
-        """See :meth:`.PixelNetwork.surprise`."""
-        return self._array(self._tensor(logits).softmax(1) - self._tensor(targets))
+    def loss_gradient(self, pixels: Floats, targets: Floats) -> Floats:
+        """See :meth:`.PixelNetwork.loss_gradient`."""
+        wanted = self._tensor(targets)
+        return self.gradient(
+            pixels, lambda logits: self._array(self._tensor(logits).softmax(1) - wanted)
+        )[1]
 
     def _answer(self, pixels: torch.Tensor) -> torch.Tensor:
         return self._function((pixels * self._factor + self._shift).movedim(-1, 1))

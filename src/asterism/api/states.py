@@ -41,7 +41,7 @@ class _Params(ParameterSection):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Traces:
+class StateTraces:
     """What a recurrent network computes for some sequences, step by step.
 
     Attributes:
@@ -66,10 +66,10 @@ class Traces:
         every = np.ones(len(self.states), np.bool_)
         return every if self.labels is None else self.predicted == self.labels
 
-    def part(self, which: slice) -> Traces:
+    def part(self, which: slice) -> StateTraces:
         """Those of some sequences."""
         labels = None if self.labels is None else self.labels[which]
-        return Traces(self.states[which], self.probabilities[which], labels)
+        return StateTraces(self.states[which], self.probabilities[which], labels)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,8 +83,8 @@ class HiddenStates(LaneResult):
     """
 
     layer: str
-    traces: Traces
-    tests: Traces | None
+    traces: StateTraces
+    tests: StateTraces | None
     _params: _Params
 
     _lane = "stateful"
@@ -115,7 +115,7 @@ class HiddenStates(LaneResult):
         return measure(self.model, self.model.abstraction.encode(self._sets[1].states))
 
     @property
-    def _sets(self) -> tuple[Traces, Traces]:
+    def _sets(self) -> tuple[StateTraces, StateTraces]:
         """The traces that the model is made of, and those that are held against it."""
         if self.tests is not None:
             return self.traces, self.tests
@@ -211,7 +211,7 @@ def states(
         found = []
         for part in given:
             probabilities, hidden = network.run(part.items)
-            found.append(Traces(hidden, probabilities, part.labels))
+            found.append(StateTraces(hidden, probabilities, part.labels))
     components = min(params.abstraction.k, network.width)
     fitting = params.abstraction.model_copy(update={"k": components})
     return HiddenStates(

@@ -105,8 +105,6 @@ def repair_modules(
     Raises:
         UserError: there is nothing to repair.
     """
-    if not len(cases):
-        raise UserError("no input was found on which the models deviate")
     trials, params = _Trials(vetted, cases), vetted.params
     ranking = trials.ranking(params.repair.evaluations // 2)
     most = allowed_floats(len(trials.parts), params.repair.float_share)

@@ -99,8 +99,6 @@ class OnnxPair:
         Raises:
             UserError: there are none.
         """
-        if not len(items):
-            raise UserError("no input was found on which the models deviate")
         if str(self.compressed) == self.vetted.params.compressed:
             return items
         with beside(self.vetted, self.compressed) as converted:

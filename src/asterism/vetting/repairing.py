@@ -34,6 +34,12 @@ _RANKED = 50
 _MEASURED = 64
 #: Nodes of the ranking that the certificate names.
 _BLAMED = 5
+#: Why nothing is repaired, where there is nothing to repair it by.
+_NONE = "no input was found on which the models deviate"
+_NONE_SEEN = (
+    "the inputs on which the models deviate are of the half that a repair is judged by; more "
+    "inputs are needed"
+)
 #: Bits of the outputs that runtimes compute faster than float.
 _FAST = 8
 
@@ -68,6 +74,9 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         cases = np.concatenate([deviating, found])[: params.repair.inputs]
         speeds = _speeds_of_both(vetted)
         write_speeds(speeds, temporary)
+        if not len(cases):
+            others = vetted.deviates.any() or len(read_arrays(triggers)["items"])
+            return {"reason": _NONE_SEEN if others else _NONE}
         try:
             if all(one.signature.format == "torch" for one in vetted.given.subjects):
                 from asterism.vetting.module_repairing import repair_modules

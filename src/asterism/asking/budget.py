@@ -88,7 +88,7 @@ def within(
         all of it would take; empty where nothing is.
     """
     budget = 60 * minutes - _AROUND
-    seconds = 2.0 ** round(math.log2(cost.seconds))  # the same question mostly has the same counts
+    seconds = _rounded(cost.seconds)
     given = min(inputs, params.limit or inputs)
     wanted = {name: count or given for name, count in params.counts().items()}
     wanted["limit"] = given
@@ -96,7 +96,7 @@ def within(
     most = max(_FEWEST_INPUTS, int(_ON_INPUTS * budget / seconds))
     taken = min(most, held["limit"]) if free("vet.limit") else given
     # In a batch of small inputs a change takes next to nothing.
-    changed = seconds + (2.0 ** round(math.log2(cost.changing)) if cost.large else 0.0)
+    changed = seconds + (_rounded(cost.changing) if cost.large else 0.0)
     needed = changed * _mutants(params, held) + seconds * _candidates(held)
     factor = min(1.0, max(0.0, budget - taken * seconds) / needed)
     # Seeds and queries, candidates and inputs are multiplied with each other.
@@ -121,6 +121,11 @@ def within(
     if capped := [name for name in left_out if held[name] < wanted[name]]:
         told += f". Memory has no room for more of {', '.join(capped)}, whatever the minutes"
     return smaller, told
+
+
+def _rounded(seconds: float) -> float:
+    """To half a power of two, so that the same question mostly has the same counts."""
+    return float(2.0 ** (round(2 * math.log2(seconds)) / 2))
 
 
 def _mutants(params: VetParams, counts: dict[str, int]) -> float:

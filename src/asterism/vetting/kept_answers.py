@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import read_arrays, write_arrays
+from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.hashes import digest_of
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import SAVE_EVERY
@@ -116,7 +116,7 @@ class KeptAnswers:
         keys = self._new
         rows = np.stack([self._known[key] for key in keys])
         told = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1)
-        write_arrays(folder / "answers.npz", keys=told, rows=rows)
+        np.savez(folder / "answers.npz", keys=told, rows=rows)  # to compress them is slow, and vain
 
     def _read(self, folder: Path) -> None:
         """Take what a process has saved; where it is damaged, the model is asked again."""

@@ -163,7 +163,7 @@ def vet(
     comparison: str | None = None,
     options: Mapping[str, Any] | None = None,
     preprocessing: str | None = None,
-    constants: Mapping[str, float] | None = None,
+    constants: Mapping[str, float | str] | None = None,
     minutes: float | None = None,
     seed: int = 0,
     overrides: Sequence[str] = (),
@@ -185,7 +185,7 @@ def vet(
         comparison: how outputs are compared, such as ``top_label``; None to guess.
         options: of the comparison.
         preprocessing: of images, a name of ``conf/preprocessing``.
-        constants: values of further inputs, by their names.
+        constants: values of further inputs by their names: numbers, or ``"mask"``, ``"segment"`` and the like.
         minutes: that the answer may take; None for 5.
         seed: of everything that is random.
         overrides: of further parameters, ``"vet.thresholds.agreement=0.99"``.

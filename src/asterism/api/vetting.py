@@ -185,7 +185,8 @@ def vet(
         comparison: how outputs are compared, such as ``top_label``; None to guess.
         options: of the comparison.
         preprocessing: of images, a name of ``conf/preprocessing``.
-        constants: values of further inputs by their names: numbers, or ``"mask"``, ``"segment"`` and the like.
+        constants: values of further inputs by their names: numbers, or what they are to the
+            tokens (``"mask"``, ``"segment"``, ``"position"``, ``"length"``).
         minutes: that the answer may take; None for 5.
         seed: of everything that is random.
         overrides: of further parameters, ``"vet.thresholds.agreement=0.99"``.

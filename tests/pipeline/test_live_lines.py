@@ -5,11 +5,13 @@ import json
 import os
 import pty
 import subprocess
+from pathlib import Path
 
 import pytest
 from small_pipeline import Project, asterism
 
 from asterism.core.messages.console import Progress, progress, read_share, reporting_to
+from asterism.dvc_hydra.stage import Stage
 from asterism.sweep.live_lines import (
     LiveLines,
     clock,
@@ -23,7 +25,7 @@ from asterism.sweep.plan import PlannedStage
 
 
 def planned(*names):
-    return [PlannedStage(name, (), "key", "command", False) for name in names]
+    return [PlannedStage(Stage(name, "command", Path(), (), ()), (), "key") for name in names]
 
 
 def test_bars_leave_how_far_they_are(tmp_path):

@@ -9,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import psutil
 import pytest
@@ -21,6 +20,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import executors, pipeline, point
 from asterism.sweep.executors import Shards, compute_units, run_part
 from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
@@ -224,7 +224,7 @@ class TestRecords:
 def parts(root, stage, command):
     """A long stage of a workspace, for what computes its parts."""
     repository = SimpleNamespace(root=root)
-    return repository, PlannedStage(stage, (), "key", command, True)
+    return repository, planned(stage, command=command)
 
 
 def never():
@@ -344,8 +344,9 @@ class TestJobs:
         assert "computes" in told[-1]["event"]
 
 
-def planned(name, *upstream, is_long=False):
-    return PlannedStage(name, upstream, f"key-{name}", f"python stages {name}", is_long)
+def planned(name, *upstream, command="false", is_long=False):
+    stage = Stage(name, command, Path(), (), (), is_long=is_long)
+    return PlannedStage(stage, upstream, f"key-{name}")
 
 
 class TestSideBySide:
@@ -497,7 +498,6 @@ class TestOneStage:
 
         class Opened:
             root = tmp_path
-            stages: ClassVar = {stage.name: stage}
 
             def is_up_to_date(self, _):
                 assert is_held(tmp_path / f"locks/{stage.key}.lock")
@@ -515,7 +515,7 @@ class TestOneStage:
                     raise outcome
 
         def compute(given, repository, planned, _raise_noted):
-            done.append((given.count, repository.root, planned.name, planned.command))
+            done.append((given.count, repository.root, planned.name))
 
         monkeypatch.setattr(pipeline, "compute_units", compute)
         monkeypatch.setattr(pipeline, "tidy", lambda: done.append("tidied"))
@@ -529,7 +529,7 @@ class TestOneStage:
         stage = planned("fuzz", is_long=True)
         done, result = self.reproduce(tmp_path, stage, True, monkeypatch)
         assert result is True
-        assert done == [(3, tmp_path, "fuzz", "python stages fuzz"), "tidied"]
+        assert done == [(3, tmp_path, "fuzz"), "tidied"]
 
     def test_one_that_the_cache_has_does_not_run(self, tmp_path, monkeypatch):
         stage = planned("fuzz", is_long=True)

@@ -120,7 +120,7 @@ def compute_units(
     if not shards.store:
         _compute_parts(shards, repository.root, planned, "", raise_noted)
         return
-    root, stage = repository.root, repository.stages[planned.name]
+    root, stage = repository.root, planned.stage
     if far := [name for name in stage.deps if Path(name).is_absolute()]:
         raise UserError(f"it reads {far[0]}, outside of the project: workers do not get it")
     listed = git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
@@ -139,7 +139,8 @@ def _compute_parts(
 ) -> None:
     from asterism.core.running.stage import PART
 
-    words, of = shlex.split(planned.command), shards.count * (_PARTS if shards.slurm is None else 1)
+    words = shlex.split("\n".join(planned.stage.commands))
+    of = shards.count * (_PARTS if shards.slurm is None else 1)
     waiting = [[*words, PART, f"{number}/{of}"] for number in range(of)]
     # Of the machine's own variables a worker elsewhere has its own.
     environment = {k: v for k, v in os.environ.items() if k.startswith("ASTERISM_")}

@@ -72,7 +72,7 @@ def open_ends(repository: Repository, plan: Sequence[PlannedStage]) -> list[Plan
     stale: dict[str, PlannedStage] = {}
     for planned in plan:
         follows = not stale.keys().isdisjoint(planned.upstream)
-        if follows or not repository.is_up_to_date(repository.stages[planned.name]):
+        if follows or not repository.is_up_to_date(planned.stage):
             stale[planned.name] = planned
     return list(stale.values())
 
@@ -94,7 +94,7 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
         KeyboardInterrupt: it was interrupted.
         UserError: its outputs could not be taken.
     """
-    stage = repository.stages[planned.name]
+    stage = planned.stage
     try:
         with held(locks / f"{planned.key}.lock"), interrupt_postponed() as raise_noted:
             if repository.is_up_to_date(stage):
@@ -103,7 +103,7 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
                 repository.take({stage.name: entry})
                 return False
             raise_noted()
-            if planned.is_long and not shards.is_alone:
+            if stage.is_long and not shards.is_alone:
                 compute_units(shards, repository, planned, raise_noted)
             repository.run(stage, raise_noted)
     except CommandFailedError as error:
@@ -112,7 +112,7 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
         raise StageFailedError(stage.name, error.exit_code) from None
     except UserError as error:
         raise UserError(f"stage {stage.name}: {error}") from None
-    if planned.is_long:
+    if stage.is_long:
         tidy()  # in a workspace of its own no other stage may follow
     return True
 
@@ -195,12 +195,12 @@ def longest_first(stages: Sequence[PlannedStage]) -> list[PlannedStage]:
     Args:
         stages: in an order in which they can run; equally long ones keep it.
     """
-    chains = {stage.name: stage.seconds for stage in stages}
-    seconds = dict(chains)
-    for stage in reversed(stages):
-        for name in chains.keys() & stage.upstream:
-            chains[name] = max(chains[name], seconds[name] + chains[stage.name])
-    return sorted(stages, key=lambda stage: -chains[stage.name])
+    seconds = {planned.name: planned.stage.seconds for planned in stages}
+    chains = dict(seconds)
+    for planned in reversed(stages):
+        for name in chains.keys() & planned.upstream:
+            chains[name] = max(chains[name], seconds[name] + chains[planned.name])
+    return sorted(stages, key=lambda planned: -chains[planned.name])
 
 
 def _run_side_by_side(

@@ -16,7 +16,7 @@ from asterism.dvc_hydra import cache_rules
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.pipeline_file import stage_names_under
 from asterism.dvc_hydra.repository import Entry, Repository, UnknownStageError
-from asterism.dvc_hydra.stage import USUAL_SECONDS, Stage
+from asterism.dvc_hydra.stage import Stage
 
 
 @dataclass(frozen=True)
@@ -24,20 +24,19 @@ class PlannedStage:
     """A stage of a run.
 
     Attributes:
-        name: as ``dvc repro`` takes it, ``fuzz@state``.
+        stage: what ``dvc.yaml`` says of it.
         upstream: names of those whose outputs it reads.
         key: hash of all that its result depends on, known before anything has run.
-        command: its command; empty for data under ``dvc add``.
-        is_long: whether it cuts its work into parts, which shards can help with.
-        seconds: roughly how long it takes, as the pipeline says.
     """
 
-    name: str
+    stage: Stage
     upstream: tuple[str, ...]
     key: str
-    command: str
-    is_long: bool
-    seconds: float = USUAL_SECONDS
+
+    @property
+    def name(self) -> str:
+        """As ``dvc repro`` takes it, ``fuzz@state``."""
+        return self.stage.name
 
 
 def read_plan(repository: Repository, targets: Sequence[str]) -> list[PlannedStage]:
@@ -62,8 +61,7 @@ def read_plan(repository: Repository, targets: Sequence[str]) -> list[PlannedSta
     for stage, upstream in order:
         above = sorted(planned[name].key for name in upstream)
         key = _key(stage, made, above, repository.hashes)
-        told = "\n".join(stage.commands), stage.is_long, stage.seconds
-        planned[stage.name] = PlannedStage(stage.name, tuple(upstream), key, *told)
+        planned[stage.name] = PlannedStage(stage, tuple(upstream), key)
     return list(planned.values())
 
 
@@ -86,11 +84,10 @@ def find_cached(
     found: dict[str, Entry] = {}
     missing: dict[str, PlannedStage] = {}
     for planned in plan:
-        stage = repository.stages[planned.name]
-        if not stage.command:
+        if not planned.stage.command:
             continue
         has_inputs = missing.keys().isdisjoint(planned.upstream)
-        if has_inputs and (entry := repository.find(stage)) is not None:
+        if has_inputs and (entry := repository.find(planned.stage)) is not None:
             found[planned.name] = entry
         else:
             missing[planned.name] = planned

@@ -36,7 +36,7 @@ _MEASURED = 64
 _BLAMED = 5
 #: Why nothing is repaired, where there is nothing to repair it by.
 _NONE = "no input was found on which the models deviate"
-_NONE_SEEN = (
+_OF_OTHER_HALF = (
     "the inputs on which the models deviate are of the half that a repair is judged by; more "
     "inputs are needed"
 )
@@ -76,7 +76,7 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         write_speeds(speeds, temporary)
         if not len(cases):
             others = vetted.deviates.any() or len(read_arrays(triggers)["items"])
-            return {"reason": _NONE_SEEN if others else _NONE}
+            return {"reason": _OF_OTHER_HALF if others else _NONE}
         try:
             if all(one.signature.format == "torch" for one in vetted.given.subjects):
                 from asterism.vetting.module_repairing import repair_modules
@@ -85,7 +85,8 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
-                chosen = _best(curve, params)
+                most = allowed_floats(len(curve.pair.nodes), params.repair.float_share)
+                chosen = _best(curve, params.repair.gone, most)
                 _write_tables(curve, pair, cases, temporary)
         except UserError as reason:
             return {"reason": str(reason)}
@@ -103,9 +104,9 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
             ],
         }
         if chosen is None:
-            return facts | {"reason": _nothing(curve, params)}
+            return facts | {"reason": _nothing(curve, most)}
         if chosen.expected < params.repair.gone:
-            facts["reason"] = _too_little(curve, params, chosen)
+            facts["reason"] = _too_little(curve, params.repair.gone, most, chosen)
         path = temporary / REPAIRED
         chosen.write(path)
         judged = judge(vetted, path, unseen, seed)
@@ -190,15 +191,18 @@ def _told(chosen: RepairedFile, params: VetParams) -> dict[str, Any]:
     }
 
 
-def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
+def _best(curve: RepairCurve, gone: float, most: int) -> RepairedFile | None:
     """The smallest change that repairs enough, else the file that repairs most; None for none.
 
     Runtimes compute 8 bits faster than float, and 16 bits slower. So a file of 8 bits comes before
     one of 16 bits where it takes enough of the given deviations away, even if it is expected to
     take somewhat less of others.
+
+    Args:
+        curve: the files.
+        gone: the share of the deviations that is enough.
+        most: the number of nodes that may be in float.
     """
-    most = allowed_floats(len(curve.pair.nodes), params.repair.float_share)
-    gone = params.repair.gone
     within = [f for f in curve.files if len(f.floats) <= most and f.gone > 0]
     on_given = [f for f in within if f.bits <= _FAST and f.gone >= gone]
     enough = (
@@ -211,24 +215,19 @@ def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
     return max(within, key=lambda f: (f.gone, -f.error, -len(f.floats)), default=None)
 
 
-def _allowed(curve: RepairCurve, params: VetParams) -> str:
-    nodes = len(curve.pair.nodes)
-    most = allowed_floats(nodes, params.repair.float_share)
-    return f"with at most {most} of the {nodes} quantised nodes in float"
+def _allowed(curve: RepairCurve, most: int) -> str:
+    return f"with at most {most} of the {len(curve.pair.nodes)} quantised nodes in float"
 
 
-def _nothing(curve: RepairCurve, params: VetParams) -> str:
-    return f"no file {_allowed(curve, params)} takes any of the deviations away"
+def _nothing(curve: RepairCurve, most: int) -> str:
+    return f"no file {_allowed(curve, most)} takes any of the deviations away"
 
 
-def _too_little(curve: RepairCurve, params: VetParams, chosen: RepairedFile) -> str:
-    enough = curve.smallest(
-        params.repair.gone, allowed_floats(len(curve.pair.nodes), params.repair.float_share)
-    )
-    which = "no file" if enough is None else f"no file of {_FAST} bits"
+def _too_little(curve: RepairCurve, gone: float, most: int, chosen: RepairedFile) -> str:
+    which = "no file" if curve.smallest(gone, most) is None else f"no file of {_FAST} bits"
     return (
-        f"{which} {_allowed(curve, params)} is expected to take {params.repair.gone:.0%} of the "
-        f"deviations away. This one takes {chosen.gone:.0%} of those that it was made by, and "
+        f"{which} {_allowed(curve, most)} is expected to take {gone:.0%} of the deviations away. "
+        f"This one takes {chosen.gone:.0%} of those that it was made by, and "
         f"{max(0.0, chosen.expected):.0%} are expected of others"
     )
 

@@ -237,16 +237,14 @@ def _chosen(
     """The main input: the named one, else the first, unless only its place makes it the first."""
     if not given:
         raise UserError("the model takes no input but states that it carries itself")
-    if name is None:
-        first, *_ = given.values()
-        return (
-            first
-            if first.rows
-            else next((s for s in given.values() if s.name not in further), first)
-        )
-    if name not in given:
-        raise UserError(f"the model has no input {name} (it has {', '.join(given)})")
-    return given[name]
+    if name is not None:
+        if name not in given:
+            raise UserError(f"the model has no input {name} (it has {', '.join(given)})")
+        return given[name]
+    first, *_ = given.values()
+    if first.rows:
+        return first
+    return next((spec for spec in given.values() if spec.name not in further), first)
 
 
 def _channels_first(spec: TensorSpec) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from small_findings import GRAPH, SCRIPT, candidate, entry, finding
+from small_findings import GRAPH, SCRIPT, candidate, entry, facts, finding
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
@@ -23,14 +23,8 @@ from asterism.findings.sightings import (
 )
 from rights import entered_by_others
 
-FACTS = {
-    "pieces": [
-        {"models": 30, "seconds": 1800.0, "processor_seconds": 900.0, "seconds_executing": 900.0}
-    ],
-    "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
-    "counts": {"merged": 2, "limits": 3, "unconfirmed": 1, "large": 0},
-    "operators": {"models": 429},
-}
+PIECE = {"models": 30, "seconds": 1800.0, "processor_seconds": 900.0, "seconds_executing": 900.0}
+FACTS = facts(pieces=[PIECE])
 
 
 def shown(backend, function, symptom="values differ", source="hand"):
@@ -295,12 +289,6 @@ def test_what_a_person_told_gets_into_the_report_and_stays(tmp_path):
     for _ in range(2):
         write_pages(tmp_path, read_entries(tmp_path), FACTS)
     assert (found.folder / "report.md").read_text().count("it is so") == 1
-
-
-def test_an_entry_is_by_values_or_a_failure():
-    assert entry().by_values
-    assert not entry(symptom="error").by_values
-    assert isinstance(entry(), CollectedFinding)
 
 
 FAULTY = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exit({factor} != 1)\n"

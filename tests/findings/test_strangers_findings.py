@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from small_findings import GRAPH, candidate, finding
+from small_findings import GRAPH, candidate, facts, finding
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
@@ -13,7 +13,6 @@ from asterism.findings.collecting import Collected, candidates_of, collect
 from asterism.findings.entry import read_entries
 from asterism.findings.pages import write_pages
 
-FACTS = {"pieces": [], "coverage": {}, "counts": {}, "operators": {"models": 0}}
 OUT = ["..", "../mine", "../../mine", "{root}/mine", "link", "link/x", ".", "x/../../mine"]
 
 
@@ -37,7 +36,7 @@ def entries_out(collection):
     for entry in read_entries(collection):
         list(check_all(collection, [entry]))
         list(note_elsewhere(collection, [entry], []))
-        write_pages(collection, [entry], FACTS)
+        write_pages(collection, [entry], facts())
 
 
 @pytest.mark.parametrize("name", OUT)

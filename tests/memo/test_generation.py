@@ -228,16 +228,6 @@ def test_only_the_model_that_is_mutated_counts_as_selected():
         assert {slot for slot, _ in memo._selected} == {memo._slot}
 
 
-def test_a_mutant_that_raises_coverage_replaces_its_seed_or_joins():
-    for pool, size in (("replace", 3), ("grow", 4)):
-        memo = Memo(SEEDS, generate_params(pool=pool))
-        mutant = memo.propose(stream(2, "x"), Coverage())
-        assert mutant is not None
-        memo.reward(replace(mutant, gain=7))
-        assert len(memo._pool) == size
-        assert mutant.graph in memo._pool
-
-
 class TestMemoAsPublished:
     """Sections 3.2 and 3.3: seven operators on one to five layers, and equation 2."""
 

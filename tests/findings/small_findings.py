@@ -55,6 +55,23 @@ def finding(**given):
     return Finding(**{**facts, **given})
 
 
+def listed(name="one", **given):
+    """A finding as a list of unique findings has it, with its script in the folder of its name."""
+    facts = {
+        "signature": f"values differ | jax | {name}",
+        "folder": name,
+        "limit": "",
+        "known": "",
+        "confirmed": [1, 1, 1],
+        "finding": finding().to_json(),
+        "graph": GRAPH.to_json(),
+        "layer": "",
+        "models": [0],
+        "minimality": "minimal",
+    }
+    return {**facts, **given}
+
+
 def candidate(folder, name="one", status=1, text=SCRIPT, **given):
     """A finding with a folder of its own."""
     place = folder / name

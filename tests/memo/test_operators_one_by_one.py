@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from asterism.memo.generating.operator import OPERATORS, Context, choose_kind, splice
-from asterism.memo.generating.operators.memo import _by_kind, with_own_input
+from asterism.memo.generating.operators.memo import parameters_by_kind, with_own_input
 from asterism.memo.generating.shape_adapters import to_rank, to_shape
 from asterism.memo.generating.strategy import attempt, within_limits
 from asterism.memo.graphs.coverage import Coverage, declared, elements_of
@@ -200,7 +200,9 @@ def test_changes_of_parameters_are_of_their_kind(name, shapes):
         mutant = attempt(name, graph, Context(np.random.default_rng(number)), generate_params())
         if mutant is None:
             continue
-        allowed = {kind: {p.name for p in found} for kind, found in _by_kind(shapes).items()}
+        allowed = {
+            kind: {p.name for p in found} for kind, found in parameters_by_kind(shapes).items()
+        }
         configs = Counter(
             (n.type, key, str(value))
             for n in graph.nodes.values()

@@ -128,7 +128,7 @@ def connected_layers(graph: Graph, context: Context) -> Graph:
 
 
 @cache
-def _by_kind(shapes: bool) -> dict[str, tuple[Parameter, ...]]:
+def parameters_by_kind(shapes: bool) -> dict[str, tuple[Parameter, ...]]:
     """Parameters of every layer that set sizes, or all the others."""
     return {
         name: tuple(p for p in spec.parameters if _sets_sizes(p) == shapes)
@@ -144,14 +144,14 @@ def _sets_sizes(parameter: Parameter) -> bool:
 @operator("CShape", "memo")
 def changed_sizes(graph: Graph, context: Context) -> Graph:
     """Draw parameters of a layer anew that set sizes (filters, units, windows, targets)."""
-    kinds = _by_kind(shapes=True)
+    kinds = parameters_by_kind(shapes=True)
     return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 
 @operator("CMode", "memo")
 def changed_modes(graph: Graph, context: Context) -> Graph:
     """Draw parameters of a layer anew that set how it computes (activation, padding, mode)."""
-    kinds = _by_kind(shapes=False)
+    kinds = parameters_by_kind(shapes=False)
     return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 

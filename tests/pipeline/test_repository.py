@@ -316,16 +316,25 @@ def test_of_a_remote_only_objects_that_are_what_their_names_say_come(tmp_path, c
         assert f"{digest[:2]}/{digest[2:]}' is not taken" in told
 
 
-@pytest.fixture
-def finished(root):
+@pytest.fixture(scope="module")
+def ran(made, tmp_path_factory):
     """The workspace after its first stage has run, with nothing but the cache left of that."""
-    repository = open_repository(root)
-    repository.run(repository.stages["one"], lambda: None)
+    root = tmp_path_factory.mktemp("ran") / "project"
+    shutil.copytree(made, root)
+    with chdir(root):
+        repository = open_repository(root)
+        repository.run(repository.stages["one"], lambda: None)
     shutil.rmtree(root / "artifacts")
-    yield root
-    shutil.rmtree(root / "artifacts", ignore_errors=True)
-    (root / "dvc.lock").unlink(missing_ok=True)
-    (root / "in").write_text("given")
+    return root
+
+
+@pytest.fixture
+def finished(ran, tmp_path):
+    """A copy of it to change."""
+    root = tmp_path / "project"
+    shutil.copytree(ran, root)
+    with chdir(root):
+        yield root
 
 
 def restored(root):
@@ -372,12 +381,9 @@ OTHER_COMMAND = PIPELINE.replace("mkdir -p artifacts &&", "mkdir -p artifacts;")
 @pytest.mark.parametrize(("change", "stays"), CHANGES.values(), ids=CHANGES)
 def test_a_stage_is_up_to_date_until_something_of_it_changes(finished, change, stays):
     assert restored(finished)[0]
-    try:
-        change(finished)
-        repository = open_repository(finished)
-        assert repository.is_up_to_date(repository.stages["one"]) is stays
-    finally:
-        (finished / "dvc.yaml").write_text(PIPELINE)
+    change(finished)
+    repository = open_repository(finished)
+    assert repository.is_up_to_date(repository.stages["one"]) is stays
 
 
 @pytest.mark.parametrize(
@@ -387,14 +393,11 @@ def test_marks_of_a_stage_hold(finished, more, stays):
     assert restored(finished)[0]
     if stays:
         (finished / "in").write_text("other")
-    try:
-        text = PIPELINE.replace("deps: [in]", f"deps: [in]\n    {more}")
-        (finished / "dvc.yaml").write_text(text)
-        repository = open_repository(finished)
-        assert repository.is_up_to_date(repository.stages["one"]) is stays
-        assert repository.find(repository.stages["one"]) is None
-    finally:
-        (finished / "dvc.yaml").write_text(PIPELINE)
+    text = PIPELINE.replace("deps: [in]", f"deps: [in]\n    {more}")
+    (finished / "dvc.yaml").write_text(text)
+    repository = open_repository(finished)
+    assert repository.is_up_to_date(repository.stages["one"]) is stays
+    assert repository.find(repository.stages["one"]) is None
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,7 @@ def test_a_point_leaves_the_bytes_that_dvc_leaves(project, tmp_path):
     assert left == (serial.root / "dvc.lock").read_text()
 
 
+@pytest.mark.slow
 def test_a_changed_parameter_runs_the_stages_that_read_it(project):
     assert call(project, "repro", "--jobs", 2)[0] == 0
     assert project.ran() == ["base", "end", "left", "right"]
@@ -274,6 +275,7 @@ def test_a_changed_parameter_runs_the_stages_that_read_it(project):
     assert project.ran() == []
 
 
+@pytest.mark.slow
 def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_other(project):
     (project.notes / "hold-left").touch()
     params = project.root / "params.yaml"

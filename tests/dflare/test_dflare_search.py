@@ -64,7 +64,7 @@ def test_every_seed_goes_as_in_the_plain_loop(rule, guided, run_seed):
             assert np.array_equal(found[record.seed].item, item)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.permutations(range(12)), st.integers(1, 11))
 def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
     items = seeds(12)

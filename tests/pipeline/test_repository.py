@@ -31,6 +31,7 @@ ENTRY = {
     "deps": [{"path": "stages/a.py", "hash": "md5", "md5": HASH, "size": 1}],
     "outs": [{"path": "artifacts/a/b", "hash": "md5", "md5": HASH, "size": 3}],
 }
+KEY = key_of(ENTRY)
 PIPELINE = """
 stages:
   one:
@@ -146,13 +147,33 @@ def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys)
     assert not removed.exists()
 
 
-def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):
+def test_a_plain_cache_is_opened_by_a_command(root):
+    put_entry(root, ENTRY)
     repository = open_checked_repository(root)
     assert (repository.root, repository.cache) == (root, root / ".dvc/cache")
-    (root / ".dvc/cache/files/md5/aa").symlink_to(tmp_path)
-    with pytest.raises(UserError, match=r"cache .*aa' is a link"):
+
+
+#: Where DVC looks for entries and objects: anybody who knows the pipeline can compute the names.
+LOOKED_UP = ("runs", "runs/Do", f"runs/{KEY[:2]}/{KEY}", "files/md5/aa", "files/md5/0d/an_object")
+
+
+@pytest.mark.parametrize("place", LOOKED_UP)
+def test_nothing_is_read_or_removed_through_a_link_in_a_cache(root, tmp_path, place):
+    put_entry(root, ENTRY)
+    mine = tmp_path / "mine"
+    for name in ("Documents/thesis", "thesis.dir", "0" * 64):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text("of nobody else")
+    link = root / ".dvc/cache" / place
+    if link.exists():
+        link.rename(tmp_path / "moved")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(mine / "thesis.dir" if link.name == "an_object" else mine)
+    with pytest.raises(UserError, match=rf"cache .*{place}' is a link"):
         open_checked_repository(root)
+    assert len(list(mine.rglob("*"))) == 4
     assert open_repository(root).cache == root / ".dvc/cache"
+    link.unlink()
 
 
 def test_a_folder_that_is_no_workspace_is_told(tmp_path):

@@ -1,9 +1,11 @@
 """The importance lane's section, on results made by hand."""
 
+import numpy as np
 import pytest
 import yaml
 
-from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.artifacts import read_json, write_arrays, write_json
+from asterism.report.base.pictures import png
 from asterism.report.lanes.importance import drawings
 from asterism.report.lanes.importance.section import importance
 from places import ROOT

@@ -20,11 +20,11 @@ def test_the_weight_decay_is_what_a_penalty_of_1e_4_does():
     penalised = keras.Variable(np.ones((1, 1), np.float32))
     decayed.assign(np.ones((1, 1), np.float32))
     plain = keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True)
-    for _ in range(150):
+    for _ in range(300):
         model.optimizer.apply([keras.ops.zeros((1, 1))], [decayed])
         plain.apply([2e-4 * penalised], [penalised])
     shrunk = 1 - float(keras.ops.convert_to_numpy(penalised)[0, 0])
-    assert shrunk > 0.02
+    assert shrunk > 0.05
     assert np.isclose(1 - float(keras.ops.convert_to_numpy(decayed)[0, 0]), shrunk, rtol=0.05)
 
 

@@ -304,10 +304,3 @@ def test_tested_libraries_and_converters_without_a_finding_count_zero():
         },
         "by_symptom": {"crash": 2, "values differ": 1},
     }
-
-
-def test_no_finding_counts_nothing():
-    assert counts_of([], ["tensorflow:eager"]) == {
-        "by_library": {"keras": 0, "tensorflow": 0},
-        "by_symptom": {},
-    }

@@ -19,7 +19,6 @@ from asterism.differential.reducing.user_models import user_models
 from asterism.memo.graphs import light_keras
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.light_keras import import_keras, leave_out
-from asterism.memo.universe.spec import universe
 
 
 def params(**changes):
@@ -240,12 +239,3 @@ def test_each_backend_is_imported_without_the_others(backend, hidden, monkeypatc
     monkeypatch.setattr(keras.backend, "backend", lambda: "another")
     with pytest.raises(RuntimeError, match="already runs Keras on another"):
         import_keras(backend)
-
-
-def test_defaults_are_those_of_the_parameters_that_have_one():
-    for spec in universe().values():
-        found = spec.defaults()
-        assert found == {p.name: p.default for p in spec.all_parameters if p.name in found}
-        without = [p for p in spec.all_parameters if p.name not in found]
-        assert all(p.default is None for p in without)
-    assert universe()["Dense"].defaults()["use_bias"] is True

@@ -14,8 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import library_of
-from asterism.differential.adapters.code import BackendCode
-from asterism.differential.adapters.library import GIVEN, LIBRARIES, Library
+from asterism.differential.adapters.library import GIVEN, LIBRARIES
 from asterism.differential.adapters.questions import (
     GRADIENT,
     HESSIAN,
@@ -35,7 +34,6 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.standard import ReferenceOutputs
-from asterism.differential.report import confirming
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
 from asterism.differential.report.numbers import (
@@ -330,42 +328,6 @@ def status_of(finding, step, folder):
 def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp_path):
     for step, status in ({"pass": 0} | ends).items():
         assert status_of(finding, step, tmp_path) == status, step
-
-
-@pytest.mark.parametrize(("symptom", "status"), [("hang", 1), ("memory", 124)])
-def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
-    for limit in ("PATIENCE", "SECONDS"):
-        monkeypatch.setattr(confirming, limit, 2.0)
-    finding = failure(symptom)
-    script_ = ran("time.sleep(9)", finding, tmp_path)
-    assert exit_statuses(script_, 1, death=death_of(finding)) == (status,)
-
-
-@LIBRARIES.register("made_up")
-class MadeUp(Library):
-    """A library that does what its option says."""
-
-    name = "made_up"
-    packages = ("numpy",)
-    keras_backend = "numpy"
-    options = ("abort", "none")
-
-    def code(self, option):
-        return BackendCode(
-            ("import os",), "", "os.abort()" if option == "abort" else "outputs = inputs"
-        )
-
-
-@pytest.mark.slow
-def test_a_script_of_a_crash_is_confirmed_in_three_processes(tmp_path):
-    graph = sequential(Tensor((2,)), [layer("ReLU")])
-    numbers = literal_numbers(graph, {}, {}, [np.zeros((2, 2), np.float32)])
-    for option, status in (("abort", 1), ("none", 0)):
-        finding = failure("error", "SIGABRT", backend=f"made_up:{option}")
-        program = keras_program(Runner.of(finding.backends), graph, "normal", {}, numbers)
-        text = program.script("t", "v", Decision("it runs", finding=finding))
-        (tmp_path / "repro.py").write_text(text)
-        assert exit_statuses(tmp_path / "repro.py", 3, death=death_of(finding)) == (status,) * 3
 
 
 # ---- what a script computes itself

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.differential.adapters.backends import FLOAT64, PERTURBED, PERTURBED_FROM, REFERENCES
+from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.messages import is_unsupported, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
@@ -42,8 +42,8 @@ def result(wrong=None, failed=None, distribution="normal"):
     for backend in (*BACKENDS, *FLOAT64):
         reference = backend in FLOAT64
         output = RIGHT if reference else RIGHT.astype(np.float32)
-        perturbed = backend in chain(*PERTURBED.values())
-        shares = PERTURBED_FROM if perturbed else backend  # a library's own fault
+        perturbed = backend in chain(*OF_GRAPHS.perturbed.values())
+        shares = OF_GRAPHS.right if perturbed else backend  # a library's own fault
         output = (wrong or {}).get(backend, (wrong or {}).get(shares, output))
         made.outcomes[backend] = (failed or {}).get(backend) or ExecutionOutcome(
             0, backend, "run", "ok"

@@ -7,7 +7,7 @@ from onnx import TensorProto
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.adapters.reference import FileReferences
+from asterism.differential.adapters.reference import ReferenceRuns
 from asterism.differential.comparing.judging import findings_of, within_type
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
@@ -124,7 +124,7 @@ def test_the_odd_one_is_the_culprit_where_there_is_no_reference():
 
 def test_a_reference_alone_with_its_own_library_says_nothing(monkeypatch):
     """PyTorch's float64 may have the fault of its float32; the libraries beside it agree."""
-    monkeypatch.setattr(Subject, "references", FileReferences("onnx_reference", kin="onnxruntime"))
+    monkeypatch.setattr(Subject, "references", ReferenceRuns("onnx_reference", kin="onnxruntime"))
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 5, OV16: 5}) == ["unresolved"] * 4
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 7}) == ["right", DIFFER, DIFFER]
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 1}) == ["right", DIFFER, "right"]

@@ -11,10 +11,8 @@ from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.comparing.judging import (
     answers_in_words,
-    depth_of,
     judge_of_file,
     run_subject,
-    tolerance_of,
 )
 from asterism.differential.comparing.upgrade import (
     UpgradePair,
@@ -99,7 +97,7 @@ def test_each_way_and_each_kind_of_inputs_is_judged():
 
 def test_what_rounding_moves_is_allowed():
     right = [np.float64([1.0, 2.0])]
-    bounds = tolerance_of(subject_of("m", chain("Neg"), 4, {}), PARAMS)
+    bounds = PARAMS.tolerance(subject_of("m", chain("Neg"), 4, {}))
     wrong, moved = [np.float32([1.0, 2.1])], [np.float64([1.0, 2.05])]
 
     def standard(expected, *runs):
@@ -117,12 +115,12 @@ def test_what_rounding_moves_is_allowed():
 def test_half_precision_anywhere_is_the_coarsest(where):
     model = onnx_model([("Mul", ["x", "w"], ["y"], {})], [("x", ("n", 4))], ["y"], {"w": X[:1]})
     subject = subject_of("m", model, 4, {})
-    single = tolerance_of(subject, PARAMS)
+    single = PARAMS.tolerance(subject)
     if where == "constant":
         model.graph.initializer[0].data_type = F16
     else:
         getattr(model.graph, where)[0].type.tensor_type.elem_type = F16
-    half = tolerance_of(subject, PARAMS)
+    half = PARAMS.tolerance(subject)
     assert (single.ulps, single.conditioning, single.depth) == (64, 8, 1)
     assert single.epsilon == np.finfo(np.float32).eps
     assert half.epsilon == np.finfo(np.float16).eps
@@ -135,8 +133,8 @@ def test_depths():
         ("Add", ["x", "b"], ["c"], {}),
         ("Neg", ["x"], ["d"], {}),
     ]
-    assert depth_of(subject_of("m", onnx_model(nodes, [("x", (1,))], ["c", "d"]), 4, {})) == 3
-    assert depth_of(subject_of("m", onnx_model([], [("x", (1,))], ["x"]), 4, {})) == 1
+    assert subject_of("m", onnx_model(nodes, [("x", (1,))], ["c", "d"]), 4, {}).depth == 3
+    assert subject_of("m", onnx_model([], [("x", (1,))], ["x"]), 4, {}).depth == 1
 
 
 def test_declared_types_go_before_those_that_came():
@@ -281,7 +279,7 @@ def test_every_way_to_run_a_file_is_compared():
 def test_truth_values_are_compared():
     """Also with what rounding moves, which is subtracted."""
     right = [RIGHT > 0]
-    bounds = tolerance_of(subject_of("m", chain("Relu"), 4, {}), PARAMS)
+    bounds = PARAMS.tolerance(subject_of("m", chain("Relu"), 4, {}))
     standard = ReferenceOutputs({"right": right}, ["bool"], bounds, right, {"float32": [right]})
     assert standard.off(right) is None
     assert standard.off([RIGHT > 0.5]).kind == "values differ"

@@ -35,7 +35,7 @@ from asterism.differential.adapters.questions import (
     TRAINING,
     kept,
 )
-from asterism.differential.adapters.reference import FileReferences, moved
+from asterism.differential.adapters.reference import ReferenceRuns, moved
 from asterism.memo.graphs.keras_arguments import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
@@ -285,7 +285,7 @@ class FileReference(FileLibrary):
     """
 
     #: Its runs, and what is known of it.
-    references: ClassVar[FileReferences]
+    references: ClassVar[ReferenceRuns]
 
     @classmethod
     @abstractmethod

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.code import Arrays, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileReference
 from asterism.differential.adapters.programs import constants_of, in_float64
-from asterism.differential.adapters.reference import PERTURBATIONS, FileReferences, perturbed
+from asterism.differential.adapters.reference import PERTURBATIONS, ReferenceRuns, perturbed
 from asterism.differential.backends.pytorch_program import PyTorchProgram
 
 
@@ -23,7 +23,7 @@ class ProgramReference(FileReference):
     name = "program_reference"
     packages = ("torch",)
     suffix = ".pt2"
-    references = FileReferences("program_reference", "pytorch_program")
+    references = ReferenceRuns("program_reference", kin="pytorch_program")
 
     @classmethod
     def trivial(cls) -> bytes:

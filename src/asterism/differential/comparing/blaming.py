@@ -15,7 +15,6 @@ from asterism.differential.comparing.judging import (
     all_values,
     judge_of_file,
     run_subject,
-    tolerance_of,
 )
 from asterism.differential.comparing.naming import title_of
 from asterism.differential.comparing.upgrade import UpgradeChange, change_of
@@ -193,7 +192,7 @@ class Blame:
             return None
         values |= {s.name: a for s, a in zip(subject.inputs, inputs, strict=True)}
         given = by_backend[culprit]
-        bounds = tolerance_of(subject, self._params)
+        bounds = self._params.tolerance(subject)
         for number, node in enumerate(self._nodes):
             for output in (made for made in node.makes if made in given):
                 standard = ReferenceOutputs({other: [values[output]]}, (), bounds)

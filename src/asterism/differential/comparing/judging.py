@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import precision_of
 from asterism.differential.engine.tasks import GivenFile, Result, Task
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.special_values import FiniteProbes
-from asterism.differential.oracle.standard import ReferenceOutputs, StandardRuns
+from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.memo.universe.tensors import EPSILON
 
 #: The largest number of half precision.
 _LARGEST = float(np.finfo(np.float16).max)
@@ -85,32 +82,13 @@ def judge_of_file(
         distribution: the inputs.
         params: tolerances.
     """
-    references, outputs = subject.references, result.outputs
-    bounds, declared = tolerance_of(subject, params), subject.declared
-    right = outputs.get(references.right, {}).get(distribution, [])
+    runs, declared, bounds = subject.references, subject.declared, params.tolerance(subject)
     standard = None
     if subject.is_in_reference:
-        standard = ReferenceOutputs.of(
-            outputs,
-            distribution,
-            StandardRuns([references.right], references.right, references.perturbed),
-            declared if len(declared) == len(right) else (),
-            bounds,
-            FiniteProbes.of(
-                outputs, references.probes, distribution, by_letter=subject.is_defined_for_nan
-            ),
-        )
-    return Judge(
-        result,
-        distribution,
-        bounds,
-        standard,
-        declared,
-        subject.quantises,
-        rejecter=references.right,
-        kin=references.kin,
-        ways_show=True,
-    )
+        told = runs, declared, bounds
+        by_letter = subject.is_defined_for_nan
+        standard = ReferenceOutputs.of(result.outputs, distribution, *told, by_letter=by_letter)
+    return Judge(result, distribution, bounds, standard, declared, subject.quantises, runs)
 
 
 def lacks_reference(subject: ModelFile, result: Result) -> str:
@@ -121,21 +99,6 @@ def lacks_reference(subject: ModelFile, result: Result) -> str:
     if outcome.status != "ok":
         return failure(outcome).said
     return "" if subject.is_in_reference else "the reference passes over an attribute of a node"
-
-
-def tolerance_of(subject: ModelFile, params: JudgeParams) -> Tolerance:
-    """What rounding explains: by the coarsest type of the file, and by its longest path."""
-    epsilon = EPSILON[subject.coarsest]
-    return Tolerance(params.ulps, params.conditioning, epsilon, depth_of(subject))
-
-
-def depth_of(subject: ModelFile) -> int:
-    """Number of nodes on the longest path."""
-    depths: dict[str, int] = {}
-    for node in subject.nodes:
-        depth = max((depths.get(name, 0) for name in node.reads), default=0) + 1
-        depths |= dict.fromkeys(node.makes, depth)
-    return max(depths.values(), default=1)
 
 
 def within_type(

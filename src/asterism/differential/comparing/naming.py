@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
-from asterism.differential.adapters.backends import file_float64, plugin_of, reads_given, suffix_of
+from asterism.differential.adapters.backends import plugin_of, reads_given, suffix_of
 from asterism.differential.adapters.environments import environment, versions_of
-from asterism.differential.adapters.library import LIBRARIES, FileLibrary
+from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
 from asterism.differential.adapters.versions import package_of
 from asterism.differential.comparing import making
 
@@ -19,9 +19,9 @@ Say = Callable[[str], None]
 
 def readers_of(formats: Container[str]) -> list[str]:
     """The libraries under test that run files of these formats, by the files' suffixes."""
-    tested = [name for name in LIBRARIES if f"{name}:float64" not in file_float64()]
-    kinds = {name: LIBRARIES[name] for name in tested}
-    return [n for n, k in kinds.items() if issubclass(k, FileLibrary) and k.suffix in formats]
+    kinds = {name: LIBRARIES[name] for name in LIBRARIES}
+    tested = {name: kind for name, kind in kinds.items() if not issubclass(kind, FileReference)}
+    return [n for n, k in tested.items() if issubclass(k, FileLibrary) and k.suffix in formats]
 
 
 def readers_of_version(

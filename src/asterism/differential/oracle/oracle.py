@@ -12,10 +12,7 @@ from dataclasses import dataclass, replace
 
 from asterism.core.randomness.random_streams import stream
 from asterism.differential.adapters.backends import (
-    ON_OTHER_INPUTS,
-    PERTURBED,
-    PERTURBED_FROM,
-    PROBES,
+    OF_GRAPHS,
     REFERENCES,
     converter_of,
     library_of,
@@ -25,7 +22,6 @@ from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, 
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import outside_of
 from asterism.differential.engine.tasks import Result
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     APART,
     FAILURES,
@@ -40,8 +36,7 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.oracle.judge import Judge, failure, reads_another
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.special_values import FiniteProbes
-from asterism.differential.oracle.standard import ReferenceOutputs, StandardRuns, d_mad, distance
+from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
 
@@ -100,7 +95,8 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
 def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:
     """Exceptions, crashes, hangs and memory, one finding for each library and frame."""
     found = []
-    ran = [r for r in result.outcomes if r not in ON_OTHER_INPUTS and result.outcomes[r].ran]
+    others = OF_GRAPHS.on_other_inputs
+    ran = [r for r in result.outcomes if r not in others and result.outcomes[r].ran]
     if not ran and (rejected := _rejections(result)):
         backends = tuple(o.backend for o in rejected)
         facts = {"symptom": INVALID_MODEL, "library": KERAS, "backends": backends}
@@ -167,13 +163,11 @@ def judge_of(
         params: tolerances.
         outputs: nodes that were put out, in place of those that are compared.
     """
-    bounds = Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
+    bounds = params.tolerance(graph)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     dtypes = [graph.tensors[i].dtype for i in nodes]
-    of_weights = {*special_kinds(graph), *result.special}
-    probes = FiniteProbes.of(result.outputs, PROBES, distribution, of_weights)
-    runs = StandardRuns(REFERENCES, PERTURBED_FROM, PERTURBED)
-    standard = ReferenceOutputs.of(result.outputs, distribution, runs, dtypes, bounds, probes)
+    told = OF_GRAPHS, dtypes, bounds, {*special_kinds(graph), *result.special}
+    standard = ReferenceOutputs.of(result.outputs, distribution, *told)
     if standard is not None:
         standard = standard.by_majority()
     return Judge(result, distribution, bounds, standard)

@@ -106,7 +106,6 @@ def test_there_are_no_probes_of_ordinary_inputs_nor_without_their_runs():
     assert FiniteProbes.of(outputs, names, "nan") is not None
     assert FiniteProbes.of(outputs, names, "normal") is None
     assert FiniteProbes.of({names[0]: outputs[names[0]]}, names, "nan") is None
-    )
 
 
 def result_of(right, high, low, wrong, warned=""):

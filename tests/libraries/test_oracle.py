@@ -343,6 +343,25 @@ def test_d_mad_against_a_slow_twin_and_its_blindness_to_targets_of_zero():
     assert d_mad(one, two, np.zeros((3, 4))) == 0
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1.0, -3.0], [1.0, 1.0], (2 - 1) / (2 + 1)),
+        ([1.0, -3.0], [], 1.0),
+        ([], [1.0, -3.0], 1.0),
+        ([], [], 0.0),
+        ([0.0], [0.0], 0.0),
+        ([np.nan], [np.nan], 0.0),
+        ([np.inf], [1.0], 1.0),
+        ([np.inf], [np.inf], 0.0),
+    ],
+)
+def test_cradles_metric_compares_mean_distances_from_the_target(first, second, expected):
+    one, other = np.float32(first), np.float32(second)
+    assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
+    assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))
+
+
 @given(st.floats(0.1, 1e4), st.integers(1, 40))
 def test_rounding_passes_and_a_hundredth_does_not(scale, depth):
     rng = np.random.default_rng(0)

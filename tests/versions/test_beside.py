@@ -8,7 +8,7 @@ from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.adapters.reference import ReferenceRuns
-from asterism.differential.comparing.judging import findings_of, within_type
+from asterism.differential.comparing.judging import judge_of_file, within_type
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import FAULTS, Finding
@@ -43,7 +43,7 @@ def findings(given, model=None, **said):
             outputs[backend] = {"normal": [array if double else array.astype(np.float32)]}
     subject = subject_of("m", model or chain("Neg"), 4, {})
     result = Result(0, ("normal",), outcomes, outputs)
-    found = findings_of(subject, result, PARAMS)
+    found = judge_of_file(subject, result, "normal", PARAMS).findings()
     assert [one.backends for one in found] == [(b,) for b in given if b != FILE]
     return {one.backends[0]: one for one in found}
 

@@ -108,7 +108,8 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
     faulty, old_runtime, monkeypatch
 ):
     lacking = UpgradePair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
-    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking])
+    unread = UpgradePair(PAIR.old, "openvino:file")  # as of a file of another format
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking, unread])
     faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
     onnx.save(chain("Softplus"), old_runtime / "m.onnx")
     found = compared(old_runtime, "m.onnx")
@@ -193,9 +194,8 @@ def test_facts():
 def test_headlines(monkeypatch, kind, facts, said):
     monkeypatch.setattr(blaming, "title_of", lambda library: "old" if "@" in library else "new")
     subject = SimpleNamespace(nodes=[SimpleNamespace(label=name) for name in "ABCD"])
-    assert (
-        ModelPart(subject, [], made_change(kind, **facts), None, 4, 1, finished=True).title == said
-    )
+    part = ModelPart(subject, [], made_change(kind, **facts), None, 4, finished=True)
+    assert part.title == said
 
 
 def test_generated_models_are_converted(monkeypatch):

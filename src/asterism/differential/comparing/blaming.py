@@ -42,7 +42,6 @@ class ModelPart:
         change: as the part shows it.
         result: what the part did in both versions and the references.
         nodes: number of nodes of the whole model.
-        tried: number of parts that were run.
         finished: whether no smaller part was left to try.
     """
 
@@ -51,7 +50,6 @@ class ModelPart:
     change: UpgradeChange
     result: Result
     nodes: int
-    tried: int
     finished: bool
 
     @property
@@ -171,8 +169,8 @@ class Blame:
             smallest = reducer.repeat(smallest, self._without_each)
         if self._found is None:
             self._found = self._change, self._run(self._whole)
-        rest = (*self._found, len(self._nodes), budget.tried)
-        return ModelPart(smallest.subject, smallest.inputs, *rest, finished=not budget.untried)
+        rest = (*self._found, len(self._nodes), not budget.untried)
+        return ModelPart(smallest.subject, smallest.inputs, *rest)
 
     def _exposed(self) -> tuple[dict[str, NDArray[Any]], int | None] | None:
         """The value of every tensor, and the first node that is off.
@@ -234,9 +232,8 @@ class Blame:
         return True
 
     def _run(self, candidate: _Candidate) -> Result:
-        backends = (self._change.pair.old, self._change.pair.new)
         given = {self._change.distribution: candidate.inputs}
-        return run_subject(self._pool, candidate.subject, given, backends)
+        return run_subject(self._pool, candidate.subject, given, self._change.pair)
 
     def _as_computed(self, name: str) -> NDArray[Any]:
         """A value of the float64 reference in the type that the model computes in."""

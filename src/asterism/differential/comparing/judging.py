@@ -6,7 +6,7 @@ Where nothing decides, the answers are told: what each gave where they are furth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,12 +63,6 @@ def all_values(
         found[backend] = dict(zip(names, arrays, strict=False))
         found[backend] = found[backend] if len(arrays) == len(names) else {}
     return found
-
-
-def findings_of(subject: ModelFile, result: Result, params: JudgeParams) -> list[Finding]:
-    """What every configuration under test does with a model, for each kind of inputs."""
-    judges = (judge_of_file(subject, result, d, params) for d in result.distributions)
-    return [one for judge in judges for one in judge.findings()]
 
 
 def judge_of_file(
@@ -146,28 +140,17 @@ def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution
     return ""
 
 
-@dataclass(frozen=True)
-class UnresolvedDifference:
-    """A model and inputs on which libraries differ, and nothing decides which of them is right.
+#: Configurations that agree, and what they gave where answers are furthest apart; for each group.
+Answers = tuple[tuple[tuple[str, ...], str], ...]
+
+
+def answers_of(judge: Judge) -> Answers:
+    """What each group of backends gave that agree, the largest group first.
+
+    The reference comes last, where there is one.
 
     Args:
-        subject: name of the model.
-        distribution: its inputs.
-        answers: configurations that agree, the largest group first, and what each group gave; the
-            reference comes last, where there is one.
-    """
-
-    subject: str
-    distribution: str
-    answers: list[tuple[list[str], str]]
-
-
-def unresolved_of(subject: str, judge: Judge) -> UnresolvedDifference:
-    """What each group of backends gave that agree.
-
-    Args:
-        subject: name of the model.
-        judge: of it, on the inputs on which nothing decides.
+        judge: of a model, on inputs on which nothing decides.
     """
     groups: list[list[str]] = []
     for backend in sorted(judge.ran, key=lambda b: precision_of(b) is not None):
@@ -180,8 +163,7 @@ def unresolved_of(subject: str, judge: Judge) -> UnresolvedDifference:
     if judge.standard is not None:
         groups.append(["the reference"])
         given.append(list(judge.standard.expected))
-    answers = zip(groups, answers_in_words(given), strict=True)
-    return UnresolvedDifference(subject, judge.distribution, list(answers))
+    return tuple(zip(map(tuple, groups), answers_in_words(given), strict=True))
 
 
 def answers_in_words(given: Sequence[Arrays]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from importlib.metadata import PackageNotFoundError
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
@@ -90,19 +89,15 @@ def ways_of(library: str) -> list[str]:
 
 
 def installed(library: str) -> str:
-    """The installed version of a library; nothing where it is not installed."""
-    try:
-        return versions_of(library)[plugin_of(library).packages[0]]
-    except PackageNotFoundError:
-        return ""
+    """A library's own version, in its environment or here; nothing where it is not installed."""
+    return versions_of(library).get(plugin_of(library).packages[0], "")
 
 
 def package_versions(library: str) -> dict[str, str]:
     """The packages of a library's environment; of the installed one those that it names."""
-    return environment(library).versions if "@" in library else plugin_of(library)().versions()
+    return environment(library).versions if "@" in library else versions_of(library)
 
 
 def title_of(library: str) -> str:
     """A library with its full version."""
-    plugin = plugin_of(library)
-    return f"{plugin.name} {versions_of(library)[plugin.packages[0]]}"
+    return f"{plugin_of(library).name} {installed(library)}"

@@ -146,11 +146,17 @@ class Judge:
         return self.beside(other, one).off(outputs, one) is None
 
     def _failed(self, one: Finding, others: Sequence[str], no_one: str) -> Finding:
-        """A failure is the library's fault where another one, or a reference, runs the subject."""
+        """A failure is the library's fault where another one, or a reference, runs the subject.
+
+        It is the converter's whose file the library rejects while it takes another converter's.
+        """
         (backend,) = one.backends
         outcome = self.result.outcomes[backend]
         if one.symptom == UNSUPPORTED:
             return one
+        source = converter_of(backend) if outcome.stage == "compile" else None
+        if source is not None and _reads_another(one.library, source, self.ran):
+            one = replace(one, library=source)
         agreeing = _partners(backend, others)
         agreeing += [] if self.standard is None else self.standard.references
         impossible = no_one == INVALID_INPUTS and outcome.status == "error"
@@ -229,7 +235,7 @@ class Judge:
             library = library_of(backend)
             readers = [b for b in sources if sources[b] == source]
             if source is not None and all(b in wrong for b in readers):
-                doubted = len(products_of(readers)) > 1 or reads_another(library, source, right)
+                doubted = len(products_of(readers)) > 1 or _reads_another(library, source, right)
                 if doubted and any(library_of(b) == CONVERTERS[source].host for b in right):
                     library = source
             yield backend, library
@@ -252,7 +258,7 @@ def failure(outcome: ExecutionOutcome) -> Finding:
     )
 
 
-def reads_another(library: str, source: str, right: Iterable[str]) -> bool:
+def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
     """Whether a library is right on another converter's file of the model."""
     return any(library_of(r) == library and converter_of(r) not in (source, None) for r in right)
 

@@ -7,7 +7,7 @@ blame, and a reference outside of the majority of references is a finding of its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from asterism.core.randomness.random_streams import stream
@@ -33,7 +33,7 @@ from asterism.differential.oracle.finding import (
     UNRESOLVED,
     Finding,
 )
-from asterism.differential.oracle.judge import Judge, failure, reads_another
+from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
@@ -104,13 +104,12 @@ def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[F
     grouped: dict[tuple[str, ...], list[Finding]] = {}
     for one in judged:
         if one.symptom in FAILURES and result.outcomes[one.backends[0]].failed:
-            library = _rejecter(result.outcomes[one.backends[0]], ran)
-            key = (library, one.symptom, one.stage, one.exception, one.frame)
+            key = (one.library, one.symptom, one.stage, one.exception, one.frame)
             grouped.setdefault(key, []).append(one)
     severity = _severity(graph, result.distributions)
-    for (library, *_), group in sorted(grouped.items()):
-        one = replace(group[0], library=library, severity=severity, agreeing=tuple(ran))
-        found.append(replace(one, backends=tuple(one.backends[0] for one in group)))
+    for _, group in sorted(grouped.items()):
+        backends = tuple(one.backends[0] for one in group)
+        found.append(replace(group[0], backends=backends, severity=severity, agreeing=tuple(ran)))
     return [replace(one, distributions=result.distributions) for one in found]
 
 
@@ -133,18 +132,6 @@ def _severity(graph: Graph, distributions: Iterable[str]) -> str:
     """``special`` where NaN, infinity or no items are in the inputs, or such weights."""
     special = any(node.is_special for node in graph.nodes.values())
     return "special" if special or set(distributions) & set(SPECIAL_DISTRIBUTIONS) else "normal"
-
-
-def _rejecter(outcome: ExecutionOutcome, ran: Sequence[str]) -> str:
-    """Whom to blame for a failure: the library, or the converter whose file it rejects.
-
-    It is the converter where the same library takes another converter's file of the model.
-    """
-    library = library_of(outcome.backend)
-    if outcome.backend in CONVERTERS or outcome.stage != "compile":
-        return library
-    source = converter_of(outcome.backend)
-    return source if source is not None and reads_another(library, source, ran) else library
 
 
 def judge_of(

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
 from asterism.differential.engine.tolerance import Tolerance
 
-
-class RoundedModel(Protocol):
-    """What a tolerance depends on of a model: the coarsest dtype's rounding, and how deep it is."""
-
-    @property
-    def epsilon(self) -> float:
-        """The relative rounding of the coarsest dtype."""
-
-    @property
-    def depth(self) -> int:
-        """Layers, or nodes, on the longest path."""
+if TYPE_CHECKING:
+    from asterism.differential.subjects.model_files import ModelFile
+    from asterism.memo.graphs.graph import Graph
 
 
 class JudgeParams(ParameterSection):
@@ -34,6 +26,6 @@ class JudgeParams(ParameterSection):
         description="multiple of what float32's rounding of inputs and weights moves the output",
     )
 
-    def tolerance(self, model: RoundedModel) -> Tolerance:
-        """What rounding explains in a model's outputs."""
+    def tolerance(self, model: Graph | ModelFile) -> Tolerance:
+        """What rounding explains in a model's outputs, by its coarsest dtype and its depth."""
         return Tolerance(self.ulps, self.conditioning, model.epsilon, model.depth)

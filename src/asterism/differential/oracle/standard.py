@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import INDEPENDENT, REFERENCES, precision_of
-from asterism.differential.adapters.reference import STEP, ReferenceRuns
+from asterism.differential.adapters.reference import PROBED, STEP, ReferenceRuns
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.memo.universe.tensors import EPSILON
@@ -183,9 +183,12 @@ class ReferenceOutputs:
             dtype: [given[name] for name in names if name in given]
             for dtype, names in runs.perturbed.items()
         }
-        special = distribution, of_weights
-        probes = FiniteProbes.of(outputs, runs.probes, *special, by_letter=by_letter)
-        found = cls(references, dtypes, tolerance, given.get(runs.right), moved, probes)
+        kinds = tuple(k for k in PROBED if k == distribution or k in of_weights)
+        high, low = ([*given.get(name, ())] for name in runs.probes)
+        probes = FiniteProbes(kinds, high, low, by_letter)
+        has_probes = bool(kinds) and set(runs.probes) <= given.keys() and len(high) == len(low)
+        base = given.get(runs.right)
+        found = cls(references, dtypes, tolerance, base, moved, probes if has_probes else None)
         return found if len(dtypes) == len(found.expected) else replace(found, dtypes=())
 
     @property

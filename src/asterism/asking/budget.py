@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from asterism.core.messages.escaping import counted
 from asterism.vetting.params import VetParams
 
 #: Minutes that a question may take where nothing else is said.
@@ -113,11 +114,12 @@ def within(
     smaller = {name.replace(".", "__"): count for name, count in left_out.items()}
     parts = ", ".join(f"{n} {count} instead of {wanted[n]}" for n, count in left_out.items())
     whole = (_AROUND + (held["limit"] * seconds + needed) / faster) / 60
-    told = f"{minutes:g} minutes leave out: {parts}"
+    told = f"{minutes:g} {'minute leaves' if minutes == 1 else 'minutes leave'} out: {parts}"
     if whole > minutes and resumes:
+        more = math.ceil(whole - minutes)
         told += (
             ". The same command goes on from there; all of it takes about "
-            f"{whole - minutes:.0f} minutes more: --minutes {math.ceil(whole - minutes)}"
+            f"{counted(more, 'minute')} more: --minutes {more}"
         )
     elif whole > minutes:
         told += f". All of it takes about {whole:.0f} minutes: --minutes {math.ceil(whole)}"

@@ -93,10 +93,16 @@ def matching_outputs(
     return {names[row]: real[column] for row, column in zip(rows, columns, strict=True)}
 
 
+def counterparts(params: VetParams, names: Sequence[str], other: Sequence[Output]) -> list[str]:
+    """The compressed model's outputs that stand for these of the original's, by names or order."""
+    found = [params.counterpart(name) for name in names]
+    return found if {output.name for output in other}.issuperset(found) else _real(other)
+
+
 def require_alike(
     request: VetRequest, params: VetParams, *sides: tuple[Signature, Sequence[Output]]
 ) -> None:
-    """Reject models whose compared outputs have other sizes, where both files fix them.
+    """Reject models whose compared outputs have other sizes, or of which one gives logits.
 
     Args:
         request: the models.
@@ -108,16 +114,42 @@ def require_alike(
     """
     (own, outputs), (other, theirs) = sides
     names = compared_names(params, outputs)
-    counterparts = [params.counterpart(name) for name in names]
-    if not {output.name for output in theirs}.issuperset(counterparts):
-        counterparts = _real(theirs)
+    matched = counterparts(params, names, theirs)
     one = _fixed_sizes(names, own, outputs)
-    two = _fixed_sizes(counterparts, other, theirs)
+    two = _fixed_sizes(matched, other, theirs)
     if len(one) == len(two) and not all(map(_fit, one, two)):
         raise UserError(
             f"{request.original} gives {_shown(outputs)}, but {request.compressed} "
             f"{_shown(theirs)}: they are no pair"
         )
+    mine, others = ({o.name: o for o in side} for side in (outputs, theirs))
+    for name, counterpart in zip(names, matched, strict=False):
+        by_order = _by_order(name, params)
+        if not by_order and _on_unlike_scales(mine[name], others[counterpart]):
+            raise UserError(
+                f"{request.original}'s {name} comes from {mine[name].made_by}, and "
+                f"{request.compressed}'s {counterpart} from {others[counterpart].made_by}: one "
+                "gives probabilities and the other logits, which are not compared. Let both files "
+                "end with the same operator"
+            )
+
+
+def _by_order(name: str, params: VetParams) -> bool:
+    """Whether an output is compared by its largest numbers alone, on whatever scale these are."""
+    kind, options = params.comparison.kind, params.comparison.options
+    if kind == "together":
+        parts = {part["output"]: part for part in options["outputs"]}
+        if name not in parts:  # of several that are compared as one
+            return False
+        kind, options = parts[name]["kind"], parts[name]["options"]
+    return kind == "top_label" or (kind == "label_map" and options.get("threshold") is None)
+
+
+def _on_unlike_scales(one: Output, other: Output) -> bool:
+    """Whether one output holds probabilities by its operator, and the other logits."""
+    limited = [output.by_sigmoid or output.by_softmax for output in (one, other)]
+    logits = [o.linear and o.values.size > 0 and not o.within_unit for o in (one, other)]
+    return any(limited) and any(logits)
 
 
 def _real(outputs: Sequence[Output]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +25,8 @@ LOOKED, _NUMBERS, _FEWEST = 200, 10_000_000, 2
 _VALUES = 10_000_000
 #: The share of inputs from which on a lack of answers is no accident.
 _MOST_SILENT = 0.5
+#: How far answers to one input are apart, relative and absolute, that are the same but rounded.
+_SAME = 1e-3
 #: So many different inputs show that an answer does not depend on them.
 _SEVERAL = 5
 
@@ -51,6 +53,12 @@ class OriginalAnswers:
     def mute(self) -> bool:
         """Whether it gives no finite answer to most of the inputs."""
         return self.silent > _MOST_SILENT * self.inputs
+
+    def to(self, rows: NDArray[np.int64]) -> OriginalAnswers:
+        """The answers to some of the inputs, of a model that answers all of them."""
+        outputs = tuple(replace(output, values=output.values[rows]) for output in self.outputs)
+        labels = None if self.labels is None else self.labels[rows]
+        return OriginalAnswers(outputs, labels, 0, len(rows), self.seconds)
 
 
 class OriginalProbe:
@@ -105,6 +113,9 @@ class OriginalProbe:
 
         Args:
             feeding: another preprocessing and order of channels.
+
+        Raises:
+            UserError: it fails on an input, or answers otherwise when it is asked again.
         """
         inputs, feeding = self._inputs, feeding or self._feeding
         started = time.perf_counter()
@@ -117,8 +128,9 @@ class OriginalProbe:
             self._model.close()
             self._model = self._open(feeding)
             answers = self._ask(feeding)
-        model = self._model
         seconds = (time.perf_counter() - started) / len(inputs.items)
+        self._require_repeated(answers[0], feeding)
+        model = self._model
         rows = np.concatenate(answers)
         answered = np.isfinite(rows).all(axis=1)
         if not answered.any():  # masked scores are infinite in every answer
@@ -135,6 +147,16 @@ class OriginalProbe:
         labels = None if inputs.labels is None else inputs.labels[answered]
         return OriginalAnswers(tuple(outputs), labels, int((~answered).sum()), len(rows), seconds)
 
+    def _require_repeated(self, answers: NDArray[np.float32], feeding: FeedingParams) -> None:
+        """Reject a model that answers the same inputs otherwise when it is asked again."""
+        few = min(len(self._probes), len(answers))
+        again = self._model.predict(self._as_taken(self._inputs.items[:few], feeding))
+        if not np.allclose(answers[:few], again, rtol=_SAME, atol=_SAME, equal_nan=True):
+            raise UserError(
+                f"{self._subject} answers the same inputs otherwise each time: does it draw random "
+                "numbers, as dropout does in training? Export it for inference"
+            )
+
     def _as_taken(self, items: NDArray[Any], feeding: FeedingParams) -> NDArray[Any]:
         """Pictures with their channels in order and preprocessed; other inputs as they are."""
         if not self._pictures:
@@ -147,7 +169,7 @@ def look(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> Origi
     """Ask a model about the inputs, or about some where its answers are large.
 
     Raises:
-        UserError: it cannot be opened, or fails on an input.
+        UserError: it cannot be opened, fails on an input, or answers otherwise when asked again.
     """
     with OriginalProbe(subject, feeding, inputs) as model:
         return model.look()

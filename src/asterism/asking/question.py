@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from asterism.asking.budget import MINUTES, Cost, within
-from asterism.asking.chance import by_chance
 from asterism.asking.choosing import choose_all
 from asterism.asking.compared_outputs import (
     compared,
@@ -19,6 +16,7 @@ from asterism.asking.compared_outputs import (
     require_alike,
     told_by_names,
 )
+from asterism.asking.doubts import copies, other_preprocessing, require_right
 from asterism.asking.earlier import earlier_run
 from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.original import (
@@ -45,13 +43,11 @@ from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.vetting.changes import require_changes
-from asterism.vetting.opening import drawn, read_given, require_labels
+from asterism.vetting.opening import drawn, read_given, rows_drawn
 from asterism.vetting.params import VetBudget, VetParams
 
 #: Inputs that the compressed model is tried on before anything runs.
 _TRIED = 16
-#: So many inputs with labels show whether the original is right by chance.
-_FEWEST_LABELLED = 20
 
 
 def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]]:
@@ -142,13 +138,21 @@ class _Question:
         require_answers(seen, models[0], inputs)
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
-        self._require_right(params, given, seen, found)
+        doubts = [require_right(request, params, given, seen, found.tries), copies(inputs)]
         tried = drawn(inputs, _TRIED, 0)
         other = look(models[1], params.feeding.model_copy(update={"outputs": None}), tried)
-        self._settle_matching(found, params, seen, other, tried)
+        own = None  # the original's answers to these
+        if seen.inputs == len(inputs.items) and not seen.silent:
+            own = seen.to(rows_drawn(len(inputs.items), _TRIED, 0))
+        self._settle_matching(
+            found, params, seen, lambda: own or look(models[0], params.feeding, tried), other
+        )
         params = self._params(found)
         sides = (self._signature, seen.outputs), (self._other, other.outputs)
         require_alike(request, params, *sides)
+        if own is not None:
+            doubts.append(self._other_preprocessing(params, tried, own))
+        found.said += [doubt for doubt in doubts if doubt]
         changing = require_changes(params, inputs.items)
         found.overrides.append(f"vet.asked={written(request.words())}")
         found.overrides.append(f"vet.settled={written(found.said[2:])}")
@@ -247,8 +251,7 @@ class _Question:
         request, spec = self._request, self._signature.given[0]
         if request.settles("vet.feeding.preprocessing"):
             return
-        folder = self._conf / "preprocessing"
-        named = {path.stem: read_yaml(path) for path in sorted(folder.glob("*.yaml"))}
+        named = self._preprocessings()
         if request.preprocessing is not None:
             if request.preprocessing not in named:
                 raise unknown("preprocessing", request.preprocessing, list(named))
@@ -257,13 +260,7 @@ class _Question:
         if spec.dtype == "uint8":
             found.said.append("no preprocessing: the model takes bytes (another: --preprocessing)")
             return
-        channels = inputs.items.shape[-1]
-        known = {
-            name: preprocessing
-            for name, values in named.items()
-            if len((preprocessing := validate(PreprocessingParams, values)).mean) in (1, channels)
-        }
-
+        known = _of_channels(named, channels := inputs.items.shape[-1])
         quantised = [signature.given[0] for signature in (self._signature, self._other)]
         ranges = (of_range(one, known, inputs.items) for one in quantised)
         kept = next((name for name in ranges if name is not None), None)
@@ -288,6 +285,20 @@ class _Question:
         found.tries = len(tried)
         found.overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
+
+    def _preprocessings(self) -> dict[str, Any]:
+        """The project's preprocessings by name, as their files have them."""
+        folder = self._conf / "preprocessing"
+        return {path.stem: read_yaml(path) for path in sorted(folder.glob("*.yaml"))}
+
+    def _other_preprocessing(
+        self, params: VetParams, tried: GivenInputs, own: OriginalAnswers
+    ) -> str:
+        """See :func:`other_preprocessing`; nothing where no pictures are preprocessed."""
+        if tried.kind != "images" or params.feeding.preprocessing is None:
+            return ""
+        known = _of_channels(self._preprocessings(), tried.items.shape[-1])
+        return other_preprocessing(self._given.compressed, params, known, tried, own)
 
     def _take_preprocessing(
         self, found: SettledQuestion, named: Mapping[str, Any], name: str, channels: str, why: str
@@ -326,68 +337,36 @@ class _Question:
         found: SettledQuestion,
         params: VetParams,
         seen: OriginalAnswers,
+        own: Callable[[], OriginalAnswers],
         other: OriginalAnswers,
-        tried: GivenInputs,
     ) -> None:
-        """Find which of the compressed model's outputs belong to the original's."""
+        """Find which of the compressed model's outputs belong to the original's.
+
+        Args:
+            found, params, seen: see :meth:`settled`.
+            own: gives the original's answers to the inputs to which ``other`` are answers.
+            other: the compressed model's.
+        """
         names = compared_names(params, seen.outputs)
         chosen = params.feeding.outputs is not None
         if self._request.settles("vet.matching") or told_by_names(names, chosen, other.outputs):
             return
-        again = look(self._given.original, params.feeding, tried)
         matching = matching_outputs(
-            str(self._request.compressed), names, chosen, again.outputs, other.outputs
+            str(self._request.compressed), names, chosen, own().outputs, other.outputs
         )
         if matching:
-            pairs = ", ".join(f"{theirs} for {own}" for own, theirs in matching.items())
+            pairs = ", ".join(f"{theirs} for {mine}" for mine, theirs in matching.items())
             found.take(
                 f"the compressed model's outputs by sizes and values: {pairs} (others: "
                 "-S vet.matching)",
                 matching=[{"original": a, "compressed": b} for a, b in matching.items()],
             )
 
-    def _require_right(
-        self, params: VetParams, inputs: GivenInputs, seen: OriginalAnswers, found: SettledQuestion
-    ) -> None:
-        """Reject labels that the original knows no better than by chance.
 
-        Without labels it is said where the original gives all inputs one class.
-
-        Args:
-            params: how outputs are compared.
-            inputs: all that are given.
-            seen: the original's answers to some of them.
-            found: of how many preprocessings that were tried the best was taken.
-
-        Raises:
-            UserError: so they are.
-        """
-        chosen, rows = compared(params, seen.outputs)
-        told = chosen.classes(rows)
-        if seen.labels is None:
-            if told is not None and len(told) >= _FEWEST_LABELLED and np.ptp(told) == 0:
-                found.said.append(
-                    f"the original gives all {len(told)} inputs that were tried the class "
-                    f"{told[0]}: if they are of several, their preprocessing is wrong"
-                )
-            return
-        require_labels(inputs, chosen, rows.shape[1])
-        if told is None or len(told) < _FEWEST_LABELLED:
-            return
-        if not by_chance(told, seen.labels, found.tries):
-            return
-        right = int((told == seen.labels).sum())
-        by_folders = (
-            f"they are numbered by the folders' names ({', '.join(inputs.classes[:3])}, …); "
-            if inputs.classes
-            else ""
-        )
-        raise UserError(
-            f"{self._request.original} itself is right on {right} of {len(told)} inputs, no more "
-            f"than by chance, so that a verdict would be about a mistake. Are the labels the "
-            f"model's classes ({by_folders}others: --labels), is the preprocessing right "
-            "(--preprocessing), and are outputs compared as they are meant (--comparison)?"
-        )
+def _of_channels(named: Mapping[str, Any], channels: int) -> dict[str, PreprocessingParams]:
+    """Preprocessings of pictures with so many channels, by name."""
+    known = {name: validate(PreprocessingParams, values) for name, values in named.items()}
+    return {name: one for name, one in known.items() if len(one.mean) in (1, channels)}
 
 
 def _comparison(choice: ComparisonChoice) -> list[str]:

@@ -305,12 +305,20 @@ def read_given(
     )
 
 
+def rows_drawn(count: int, limit: int, seed: int) -> NDArray[np.int64]:
+    """Places of the inputs, among so many, that :func:`drawn` takes, in their order."""
+    if limit >= count:
+        return np.arange(count)
+    rows: NDArray[np.int64] = stream(seed, "vet", "inputs").permutation(count)[:limit]
+    return rows
+
+
 def drawn(inputs: GivenInputs, limit: int | None, seed: int) -> GivenInputs:
     """As many of the inputs as are wanted, in a random order: a larger limit only adds to them."""
     count = len(inputs.items)
     if limit is None or limit >= count:
         return inputs
-    chosen: NDArray[np.int64] = stream(seed, "vet", "inputs").permutation(count)[:limit]
+    chosen = rows_drawn(count, limit, seed)
     return GivenInputs(
         inputs.kind,
         inputs.items[chosen],

@@ -1,0 +1,135 @@
+"""Doubts about a verdict: labels or preprocessing that do not fit, and inputs that are copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.asking.chance import by_chance, renumbered
+from asterism.asking.compared_outputs import compared, compared_names, counterparts
+from asterism.asking.original import OriginalAnswers, OriginalProbe
+from asterism.asking.request import VetRequest
+from asterism.core.messages.errors import UserError
+from asterism.data.given.reading import GivenInputs
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.tensor_models.subjects import Subject
+from asterism.vetting.opening import require_labels
+from asterism.vetting.params import VetParams
+
+#: So many inputs with labels show whether the original is right by chance.
+_FEWEST_LABELLED = 20
+#: The share of different inputs below which copies are named.
+_MOSTLY_DIFFERENT = 0.5
+#: The share of inputs on which a model is as the original that fits, and that does not.
+_FITS, _FITS_NOT = 0.9, 0.5
+
+
+def require_right(
+    request: VetRequest,
+    params: VetParams,
+    inputs: GivenInputs,
+    seen: OriginalAnswers,
+    tries: int,
+) -> str:
+    """Reject labels that the original knows no better than by chance.
+
+    Args:
+        request: the user's.
+        params: how outputs are compared.
+        inputs: all that are given.
+        seen: the original's answers to some of them.
+        tries: of how many preprocessings that were tried the best was taken.
+
+    Returns:
+        A line where the original gives all inputs without labels one class; else nothing.
+
+    Raises:
+        UserError: so they are.
+    """
+    chosen, rows = compared(params, seen.outputs)
+    told = chosen.classes(rows)
+    if seen.labels is None:
+        if told is not None and len(told) >= _FEWEST_LABELLED and np.ptp(told) == 0:
+            return (
+                f"the original gives all {len(told)} inputs that were tried the class {told[0]}: "
+                "if they are of several, their preprocessing is wrong"
+            )
+        return ""
+    require_labels(inputs, chosen, rows.shape[1])
+    if told is None or len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
+        return ""
+    right = int((told == seen.labels).sum())
+    by_folders = (
+        f"they are numbered by the folders' names ({', '.join(inputs.classes[:3])}, …); "
+        if inputs.classes
+        else ""
+    )
+    raise UserError(
+        f"{request.original} itself is right on {right} of {len(told)} inputs, no more than by "
+        "chance, so that a verdict would be about a mistake. Are the labels the model's classes "
+        f"({by_folders}{renumbered(told, seen.labels)}others: --labels), is the preprocessing "
+        "right (--preprocessing), and are outputs compared as they are meant (--comparison)?"
+    )
+
+
+def copies(inputs: GivenInputs) -> str:
+    """A line where most of the inputs are copies of others, which intervals do not know."""
+    different = len({hash(item.tobytes()) for item in inputs.items})
+    if different > _MOSTLY_DIFFERENT * len(inputs.items):
+        return ""
+    return (
+        f"only {different} of {len(inputs.items)} inputs that were looked at differ, but intervals "
+        "take each for a draw of its own: they are too narrow"
+    )
+
+
+def other_preprocessing(
+    subject: Subject,
+    params: VetParams,
+    known: Mapping[str, PreprocessingParams],
+    pictures: GivenInputs,
+    own: OriginalAnswers,
+) -> str:
+    """A line where the compressed model is as the original if pictures are preprocessed otherwise.
+
+    A file may hold a part of the preprocessing, or take colours in another order.
+
+    Args:
+        subject: the compressed model.
+        params: what is asked.
+        known: preprocessings by name.
+        pictures: some of the given ones.
+        own: the original's answers to them.
+    """
+    feeding = params.feeding.model_copy(update={"outputs": None})
+    orders = ("rgb", "bgr") if pictures.items.shape[-1] == 3 else ("rgb",)
+    with OriginalProbe(subject, feeding, pictures) as model:
+        before = _alike(params, own, model.look())
+        if before is None or before > _FITS_NOT:
+            return ""
+        for name, preprocessing in known.items():
+            for order in orders:
+                changed = {"preprocessing": preprocessing, "channels": order}
+                after = _alike(params, own, model.look(feeding.model_copy(update=changed)))
+                if after is not None and after >= _FITS:
+                    colours = "" if order == "rgb" else f", channels {order}"
+                    return (
+                        f"{subject.name} answers as the original does on {after:.0%} of the "
+                        f"pictures that were tried where these are preprocessed by {name}{colours},"
+                        f" and on {before:.0%} as the original takes them: it may hold a part of "
+                        "the preprocessing itself"
+                    )
+    return ""
+
+
+def _alike(params: VetParams, own: OriginalAnswers, other: OriginalAnswers) -> float | None:
+    """The share of inputs to which two models answer alike; None where that is not known."""
+    comparison, rows = compared(params, own.outputs)
+    theirs = {output.name: output.rows for output in other.outputs}
+    names = counterparts(params, compared_names(params, own.outputs), other.outputs)
+    answers: NDArray[np.float32] = np.concatenate([theirs[name] for name in names], axis=1)
+    if answers.shape != rows.shape:
+        return None
+    return float(1 - comparison.differs(rows, answers).mean())

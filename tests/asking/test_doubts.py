@@ -1,0 +1,85 @@
+"""What makes a verdict doubtful is said, or stops the question."""
+
+import numpy as np
+import pytest
+
+from asking.asked import asked
+from asking.made_answers import logits, normal
+from asking.made_models import echo, of_brightness, pictures
+from asterism.core.messages.errors import UserError
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+LABELS = np.arange(60) % 4
+SCORES = logits(LABELS)
+
+
+def given(folder, inputs, labels=None):
+    arrays = {"inputs": inputs} | ({} if labels is None else {"labels": labels})
+    np.savez(folder / "inputs.npz", **arrays)
+    return {name: folder / f"{name}.onnx" for name in ("original", "compressed")} | {
+        "inputs": folder / "inputs.npz"
+    }
+
+
+@pytest.mark.parametrize("own", ["Sigmoid", "Add"])
+def test_probabilities_are_not_compared_with_logits(tmp_path, own):
+    pair = given(tmp_path, 9 * normal(60, 1), (normal(60, 1) > 0)[:, 0].astype(int))
+    echo(pair["original"], p=(own, [1]))
+    echo(pair["compressed"], p=({"Sigmoid": "Add", "Add": "Sigmoid"}[own], [1]))
+    with pytest.raises(UserError, match=r"compressed\.onnx.*probabilities"):
+        asked(**pair, comparison="multi_label")
+
+
+def test_where_the_largest_number_alone_counts_they_are(tmp_path):
+    pair = given(tmp_path, SCORES, LABELS)
+    echo(pair["original"], p=("Softmax", [4]))
+    echo(pair["compressed"], p=("Add", [4]))
+    assert asked(**pair)[0]["vet.comparison.kind"] == "top_label"
+
+
+@pytest.mark.parametrize("random", ["original", "compressed"])
+def test_a_model_that_draws_random_numbers_stops_the_question(tmp_path, random):
+    pair = given(tmp_path, SCORES, LABELS)
+    for name in ("original", "compressed"):
+        echo(pair[name], logits=("RandomNormalLike" if name == random else "Add", [4]))
+    with pytest.raises(UserError, match=rf"{random}\.onnx.*each time"):
+        asked(**pair, comparison="top_label")
+
+
+@pytest.mark.parametrize(("places", "told"), [(1, "one more"), (-1, "one less")])
+def test_labels_that_are_numbered_from_another_one_are_told_so(tmp_path, places, told):
+    pair = given(
+        tmp_path, np.pad(SCORES, ((0, 0), (1, 1)), constant_values=-9), LABELS + 1 - places
+    )
+    for name in ("original", "compressed"):
+        echo(pair[name], y=("Softmax", [6]))
+    with pytest.raises(UserError, match=told):
+        asked(**pair)
+
+
+@pytest.mark.parametrize(("count", "told"), [(60, False), (6, True)])
+def test_copies_among_the_inputs_are_told(tmp_path, count, told):
+    pair = given(tmp_path, np.resize(SCORES[:count], SCORES.shape), LABELS)
+    for name in ("original", "compressed"):
+        echo(pair[name], y=("Softmax", [4]))
+    said = asked(**pair)[1]
+    assert any(f"only {count} of 60" in line for line in said) == told
+
+
+@pytest.mark.parametrize(
+    ("weights", "bias", "told"),
+    [
+        ([-20.0, 20.0], [10.0, -10.0], None),  # as the original: by numbers from 0 to 1
+        ([-0.1, 0.1], [12.8, -12.8], "raw"),  # numbers from 0 to 255
+        ([20.0, -20.0], [-10.0, 10.0], None),  # the contrary, whatever the numbers
+    ],
+)
+def test_a_part_of_the_preprocessing_in_the_compressed_model_is_told(tmp_path, weights, bias, told):
+    images, bright = pictures()
+    pair = given(tmp_path, images, bright)
+    of_brightness(pair["original"], [-20.0, 20.0], [10.0, -10.0])
+    of_brightness(pair["compressed"], weights, bias)
+    said = [line for line in asked(**pair, kind="images")[1] if "compressed.onnx answers" in line]
+    assert bool(said) == (told is not None)
+    assert all(f"by {told}" in line for line in said)

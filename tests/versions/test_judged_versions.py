@@ -32,6 +32,10 @@ X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
 F16 = TensorProto.FLOAT16
 
 
+def bounds_of(subject):
+    return PARAMS.tolerance(subject.epsilon, subject.depth)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "apart"),
     [
@@ -92,7 +96,7 @@ def test_each_way_and_each_kind_of_inputs_is_judged():
 
 def test_what_rounding_moves_is_allowed():
     right = [np.float64([1.0, 2.0])]
-    bounds = PARAMS.tolerance(subject_of("m", chain("Neg"), 4, {}))
+    bounds = bounds_of(subject_of("m", chain("Neg"), 4, {}))
     wrong, moved = [np.float32([1.0, 2.1])], [np.float64([1.0, 2.05])]
 
     def standard(expected, *runs):
@@ -110,12 +114,12 @@ def test_what_rounding_moves_is_allowed():
 def test_half_precision_anywhere_is_the_coarsest(where):
     model = onnx_model([("Mul", ["x", "w"], ["y"], {})], [("x", ("n", 4))], ["y"], {"w": X[:1]})
     subject = subject_of("m", model, 4, {})
-    single = PARAMS.tolerance(subject)
+    single = bounds_of(subject)
     if where == "constant":
         model.graph.initializer[0].data_type = F16
     else:
         getattr(model.graph, where)[0].type.tensor_type.elem_type = F16
-    half = PARAMS.tolerance(subject)
+    half = bounds_of(subject)
     assert (single.ulps, single.conditioning, single.depth) == (64, 8, 1)
     assert single.epsilon == np.finfo(np.float32).eps
     assert half.epsilon == np.finfo(np.float16).eps
@@ -277,7 +281,7 @@ def test_every_way_to_run_a_file_is_compared():
 def test_truth_values_are_compared():
     """Also with what rounding moves, which is subtracted."""
     right = [RIGHT > 0]
-    bounds = PARAMS.tolerance(subject_of("m", chain("Relu"), 4, {}))
+    bounds = bounds_of(subject_of("m", chain("Relu"), 4, {}))
     standard = ReferenceOutputs({"right": right}, ["bool"], bounds, right, {"float32": [right]})
     assert standard.off(right) is None
     assert standard.off([RIGHT > 0.5]).kind == "values differ"

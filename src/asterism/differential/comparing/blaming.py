@@ -190,7 +190,7 @@ class Blame:
             return None
         values |= {s.name: a for s, a in zip(subject.inputs, inputs, strict=True)}
         given = by_backend[culprit]
-        bounds = self._params.tolerance(subject)
+        bounds = self._params.tolerance(subject.epsilon, subject.depth)
         for number, node in enumerate(self._nodes):
             for output in (made for made in node.makes if made in given):
                 standard = ReferenceOutputs({other: [values[output]]}, (), bounds)

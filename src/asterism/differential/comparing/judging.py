@@ -76,7 +76,8 @@ def judge_of_file(
         distribution: the inputs.
         params: tolerances.
     """
-    runs, declared, bounds = subject.references, subject.declared, params.tolerance(subject)
+    runs, declared = subject.references, subject.declared
+    bounds = params.tolerance(subject.epsilon, subject.depth)
     standard = None
     if subject.is_in_reference:
         told = runs, declared, bounds

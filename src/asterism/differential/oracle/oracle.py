@@ -150,7 +150,7 @@ def judge_of(
         params: tolerances.
         outputs: nodes that were put out, in place of those that are compared.
     """
-    bounds = params.tolerance(graph)
+    bounds = params.tolerance(graph.epsilon, graph.depth)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     dtypes = [graph.tensors[i].dtype for i in nodes]
     told = OF_GRAPHS, dtypes, bounds, {*special_kinds(graph), *result.special}

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
 from asterism.differential.engine.tolerance import Tolerance
-
-if TYPE_CHECKING:
-    from asterism.differential.subjects.model_files import ModelFile
-    from asterism.memo.graphs.graph import Graph
 
 
 class JudgeParams(ParameterSection):
@@ -26,6 +20,11 @@ class JudgeParams(ParameterSection):
         description="multiple of what float32's rounding of inputs and weights moves the output",
     )
 
-    def tolerance(self, model: Graph | ModelFile) -> Tolerance:
-        """What rounding explains in a model's outputs, by its coarsest dtype and its depth."""
-        return Tolerance(self.ulps, self.conditioning, model.epsilon, model.depth)
+    def tolerance(self, epsilon: float, depth: int) -> Tolerance:
+        """What rounding explains in the outputs of a model.
+
+        Args:
+            epsilon: of the coarsest dtype in the model.
+            depth: layers, or nodes, on the longest path.
+        """
+        return Tolerance(self.ulps, self.conditioning, epsilon, depth)

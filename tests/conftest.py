@@ -25,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The machine's speed is nothing that a property depends on. Continuous integration tries the same
 # examples every time; new ones are for people who can look at what they find.
 settings.register_profile("all", deadline=None, derandomize="CI" in os.environ)
-settings.register_profile("fast", settings.get_profile("all"), max_examples=40)
+settings.register_profile("fast", settings.get_profile("all"), max_examples=20)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -19,8 +19,6 @@ LONGEST = (
     "pipeline/test_config.py",
     "vetting/test_repaired_pairs.py",
     "vetting/test_opened_pairs.py",
-    "pipeline/test_sweeps.py",
-    "pipeline/test_dvc_contract.py",
     "pipeline/test_interrupted_commands.py",
     "models/test_own_classifier.py",
     "models/test_signatures.py",

@@ -22,6 +22,16 @@ def given(folder, inputs, labels=None):
     }
 
 
+def test_a_table_of_text_is_not_taken_for_bytes(tmp_path):
+    pair = given(tmp_path, SCORES) | {"inputs": tmp_path / "table.csv"}
+    np.savetxt(pair["inputs"], SCORES, delimiter=",")
+    for name in ("original", "compressed"):
+        echo(pair[name], y=("Softmax", [4]))
+    with pytest.raises(UserError, match=r"table\.csv.*--kind bytes"):
+        asked(**pair)
+    assert asked(**pair, kind="bytes")[0]["vet"] == "bytes"
+
+
 @pytest.mark.parametrize("own", ["Sigmoid", "Add"])
 def test_probabilities_are_not_compared_with_logits(tmp_path, own):
     pair = given(tmp_path, 9 * normal(60, 1), (normal(60, 1) > 0)[:, 0].astype(int))

@@ -7,7 +7,6 @@ import zipfile
 
 import keras
 import pytest
-from structlog.testing import capture_logs
 
 from asterism.compression.compressor import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
@@ -160,18 +159,6 @@ print(tensorflow.config.threading.get_intra_op_parallelism_threads())
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert ended.stdout.split()[-1] == str(TRAINING_THREADS)
-
-
-def test_filter_pruning_that_removes_nothing_says_so(tmp_path):
-    data = load(DataParams(name="digits", path="conf/no_file", train=64, test=20))
-    x = inputs = keras.Input(data.image_shape)
-    x = keras.layers.Flatten()(keras.ops.relu(keras.layers.Conv2D(2, 9, 4, name="first")(x)))
-    save_keras(keras.Model(inputs, keras.layers.Dense(10, "softmax")(x)), tmp_path / "m.keras")
-    params = CompressionParams(method="filter_pruning", options=OPTIONS["filter_pruning"])
-    with capture_logs() as told:
-        compress(params, tmp_path / "m.keras", tmp_path / "m", data, UNIT, 0)
-    assert any("no filter was removed" in e["event"] for e in told if e["log_level"] == "warning")
-    assert [e["kept_whole"] for e in told if "kept_whole" in e] == [["first"]]
 
 
 def test_saved_models_hold_no_optimiser(original):

@@ -1,7 +1,7 @@
 """Values come back from Hydra's grammar as they were written into it."""
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
@@ -15,7 +15,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(VALUES)
 @example("a\\b'\\\\'${c}\\${d}\\")
 @example({"a": [1, {"b": "a\\\\${b}\\c="}, None], "b": {"c": True, "a": 1e-7}})

@@ -36,22 +36,43 @@ LAUNCH = (
 )
 
 
-def run_stage(folder, body="pass", *variant, variants=None):
-    """Run a stage; ``variants`` is an expression for their names."""
+def write_stage(folder, body="pass", variants=None):
+    """A stage; ``variants`` is an expression for their names."""
     known = "" if variants is None else f"def variants(params): return {variants}"
     head = "params: Params" if variants is None else "params: Params, how: str"
     script = SCRIPT.replace("BODY", body).replace("HEAD", head).replace("VARIANTS", known)
     (folder / "scripts").mkdir()
     (folder / "scripts" / "say.py").write_text(script)
     (folder / "params.yaml").write_text("seed: 0\n")
+
+
+def run_stage(folder, body="pass"):
+    """Run a stage in a process of its own, as DVC does."""
+    write_stage(folder, body)
     return subprocess.run(
-        [sys.executable, "-c", LAUNCH, *variant],
+        [sys.executable, "-c", LAUNCH],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": ""},
         capture_output=True,
         text=True,
         timeout=60,
     )
+
+
+@pytest.fixture
+def run_here(tmp_path, monkeypatch, capfd):
+    """Run a stage in this process: its status, and what it says on standard output and error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("asterism.core.running.stage.divert_native_messages", lambda path: None)
+
+    def run(body, *words, variants=None):
+        write_stage(tmp_path, body, variants)
+        for name in ("stdout", "stderr"):  # which a stage exchanges
+            monkeypatch.setattr(sys, name, getattr(sys, name))
+        status = main(tmp_path / "scripts", ["say", *words])
+        return status, *capfd.readouterr()
+
+    return run
 
 
 def test_messages_of_native_libraries_go_to_the_log(tmp_path):
@@ -82,11 +103,11 @@ def test_what_a_stage_prints_warns_of_logs_and_fails_with_is_text_only(tmp_path)
         ("1 / 0", 1, "error: say: ZeroDivisionError: division by zero"),
     ],
 )
-def test_an_error_is_told_in_one_line_first(tmp_path, body, status, line):
-    ended = run_stage(tmp_path, body)
-    assert ended.returncode == status
-    told = [text for text in ended.stderr.splitlines() if "python's word" not in text]
-    assert line in told[:2]
+def test_an_error_is_told_in_one_line_first(run_here, body, status, line):
+    ended, _, said = run_here(body)
+    assert ended == status
+    lines = (text for text in said.splitlines() if "python's word" not in text)
+    assert line in [text.removeprefix("word") for text in lines][:2]
 
 
 @pytest.mark.parametrize(
@@ -99,18 +120,18 @@ def test_an_error_is_told_in_one_line_first(tmp_path, body, status, line):
         ("['loudly', 'low']", ["loudly"], None),
     ],
 )
-def test_a_variant_is_given_where_the_stage_has_variants_only(tmp_path, variants, given, told):
-    ended = run_stage(tmp_path, "pass", *given, variants=variants)
-    assert ended.returncode == (told is not None)
-    assert told is None or told in ended.stderr
+def test_a_variant_is_given_where_the_stage_has_variants_only(run_here, variants, given, told):
+    status, _, said = run_here("pass", *given, variants=variants)
+    assert status == (told is not None)
+    assert told is None or told in said
 
 
-def test_help_names_the_variants_and_says_nothing_else(tmp_path):
-    ended = run_stage(tmp_path, "pass", "--help", variants="['loudly', 'low']")
-    assert ended.returncode == 0
-    assert "loudly, low\n" in ended.stdout
-    assert "parameters: seed\n" in ended.stdout
-    assert ended.stderr == ""
+def test_help_names_the_variants_and_says_nothing_else(run_here):
+    status, said, errors = run_here("pass", "--help", variants="['loudly', 'low']")
+    assert status == 0
+    assert "loudly, low\n" in said
+    assert "parameters: seed\n" in said
+    assert errors == ""
 
 
 def test_a_crash_of_the_interpreter_shows_its_place(tmp_path):

@@ -27,8 +27,8 @@ FAMILY = f"""
 import subprocess, sys
 child = '''
 import subprocess, sys
-subprocess.Popen([sys.executable, "-c", {REGULAR_EXPRESSION!r}], start_new_session=True)
-{REGULAR_EXPRESSION}
+subprocess.Popen([sys.executable, "-c", {SLEEP_WITH_THE_LOCK!r}], start_new_session=True)
+{SLEEP_WITH_THE_LOCK}
 '''
 subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
 """
@@ -123,7 +123,7 @@ def test_a_signal_ends_a_stage_that_hears_none(project, body, number):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_to_the_stage_alone_is_told_in_a_line(project, number):
-    run = Run(project, REGULAR_EXPRESSION, FAMILY).wait_until_it_began()
+    run = Run(project, SLEEP_WITH_THE_LOCK, FAMILY).wait_until_it_began()
     os.kill(psutil.Process(run.parent.pid).children()[0].pid, number)
     _, errors = run.parent.communicate(timeout=60)
     assert errors.splitlines()[-1] == "error: one: interrupted; the same command goes on"
@@ -133,14 +133,14 @@ def test_a_signal_to_the_stage_alone_is_told_in_a_line(project, number):
 
 @pytest.mark.parametrize("who", [0, 1, 2])
 def test_whichever_of_its_processes_is_killed_the_others_go_too(project, who):
-    run = Run(project, REGULAR_EXPRESSION, FAMILY).wait_until_it_began()
+    run = Run(project, SLEEP_WITH_THE_LOCK, FAMILY).wait_until_it_began()
     run.chain()[who].kill()
     run.assert_nothing_is_left()
 
 
 def test_supervisor_and_parent_may_be_killed_together(project):
     """As a sweep ends a point that does not listen: by SIGKILL to the group."""
-    run = Run(project, REGULAR_EXPRESSION, FAMILY).wait_until_it_began()
+    run = Run(project, SLEEP_WITH_THE_LOCK, FAMILY).wait_until_it_began()
     os.killpg(run.parent.pid, signal.SIGKILL)
     run.assert_nothing_is_left()
 
@@ -148,7 +148,7 @@ def test_supervisor_and_parent_may_be_killed_together(project):
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread watches, which may starve")
 def test_a_stage_ends_with_both_processes_that_watch_over_it(project):
     """As where memory runs out. Nobody has time to end the stage, so the system has to."""
-    run = Run(project, REGULAR_EXPRESSION).wait_until_it_began()
+    run = Run(project, SLEEP_WITH_THE_LOCK).wait_until_it_began()
     supervisor, reaper, _ = run.chain()
     reaper.suspend()
     supervisor.kill()

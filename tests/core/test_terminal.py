@@ -83,7 +83,7 @@ say("the end")
 """
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", every(3, ["ascii", "utf-8", "latin-1"]))
 def test_nothing_in_a_process_commands_the_terminal_or_fails_on_its_encoding(encoding):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.replace("\\nerror: forged", "")],
@@ -110,7 +110,7 @@ def test_on_a_terminal_a_library_has_colours_and_bars_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    "command", every(3, ["--help", "--version", "environments", "state --json"])
+    "command", every(4, ["--help", "--version", "environments", "state --json"])
 )
 def test_a_closed_pipe_is_the_end_without_a_word(command):
     program = f"import sys; sys.argv[1:] = {command.split()}; from asterism.cli import main; main()"

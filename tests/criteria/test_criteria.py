@@ -79,7 +79,7 @@ def fitted(name, training=TRAINING):
     cuts=st.lists(st.integers(1, 29), max_size=4, unique=True),
     order=st.permutations(range(30)),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_order_and_batches_do_not_matter_and_coverage_never_falls(name, seed, cuts, order):
     batch = draw(30, seed, 1.5)
     whole, parts = fitted(name), fitted(name)

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -93,7 +93,6 @@ def judged(model):
     st.lists(st.tuples(*[st.floats(-1, 3, width=32)] * 3), min_size=1, max_size=12),
     st.integers(0, 12),
 )
-@settings(max_examples=50, deadline=None)
 def test_coverage_is_the_share_of_enumerated_combinations(points, cut):
     values = np.array(points, np.float32)
     cells = list(itertools.product(*THREE))

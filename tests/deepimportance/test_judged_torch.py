@@ -72,8 +72,14 @@ def twins():
 PICTURES = RNG.integers(0, 256, (90, 10, 10, 2), np.uint8)
 
 
-@pytest.mark.parametrize("composite", every(3, COMPOSITES.names()))
-@pytest.mark.parametrize(("ours", "theirs"), [("dense", "9"), ("conv2d_1", "5"), ("re_lu", "2")])
+#: The same layer in both networks.
+LAYERS = [("dense", "9"), ("conv2d_1", "5"), ("re_lu", "2")]
+
+
+@pytest.mark.parametrize(
+    ("composite", "ours", "theirs"),
+    every(5, [(name, *layer) for name in COMPOSITES.names() for layer in LAYERS]),
+)
 def test_relevance_is_that_of_keras_on_the_same_weights(composite, ours, theirs):
     model, net = twins()
     names = {layer.name.rstrip("_0123456789"): layer.name for layer in model.layers}
@@ -101,6 +107,7 @@ def test_tests_are_judged_as_keras_judges_them():
     assert net.training, "the module is as it was"
 
 
+@pytest.mark.slow
 def test_attacks_add_what_they_add_in_keras(tmp_path):
     model, net = twins()
     labels = model.predict(UNIT.apply(PICTURES), verbose=0).argmax(1)
@@ -118,9 +125,14 @@ def test_attacks_add_what_they_add_in_keras(tmp_path):
         assert added.success.tolist() == wanted.added[name].success.tolist()
     assert found.to_frame().height == wanted.to_frame().height
     assert "fgsm" in found.page(tmp_path / "page.html").read_text("utf-8")
+
+
+def test_attacks_need_labels_and_pictures():
+    (_, net), labels = twins(), np.arange(90) % 3
     with pytest.raises(UserError, match="give test_labels"):
         asterism.judge_tests(net, PICTURES[:60], PICTURES[60:], labels[:60], attacks=["fgsm"])
     real = UNIT.apply(PICTURES).transpose(0, 3, 1, 2)
+    few = ["importance.neurons=[2,3]"]
     with pytest.raises(UserError, match="uint8"):
         asterism.judge_tests(
             net, real[:60], real[60:], labels[:60], labels[60:], attacks=["fgsm"], overrides=few
@@ -215,7 +227,7 @@ def test_attention_passes_relevance_by_its_weights():
 @pytest.mark.parametrize(
     ("make", "items", "layer"),
     every(
-        2,
+        4,
         [
             (Text, RNG.integers(0, 50, (80, 9)), "gelu"),
             (Residual, RNG.normal(size=(80, 1, 6, 6)).astype(np.float32), "relu_1"),

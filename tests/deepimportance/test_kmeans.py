@@ -36,7 +36,6 @@ def within(values, counts, borders):
 
 
 @given(NUMBERS)
-@settings(max_examples=80, deadline=None)
 def test_no_partition_is_better(numbers):
     values, counts = counted(numbers)
     for found in cluster(values, counts, 4):
@@ -83,7 +82,6 @@ def slow_silhouette(numbers, labels):
 
 
 @given(NUMBERS, st.data())
-@settings(max_examples=80, deadline=None)
 def test_the_silhouette_is_its_definition_also_of_single_values(numbers, data):
     """Of any partition into intervals, up to a cluster for each value."""
     values, counts = counted(numbers)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import twins
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
@@ -46,7 +46,6 @@ def test_components_are_exact_whatever_the_block(monkeypatch, block):
 
 
 @given(st.integers(0, 1000), st.integers(1, 4), st.integers(1, 9))
-@settings(deadline=None, max_examples=30)
 def test_cells_are_those_of_the_definition(seed, k, m):
     states = random_states(seed)
     abstraction, codes = Abstraction.fit(states, grid(k=k, m=m))
@@ -67,7 +66,6 @@ def test_cells_are_those_of_the_definition(seed, k, m):
 
 
 @given(st.integers(0, 1000), st.permutations(range(30)), st.integers(1, 30))
-@settings(deadline=None, max_examples=30)
 def test_codes_do_not_depend_on_order_or_batch_size(seed, order, batch):
     states = random_states(seed)
     abstraction, codes = Abstraction.fit(states, grid())
@@ -138,7 +136,6 @@ def test_constant_states_have_one_cell():
 
 
 @given(st.integers(0, 1000), st.floats(-100, 100), st.integers(1, 30), st.integers(1, 9))
-@settings(deadline=None, max_examples=30)
 def test_rounding_noise_makes_no_states(seed, offset, batch, m):
     line = random_states(seed, (30, 6, 1)) + np.float32(offset)
     states = line * np.array([1, -1, 2, 0.5, 4], np.float32)  # exact products: one direction only

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 import twins
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_abstraction import grid, random_states
 
@@ -34,7 +34,6 @@ def as_cells(model, codes):
 
 
 @given(st.integers(0, 1000), st.integers(1, 3), st.integers(1, 6))
-@settings(deadline=None, max_examples=30)
 def test_counts_are_those_of_the_definition(seed, k, m):
     model, codes, labels = build(seed, k=k, m=m)
     dtmc = model.dtmc
@@ -57,7 +56,6 @@ def test_counts_are_those_of_the_definition(seed, k, m):
 
 
 @given(st.integers(0, 1000), st.integers(1, 3), st.integers(1, 4))
-@settings(deadline=None, max_examples=20)
 def test_the_boundary_is_that_of_the_definition(seed, k, n_step):
     model, codes, _ = build(seed, k=k, n_step=n_step)
     visited = {cell for trace in as_cells(model, codes) for cell in trace}
@@ -68,7 +66,6 @@ def test_the_boundary_is_that_of_the_definition(seed, k, n_step):
 
 
 @given(st.integers(0, 1000), st.floats(0.5, 1.5))
-@settings(deadline=None, max_examples=30)
 def test_coverage_is_that_of_the_definition(seed, scale):
     model, codes, _ = build(seed)
     tested = model.abstraction.encode(random_states(seed + 1) * np.float32(scale))
@@ -79,7 +76,6 @@ def test_coverage_is_that_of_the_definition(seed, scale):
 
 
 @given(st.integers(0, 1000), st.permutations(range(30)), st.integers(1, 30))
-@settings(deadline=None, max_examples=30)
 def test_coverage_grows_and_depends_neither_on_order_nor_on_batches(seed, order, batch):
     model, _, _ = build(seed)
     tested = model.abstraction.encode(random_states(seed + 1))
@@ -117,7 +113,6 @@ def test_reports_show_the_criteria_in_the_papers_order():
 
 
 @given(st.integers(0, 1000), st.integers(1, 4), st.integers(1, 12))
-@settings(deadline=None, max_examples=30)
 def test_the_profiled_inputs_cover_everything_but_the_boundary(seed, k, m):
     model, codes, _ = build(seed, k=k, m=m)
     values = measure(model, codes)
@@ -193,7 +188,6 @@ def test_prism_files_tell_the_same(tmp_path):
 
 
 @given(st.integers(0, 1000), st.sampled_from(["state", "transition"]))
-@settings(deadline=None, max_examples=30)
 def test_similarity_is_the_jaccard_index(seed, items):
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, 4, (5, 6)), rng.integers(0, 4, (7, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -22,7 +22,6 @@ def slow_select(predicted: list[int], labels: list[int], per_class: int, seed: i
     return chosen
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     labels=st.lists(st.integers(0, 4), min_size=1, max_size=60),
     wrong=st.integers(0, 2**60),

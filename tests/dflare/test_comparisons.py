@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
@@ -308,7 +308,6 @@ def test_every_comparison_is_among_the_cases():
 
 
 @pytest.mark.parametrize(("kind", "options", "shape"), CASES, ids=IDS)
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), k=st.integers(2, 4))
 def test_comparisons_are_their_twins(kind, options, shape, seed, k):
     f, g = both(kind, shape, 6, seed)
@@ -412,7 +411,6 @@ def slow_sureness(f, g, expected, several):
 
 
 @pytest.mark.parametrize(("kind", "options", "shape"), CASES[:3], ids=IDS[:3])
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_sureness_and_consequence_are_their_definitions(kind, options, shape, seed):
     f, g = both(kind, shape, 8, seed)

@@ -119,7 +119,7 @@ def test_a_deviation_without_consequence_does_not_end_a_search():
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.permutations(range(12)), st.integers(1, 11))
 def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
     items = seeds(12)

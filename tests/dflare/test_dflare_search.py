@@ -45,8 +45,7 @@ def as_rows(findings):
 
 
 @pytest.mark.parametrize("rule", ["paper", "released", "distance_only"])
-@pytest.mark.parametrize("guided", [True, False])
-@pytest.mark.parametrize("run_seed", [0, 1])
+@pytest.mark.parametrize(("guided", "run_seed"), [(True, 0), (False, 1)])
 def test_every_seed_goes_as_in_the_plain_loop(rule, guided, run_seed):
     items = seeds(15, seed=run_seed)
     findings = search(items, run_seed=run_seed, fitness=rule, guided=guided).run()
@@ -64,7 +63,7 @@ def test_every_seed_goes_as_in_the_plain_loop(rule, guided, run_seed):
             assert np.array_equal(found[record.seed].item, item)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.permutations(range(12)), st.integers(1, 11))
 def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
     items = seeds(12)
@@ -82,8 +81,9 @@ def test_looking_ahead_changes_no_result(monkeypatch, full_batch):
     assert as_rows(search(seeds(12), budget=SeedBudget(300, triggers=2)).run()) == expected
 
 
-@pytest.mark.parametrize("rule", ["paper", "released", "distance_only"])
-@pytest.mark.parametrize("triggers", [1, 3])
+@pytest.mark.parametrize(
+    ("rule", "triggers"), [("paper", 1), ("released", 3), ("distance_only", 3)]
+)
 def test_skipping_what_was_tried_in_vain_changes_no_result(monkeypatch, rule, triggers):
     operators = OPERATORS | {"translation": {"low": -1, "high": 1}, "brightness": {}}
     asked, rows = [], []

@@ -50,7 +50,7 @@ def test_the_kinds_are_there():
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 12))
 def test_mutants_have_the_items_form_and_items_stay(kind, name, seed, count):
     items = items_of(kind, count, seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from subjects import CLASSES, models, seeds, under_test
 
@@ -24,7 +24,6 @@ def ask(prediction_cache, items):
 ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(ROWS, max_size=5))
 def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions):
     f, g = models()
@@ -108,7 +107,6 @@ def test_only_the_latest_answers_are_kept(monkeypatch):
     assert f.batches == [4, 0, 1]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 5), st.lists(st.tuples(ROWS, ROWS), max_size=5))
 def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns):
     """A plain list of what is known tells what is asked; two questions are under way at a time."""

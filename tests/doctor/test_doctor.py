@@ -24,10 +24,18 @@ from places import ROOT
 from rights import entered_by_others
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project of its own."""
+    folder = tmp_path_factory.mktemp("made") / "own"
+    new_project(folder)
+    return folder
+
+
 @pytest.fixture
-def own(tmp_path, monkeypatch):
-    """A project of its own, and the current folder."""
-    new_project(tmp_path / "own")
+def own(made, tmp_path, monkeypatch):
+    """A copy of it, and the current folder."""
+    shutil.copytree(made, tmp_path / "own", symlinks=True)
     monkeypatch.chdir(tmp_path / "own")
     return tmp_path / "own"
 

@@ -43,7 +43,6 @@ def test_the_published_mutators_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None)
 @given(shape=shapes, seed=st.integers(0, 2**32))
 def test_mutants_have_the_images_form_and_originals_stay(
     name: str, shape: tuple[int, int, int, int], seed: int
@@ -62,7 +61,7 @@ def test_mutants_have_the_images_form_and_originals_stay(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(shape=shapes, seed=st.integers(0, 2**32))
 def test_an_image_mutates_alike_alone_and_in_a_batch(
     name: str, shape: tuple[int, int, int, int], seed: int
@@ -343,7 +342,6 @@ def test_blurs_are_opencvs_of_each_image_however_many_lie_side_by_side(
             assert np.array_equal(single(image, size).reshape(shape), mutant), (name, size)
 
 
-@settings(max_examples=30, deadline=None)
 @given(low=st.integers(1, 9), extra=st.integers(0, 5), seed=st.integers(0, 2**32))
 def test_changed_pixels_are_distinct_and_uniform_in_every_prefix(
     low: int, extra: int, seed: int
@@ -383,7 +381,6 @@ def test_noise_wraps_around_where_it_is_told_to(name, key, drawn, expected) -> N
     assert (MUTATORS[name](wrap=True).apply(images, draws) == expected).all()
 
 
-@settings(max_examples=20, deadline=None)
 @given(deviation=st.floats(0.5, 20), seed=st.integers(0, 2**32))
 def test_gaussian_noise_has_the_asked_deviation(deviation: float, seed: int) -> None:
     draws = MUTATORS["gaussian_noise"](low=deviation, high=deviation).draw(

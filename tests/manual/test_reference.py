@@ -21,12 +21,16 @@ from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.opening import open_rnn
 from asterism.models.runtimes.runtime import open_runtime
 
-WRITTEN = pages()
+
+@pytest.fixture(scope="module")
+def written():
+    """Every page as the program has it to be, by its name."""
+    return pages()
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_the_page_is_current(name):
-    assert (PAGES / name).read_text(encoding="utf-8") == WRITTEN[name], "run `make reference`"
+def test_every_page_is_current(written):
+    for name, text in written.items():
+        assert (PAGES / name).read_text(encoding="utf-8") == text, f"{name}: run `make reference`"
 
 
 def meanings(page):
@@ -67,15 +71,15 @@ def test_what_the_table_says_of_formats_is_so(tmp_path):
             opens(path)
 
 
-def test_every_parameter_and_every_option_has_a_meaning():
+def test_every_parameter_and_every_option_has_a_meaning(written):
     for name in ("parameters.md", "plug-ins.md"):
-        found = list(meanings(WRITTEN[name]))
+        found = list(meanings(written[name]))
         assert len(found) > 100, name
         assert not {"", ABSENT} & set(found), name
 
 
-def test_a_parameter_of_a_paper_names_the_place():
-    page = WRITTEN["parameters.md"]
+def test_a_parameter_of_a_paper_names_the_place(written):
+    page = written["parameters.md"]
     assert re.search(r"^\| `abstraction\.k` .* DeepStellar, section 3\.2 \|$", page, re.MULTILINE)
     assert re.search(r"^\| `generate\.p` .* MEMO, Algorithm 2 \|$", page, re.MULTILINE)
 
@@ -102,18 +106,18 @@ def test_every_value_of_params_yaml_is_a_parameter_or_lies_in_one():
         assert not rest or rest.split(".")[0] in values[section], path
 
 
-def test_every_stage_and_every_command_has_its_heading():
+def test_every_stage_and_every_command_has_its_heading(written):
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
     for stage in stages:
-        assert f"\n### {stage}\n" in WRITTEN["stages.md"], stage
+        assert f"\n### {stage}\n" in written["stages.md"], stage
     for command in app.registered_commands:
-        assert f"\n## {command.name or command.callback.__name__}\n" in WRITTEN["commands.md"]
+        assert f"\n## {command.name or command.callback.__name__}\n" in written["commands.md"]
 
 
-def test_every_plug_in_has_its_row():
-    assert WRITTEN["plug-ins.md"].count("\n## ") == len(PLUGINS)
+def test_every_plug_in_has_its_row(written):
+    assert written["plug-ins.md"].count("\n## ") == len(PLUGINS)
     for name in ("dflare", "fgsm", "top_label", "average_blur", "k_multisection", "openvino"):
-        assert f"| **`{name}`** |" in WRITTEN["plug-ins.md"], name
+        assert f"| **`{name}`** |" in written["plug-ins.md"], name
 
 
 def test_every_metric_of_the_runs_that_are_here_is_explained():

@@ -3,13 +3,17 @@
 import gc
 import os
 import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from model_files import images, keras_model, write
 
 from asterism.core.messages.errors import UserError
+from asterism.core.workers.starting import ForkServer, LaunchError
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.isolation.isolated_model import ModelCrashError
@@ -37,6 +41,8 @@ def test_it_answers_as_in_this_process(tflite):
 
 @pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="the system tells no open files")
 def test_what_the_model_complains_into_is_open_in_its_own_process_only(tmp_path):
+    with suppress(UserError):  # from then on a process is at hand that forks those of models
+        IsolatedClassifier(tmp_path / "none.onnx", UNIT)
     before = {os.path.realpath(d) for d in DESCRIPTORS.iterdir()}
     with pytest.raises(UserError, match="no model file"):
         IsolatedClassifier(tmp_path / "none.onnx", UNIT)
@@ -44,6 +50,33 @@ def test_what_the_model_complains_into_is_open_in_its_own_process_only(tmp_path)
     after = {os.path.realpath(d) for d in DESCRIPTORS.iterdir()}
     assert [path for path in after - before if path.endswith("(deleted)")] == []
     assert [path for path in after - before if path.startswith("socket:")] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are not forked")
+def test_processes_are_forked_from_one_that_has_done_the_imports(tflite, tmp_path, monkeypatch):
+    """They have the folder and the variables of the moment all the same."""
+    monkeypatch.chdir(tmp_path)
+    parents = set()
+    for _ in range(2):
+        with IsolatedClassifier(tflite, UNIT) as isolated:
+            process = psutil.Process(isolated.pid)
+            assert process.cwd() == str(tmp_path)
+            parents.add(process.ppid())
+    assert len(parents) == 1 and os.getpid() not in parents
+    monkeypatch.setenv("ASTERISM_LIMITS_PROCESS_MB", "1")
+    with pytest.raises(UserError):
+        IsolatedClassifier(tflite, UNIT)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are not forked")
+def test_where_no_process_can_be_forked_one_is_started_anew(tflite, monkeypatch):
+    def broken(*_):
+        raise LaunchError("what is imported starts threads")
+
+    monkeypatch.setattr(ForkServer, "fork", broken)
+    with IsolatedClassifier(tflite, UNIT) as isolated:
+        assert psutil.Process(isolated.pid).ppid() == os.getpid()
+        assert isolated.predict(images(3)).shape == (3, 4)
 
 
 def test_damaged_files_are_one_line(tflite, tmp_path):

@@ -81,7 +81,7 @@ def test_keras_2_json_and_weights(tmp_path, model):
     assert np.allclose(load_keras(tmp_path / "model.json")(inputs), model(inputs))
 
 
-@pytest.mark.parametrize("form", ["json", "json beside a whole model", "h5"])
+@pytest.mark.parametrize("form", every(3, ["json", "json beside a whole model", "h5"]))
 def test_the_convolutions_of_keras_2(tmp_path, form):
     model = convolutional()
     if form.startswith("json"):

@@ -134,7 +134,7 @@ def odd_model(kind):
 @pytest.mark.parametrize(
     ("kind", "message", "as_a_pair"),
     every(
-        2,
+        3,
         [
             ("two_inputs", "a(n image)? classifier (takes|has one)", True),
             ("two_outputs", r"a classifier gives \(batch, classes\)", True),

@@ -80,7 +80,7 @@ WRAPPINGS = [
 
 
 @pytest.mark.parametrize("every_step", [True, False])
-@pytest.mark.parametrize(("layer", "wrapping"), every(5, WRAPPINGS), ids=str)
+@pytest.mark.parametrize(("layer", "wrapping"), every(9, WRAPPINGS), ids=str)
 def test_cells_in_one_and_both_directions(
     layer: tuple[str, dict[str, Any]], every_step: bool, wrapping: str
 ) -> None:

@@ -7,6 +7,7 @@ what stages depend on, and what layers consist of, are the packages that it hold
 import ast
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,20 +19,53 @@ ASTERISM = SOURCE / "asterism"
 NAMED = re.compile(r"(asterism(?:\.\w+)+):\w+(?:\.\w+)*")
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What a source says of modules, at any depth, and its public classes.
+
+    Attributes:
+        imported: modules that it imports, and what it imports from them, as ``module.name``.
+        by_text: modules that it imports by ``import_module`` of a text.
+        named: the modules of its strings of the form ``package.module:NAME``.
+        classes: names of its public classes.
+    """
+
+    imported: frozenset[str]
+    by_text: frozenset[str]
+    named: frozenset[str]
+    classes: tuple[str, ...]
+
+
+@cache
+def facts(source: str) -> Facts:
+    """The facts of a source, whose tree is walked once for all who ask."""
+    imported, by_text, named, tree = set[str](), set[str](), set[str](), ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and node.args:
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in ("import_module", "__import__") and isinstance(node.args[0], ast.Constant):
+                by_text.add(str(node.args[0].value))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named |= {found[1] for found in [NAMED.fullmatch(node.value)] if found}
+    public = (node.name for node in tree.body if isinstance(node, ast.ClassDef))
+    classes = tuple(name for name in public if not name.startswith("_"))
+    return Facts(frozenset(imported), frozenset(by_text), frozenset(named), classes)
+
+
+@cache
+def facts_of(file: Path) -> Facts:
+    """The facts of a source file."""
+    return facts(file.read_text(encoding="utf-8"))
+
+
 @cache
 def imported_by(file: Path) -> frozenset[Path]:
     """Source files of Asterism that a file imports itself, inside functions too."""
-    found: set[Path] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for name in names:
-            found |= _files(name)
-    return frozenset(found)
+    return frozenset().union(*map(_files, facts_of(file).imported))
 
 
 @cache
@@ -41,12 +75,7 @@ def named_by(file: Path) -> frozenset[Path]:
     They are imported where parameters are composed, and not where a stage runs. So layers count
     them, and the dependencies of stages do not.
     """
-    found: set[Path] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and (named := NAMED.fullmatch(text)):
-            found |= _files(named.group(1))
-    return frozenset(found)
+    return frozenset().union(*map(_files, facts_of(file).named))
 
 
 @cache
@@ -104,8 +133,10 @@ def _files(name: str) -> set[Path]:
 
 @cache
 def _discovered(file: Path) -> frozenset[Path]:
-    found: set[Path] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    source, found = file.read_text(encoding="utf-8"), set[Path]()
+    if "Registry" not in source:
+        return frozenset()
+    for node in ast.walk(ast.parse(source)):
         is_registry = isinstance(node, ast.Call) and "Registry" in ast.unparse(node.func)
         if is_registry and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant):
             package = SOURCE.joinpath(*str(node.args[1].value).split("."))

@@ -7,7 +7,6 @@ import time
 import pytest
 from dvc.config import Config
 from sharing import call, make
-from small_pipeline import asterism
 
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.local_settings import use_cache
@@ -39,14 +38,6 @@ def test_a_cache_without_any_is_not_written_to(tmp_path):
     before = tmp_path.stat().st_mtime_ns
     require_plain(tmp_path)
     assert tmp_path.stat().st_mtime_ns == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["check", "repro", "pull"])
-def test_commands_remove_them(project, command):
-    left = temporary(project.root / ".dvc/cache/files/md5/00", 4000)
-    call(project, *asterism(command), check=False)
-    assert not left.exists()
 
 
 @pytest.mark.slow

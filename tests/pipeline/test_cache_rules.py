@@ -141,7 +141,7 @@ def test_ten_lines_of_references_take_no_time():
         [{"relpath": nested(900), "md5": HASH}],
         [{"relpath": "a", "md5": nested(900)}],
         [{"relpath": "a", "md5": "x" * 1_000_000}],
-        [*({"relpath": f"a/{n}", "md5": HASH} for n in range(1_000_000)), {"relpath": "../x"}],
+        [*({"relpath": f"a/{n}", "md5": HASH} for n in range(100_000)), {"relpath": "../x"}],
     ],
 )
 def test_a_list_that_leaves_its_folder_is_rejected(listed):

@@ -98,7 +98,9 @@ def chosen_together():
     return [*rounds, *([choice] for choice in TOGETHER)]
 
 
-@pytest.mark.parametrize("choices", chosen_together(), ids=lambda c: "+".join(n for _, n in c))
+@pytest.mark.parametrize(
+    "choices", every(3, chosen_together()), ids=lambda c: "+".join(n for _, n in c)
+)
 def test_choices_of_several_groups_compose_together(choices):
     overrides = []
     for group, choice in choices:
@@ -107,7 +109,7 @@ def test_choices_of_several_groups_compose_together(choices):
     validate(Params, yaml.safe_load(compose(CONF, overrides)))
 
 
-@pytest.mark.parametrize("file", every(3, EXPERIMENTS), ids=lambda f: f.stem)
+@pytest.mark.parametrize("file", every(8, EXPERIMENTS), ids=lambda f: f.stem)
 def test_every_experiment_composes_as_its_first_lines_say(file):
     package, command = file.read_text(encoding="utf-8").splitlines()[:2]
     assert package == "# @package _global_"
@@ -213,7 +215,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("override", "message"), every(8, WRONG))
+@pytest.mark.parametrize(("override", "message"), every(16, WRONG))
 def test_a_wrong_override_is_one_line(override, message):
     with pytest.raises(UserError) as error:
         compose(CONF, [override])
@@ -290,7 +292,7 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize(("override", "wrong", "key", "meant"), every(6, MISSPELT))
+@pytest.mark.parametrize(("override", "wrong", "key", "meant"), every(12, MISSPELT))
 def test_a_misspelt_name_is_told_before_anything_runs(override, wrong, key, meant):
     with pytest.raises(UserError) as error:
         compose(CONF, [override % wrong])

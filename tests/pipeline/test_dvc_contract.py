@@ -6,13 +6,12 @@ neither has a test of its own here. ``versions_of_dvc.py`` runs these tests with
 
 import json
 import logging
-import os
 import shutil
 import subprocess
-import sys
 import tomllib
-from contextlib import chdir
+from contextlib import chdir, redirect_stdout
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -72,18 +71,14 @@ FILES = {
 }
 
 
-def dvc(folder, *words, check=True):
-    """DVC's own command, of the version that runs these tests."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "dvc", *words],
-        cwd=folder,
-        env=os.environ | {"DVC_NO_ANALYTICS": "1", "PYTHONHASHSEED": "0"},
-        text=True,
-        capture_output=True,
-        timeout=300,
-    )
-    assert not check or ended.returncode == 0, ended.stderr
-    return ended
+def dvc(folder, *words):
+    """What DVC's own command says, of the version that runs these tests; in this process."""
+    from dvc.cli import main
+
+    with chdir(folder), redirect_stdout(StringIO()) as said, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DVC_NO_ANALYTICS", "1")
+        assert main(list(words)) == 0
+    return said.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +292,7 @@ class TestFormats:
         repository = open_repository(root)
         found = {n: repository.find(s) for n, s in repository.stages.items()}
         repository.take(found)
-        assert "up to date" in dvc(root, "status").stdout
+        assert "up to date" in dvc(root, "status")
         taken = root / "artifacts/first/copy"
         assert taken.is_symlink() is (kinds == "symlink")
         assert (taken.stat().st_nlink > 1) is ("hardlink" in kinds)
@@ -308,7 +303,7 @@ class TestFormats:
         subprocess.run([*GIT, "commit", "-qam", "point"], cwd=root, check=True)
         reference = experiment_reference(head, "mine")
         subprocess.run(["git", "update-ref", reference, "HEAD"], cwd=root, check=True)
-        listed = dvc(root, "exp", "list", "--rev", head, "--name-only").stdout
+        listed = dvc(root, "exp", "list", "--rev", head, "--name-only")
         assert listed.split() == ["mine"]
 
 

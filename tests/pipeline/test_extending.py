@@ -132,8 +132,9 @@ def test_the_table_names_every_example_with_its_folder_and_registry():
         for e in EXAMPLES
     ]
     assert [f"{kind} in {where} by {registry}" for kind, where, registry in rows()] == wanted
+    found = registries()
     for example in EXAMPLES:
-        assert registries()[package_of(example)].endswith(f":{example.registered[0]}")
+        assert found[package_of(example)].endswith(f":{example.registered[0]}")
 
 
 @pytest.mark.slow

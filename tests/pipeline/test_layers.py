@@ -1,7 +1,10 @@
-"""The source has layers: no packages import each other, and neither do modules."""
+"""What imports what: layers without circles, one package for DVC and Hydra; and public names."""
+
+from collections import Counter
 
 import networkx as nx
-from imports import ASTERISM, imported_by, named_by, packages_of
+import pytest
+from imports import ASTERISM, ROOT, facts, facts_of, imported_by, named_by, packages_of
 
 FILES = [file for file in ASTERISM.rglob("*.py") if file.name != "__main__.py"]
 
@@ -42,3 +45,49 @@ def test_names_in_strings_are_found():
     assert ASTERISM / "deepstellar/parameters/mutators.py" in found
     found = named_by(ASTERISM / "dflare/params.py")
     assert ASTERISM / "dflare/searches/__init__.py" in found
+
+
+#: The package that imports DVC and Hydra; nothing of theirs comes out of it by name.
+DOOR = ASTERISM / "dvc_hydra"
+#: What nobody else imports: DVC's packages, and all of Hydra.
+BEHIND = {"dvc", "dvc_data", "dvc_objects", "dvc_render", "dvc_task", "scmrepo", "hydra"}
+
+
+def behind_the_door(found):
+    return {name for name in found.imported | found.by_text if name.partition(".")[0] in BEHIND}
+
+
+def test_nothing_but_one_package_imports_dvc_or_hydra():
+    folders = [ROOT / name for name in ("src", "stages", "benchmarks", "docs")]
+    sources = [f for folder in folders for f in folder.rglob("*.py") if DOOR not in f.parents]
+    assert len(sources) > 300
+    found = {file: names for file in sources if (names := behind_the_door(facts_of(file)))}
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import dvc.api",
+        "import os, hydra",
+        "from dvc_data.hashfile import load",
+        "def f():\n    from hydra._internal.utils import x",
+        "import importlib\nimportlib.import_module('dvc.repo')",
+        "__import__('dvc_objects')",
+    ],
+)
+def test_an_import_is_found_in_every_form(source):
+    assert behind_the_door(facts(source))
+
+
+def test_what_is_imported_of_dvc_is_its_commands_and_its_repository():
+    """The whole list: what ``docs/decisions/private-parts.md`` gives the reasons for."""
+    imported = set().union(*(facts_of(file).imported for file in DOOR.glob("*.py")))
+    of_dvc = {name for name in imported if name.startswith("dvc")}
+    assert of_dvc - {"dvc.cli", "dvc.repo"} == {"dvc.cli.main", "dvc.repo.Repo"}
+
+
+def test_no_two_public_classes_have_one_name():
+    """So that a name met anywhere means one thing; every stage has a section ``Params``."""
+    names = Counter(name for file in FILES for name in facts_of(file).classes)
+    assert {name for name, count in names.items() if count > 1} <= {"Params"}

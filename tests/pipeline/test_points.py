@@ -98,14 +98,14 @@ def documented(command):
     return [pytest.param(shlex.split(line), id=line[len(command) :]) for line in found]
 
 
-@pytest.mark.parametrize("words", every(4, documented("dvc exp run --queue ")))
+@pytest.mark.parametrize("words", every(8, documented("dvc exp run --queue ")))
 def test_every_queue_that_is_documented_composes(words):
     overrides = [value for flag, value in pairwise(words) if flag == "-S"]
     for point_ in get_hydra_sweeps({"params.yaml": overrides}):
         compose(CONF, point_["params.yaml"])
 
 
-@pytest.mark.parametrize("words", every(4, documented("asterism sweep ")))
+@pytest.mark.parametrize("words", every(8, documented("asterism sweep ")))
 def test_every_sweep_that_is_documented_composes(words, monkeypatch):
     requests = []
 
@@ -167,8 +167,8 @@ def test_a_launcher_or_sweeper_that_there_is_not(override, told):
 
 
 def test_a_space_is_checked_at_every_choice_and_at_the_ends_of_ranges():
-    found = check_space(CONF, ["abstraction.k=choice(1,2,4)", "fuzz.mutants=range(1,4)"])
-    assert [re.search(r"^  k: (\d+)", text, re.MULTILINE)[1] for text in found] == ["1", "2", "4"]
+    found = check_space(CONF, ["abstraction.k=choice(1,4)"])
+    assert [re.search(r"^  k: (\d+)", text, re.MULTILINE)[1] for text in found] == ["1", "4"]
     for space in ("choice(1,0,2)", "range(0,3)"):
         with pytest.raises(UserError, match=r"abstraction\.k is 0"):
             check_space(CONF, [f"abstraction.k={space}", "fuzz.mutants=range(1,4)"])

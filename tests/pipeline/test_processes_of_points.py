@@ -27,7 +27,7 @@ from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_
 from asterism.sweep.plan import PlannedStage, read_plan
 from asterism.sweep.point import REPORT, VETTED, Sweep
 from asterism.sweep.points import Point
-from asterism.sweep.worker import ANSWER, JobResult, JobSpec, read_order
+from asterism.sweep.worker import ANSWER, JobResult
 from marked import wait_until
 
 
@@ -118,23 +118,6 @@ class TestPoint:
         assert (tmp_path / "heard").read_text() == "heard\n"
         assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
-    def test_it_is_told_what_to_do_in_a_workspace_at_the_sweeps_commit(
-        self, sweep, tmp_path, monkeypatch
-    ):
-        made, (here, log) = [], (tmp_path / "here", tmp_path / "log.txt")
-        monkeypatch.setattr(
-            point.workspace, "create", lambda *given: made.append(given) or here.mkdir()
-        )
-        monkeypatch.setattr(point, "_supervise", lambda *given: given)
-        one = Point(4, ("seed=1",), "seed: 1 # é\n")
-        assert point._work(sweep, one, here, log, 7) == (sweep, here, log, 7)
-        assert made == [(sweep.project, here, "HEAD", sweep.cache)]
-        assert (here / "params.yaml").read_bytes() == "seed: 1 # é\n".encode()
-        locks = str(sweep.project / ".dvc/tmp/asterism/locks")
-        assert read_order(here) == JobSpec(
-            str(sweep.project), ["a"], 2, locks, f"s-{one.key}", Shards(3)
-        )
-
     def test_after_the_end_of_the_sweep_none_begins(self, sweep, tmp_path):
         sweep.folder.mkdir(parents=True)
         sweep.stop.touch()
@@ -181,18 +164,6 @@ class TestRecords:
         monkeypatch.setattr(point, "_in_workspace", lambda *_: outcome)
         value = point.run_point(sweep, Point(3, ("seed=1",), "seed: 1"))
         return value, point.read_record(point.PointRecord, sweep.point_folder(3) / "record.json")
-
-    def test_one_that_finished(self, sweep, monkeypatch):
-        answer = JobResult("finished", ran=["a"], seconds=0.5)
-        value, record = self.record(sweep, monkeypatch, (answer, {"m:x": 7, "m:y": 8}))
-        assert value == 7
-        one = Point(3, ("seed=1",), "seed: 1")
-        assert (record.number, list(record.overrides)) == (3, ["seed=1"])
-        assert record.experiment == sweep.experiment(one)
-        assert record.metrics == {"m:x": 7, "m:y": 8}
-        assert (record.status, record.exit_code, list(record.ran)) == ("finished", 0, ["a"])
-        assert record.seconds == 0.5 and 0 <= record.total_seconds < 60
-        assert record.revision == "HEAD"
 
     def test_one_that_failed(self, sweep, monkeypatch):
         outcome = (JobResult("failed", 3, "why"), {})

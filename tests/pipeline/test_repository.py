@@ -31,6 +31,7 @@ ENTRY = {
     "deps": [{"path": "stages/a.py", "hash": "md5", "md5": HASH, "size": 1}],
     "outs": [{"path": "artifacts/a/b", "hash": "md5", "md5": HASH, "size": 3}],
 }
+KEY = key_of(ENTRY)
 PIPELINE = """
 stages:
   one:
@@ -146,13 +147,33 @@ def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys)
     assert not removed.exists()
 
 
-def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):
+def test_a_plain_cache_is_opened_by_a_command(root):
+    put_entry(root, ENTRY)
     repository = open_checked_repository(root)
     assert (repository.root, repository.cache) == (root, root / ".dvc/cache")
-    (root / ".dvc/cache/files/md5/aa").symlink_to(tmp_path)
-    with pytest.raises(UserError, match=r"cache .*aa' is a link"):
+
+
+#: Where DVC looks for entries and objects: anybody who knows the pipeline can compute the names.
+LOOKED_UP = ("runs", "runs/Do", f"runs/{KEY[:2]}/{KEY}", "files/md5/aa", "files/md5/0d/an_object")
+
+
+@pytest.mark.parametrize("place", LOOKED_UP)
+def test_nothing_is_read_or_removed_through_a_link_in_a_cache(root, tmp_path, place):
+    put_entry(root, ENTRY)
+    mine = tmp_path / "mine"
+    for name in ("Documents/thesis", "thesis.dir", "0" * 64):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text("of nobody else")
+    link = root / ".dvc/cache" / place
+    if link.exists():
+        link.rename(tmp_path / "moved")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(mine / "thesis.dir" if link.name == "an_object" else mine)
+    with pytest.raises(UserError, match=rf"cache .*{place}' is a link"):
         open_checked_repository(root)
+    assert len(list(mine.rglob("*"))) == 4
     assert open_repository(root).cache == root / ".dvc/cache"
+    link.unlink()
 
 
 def test_a_folder_that_is_no_workspace_is_told(tmp_path):
@@ -316,16 +337,25 @@ def test_of_a_remote_only_objects_that_are_what_their_names_say_come(tmp_path, c
         assert f"{digest[:2]}/{digest[2:]}' is not taken" in told
 
 
-@pytest.fixture
-def finished(root):
+@pytest.fixture(scope="module")
+def ran(made, tmp_path_factory):
     """The workspace after its first stage has run, with nothing but the cache left of that."""
-    repository = open_repository(root)
-    repository.run(repository.stages["one"], lambda: None)
+    root = tmp_path_factory.mktemp("ran") / "project"
+    shutil.copytree(made, root)
+    with chdir(root):
+        repository = open_repository(root)
+        repository.run(repository.stages["one"], lambda: None)
     shutil.rmtree(root / "artifacts")
-    yield root
-    shutil.rmtree(root / "artifacts", ignore_errors=True)
-    (root / "dvc.lock").unlink(missing_ok=True)
-    (root / "in").write_text("given")
+    return root
+
+
+@pytest.fixture
+def finished(ran, tmp_path):
+    """A copy of it to change."""
+    root = tmp_path / "project"
+    shutil.copytree(ran, root)
+    with chdir(root):
+        yield root
 
 
 def restored(root):
@@ -372,12 +402,9 @@ OTHER_COMMAND = PIPELINE.replace("mkdir -p artifacts &&", "mkdir -p artifacts;")
 @pytest.mark.parametrize(("change", "stays"), CHANGES.values(), ids=CHANGES)
 def test_a_stage_is_up_to_date_until_something_of_it_changes(finished, change, stays):
     assert restored(finished)[0]
-    try:
-        change(finished)
-        repository = open_repository(finished)
-        assert repository.is_up_to_date(repository.stages["one"]) is stays
-    finally:
-        (finished / "dvc.yaml").write_text(PIPELINE)
+    change(finished)
+    repository = open_repository(finished)
+    assert repository.is_up_to_date(repository.stages["one"]) is stays
 
 
 @pytest.mark.parametrize(
@@ -387,14 +414,11 @@ def test_marks_of_a_stage_hold(finished, more, stays):
     assert restored(finished)[0]
     if stays:
         (finished / "in").write_text("other")
-    try:
-        text = PIPELINE.replace("deps: [in]", f"deps: [in]\n    {more}")
-        (finished / "dvc.yaml").write_text(text)
-        repository = open_repository(finished)
-        assert repository.is_up_to_date(repository.stages["one"]) is stays
-        assert repository.find(repository.stages["one"]) is None
-    finally:
-        (finished / "dvc.yaml").write_text(PIPELINE)
+    text = PIPELINE.replace("deps: [in]", f"deps: [in]\n    {more}")
+    (finished / "dvc.yaml").write_text(text)
+    repository = open_repository(finished)
+    assert repository.is_up_to_date(repository.stages["one"]) is stays
+    assert repository.find(repository.stages["one"]) is None
 
 
 @pytest.mark.parametrize(

@@ -43,18 +43,6 @@ def test_a_long_stage_gives_the_same_bytes_for_any_number_of_shards(project, sha
 
 
 @pytest.mark.slow
-def test_a_long_stage_that_is_in_the_cache_has_no_parts(project):
-    project.expect(2)
-    assert call(project, "repro", "--shards", 2)[0] == 0
-    project.expect(2)
-    (project.root / "artifacts/long").unlink()
-    status, output = call(project, "repro", "--shards", 2)
-    assert status == 0, output
-    assert (project.root / "artifacts/long").read_text() == PARTS
-    assert project.shared() == []
-
-
-@pytest.mark.slow
 def test_points_of_a_sweep_have_shards_of_their_own(project):
     project.expect(2)
     status, output = call(project, "sweep", "--name", "s", "--shards", 2, "seed=1,2")
@@ -64,22 +52,6 @@ def test_points_of_a_sweep_have_shards_of_their_own(project):
     assert {who for _, who in begun[:12]}.isdisjoint(who for _, who in begun[12:])
     left = list(project.root.parent.glob("state/units/long/*"))
     assert left == [], "what points have committed is not kept"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--shards", "2", "--shard-launcher", "nope"], "nope"),
-        (["--shards", "2", "--shard-launcher", "joblib"], "is another launcher: leave"),
-    ],
-)
-@pytest.mark.slow
-def test_bad_input_is_one_line(project, arguments, message):
-    status, output = call(project, "repro", *arguments)
-    assert status == 1
-    assert output.startswith("error: ")
-    assert output.count("\n") == 1
-    assert message in output
 
 
 def write_params(here, **sections):

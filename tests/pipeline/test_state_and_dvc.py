@@ -73,11 +73,6 @@ def test_a_disk_that_is_full_when_dvc_commits_costs_no_unit(project, command):
     assert (project.root / "artifacts/long").read_text() == PARTS
 
 
-def test_asterism_removes_units_as_soon_as_their_stage_is_committed(project):
-    assert call(project, "repro")[0] == 0
-    assert kept(project) == []
-
-
 def test_asterism_removes_units_of_a_run_that_ended_between_commit_and_removal(project):
     """As after a SIGKILL in between, or a plain ``dvc repro``: there is no stage left to run."""
     assert dvc(project, "repro")[0] == 0

@@ -4,12 +4,23 @@ import json
 import shutil
 
 import pytest
+import yaml
 from sharing import add_remote, call, clone, make, set_remote
 from small_pipeline import asterism
-from test_strangers_links import cache, object_of
+from test_strangers_cache import entry_of
 from workspace import commit
 
 LIE = '{"k": 666, "square": 443556}'
+
+
+def cache(project):
+    return project.root / ".dvc/cache"
+
+
+def object_of(project, stage):
+    """What the cache holds of a stage's output."""
+    digest = yaml.safe_load(entry_of(cache(project), stage).read_text())["outs"][0]["md5"]
+    return cache(project) / "files/md5" / digest[:2] / digest[2:]
 
 
 def rewrite(path, content):

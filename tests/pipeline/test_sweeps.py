@@ -69,26 +69,6 @@ def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(proj
 
 
 @pytest.mark.slow
-def test_points_side_by_side_wait_for_each_others_stages(project):
-    (project.notes / "hold-base").touch()
-    launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    process = start(project, "sweep", "--name", "s", "abstraction.k=1,2", *launcher)
-    project.wait_for("base")
-    (project.notes / "hold-base").unlink()
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
-    assert project.ran() == ["base", "end", "end", "left", "left", "right"]
-
-
-@pytest.mark.slow
-def test_the_local_submitit_launcher(project):
-    sweep = ["sweep", "--name", "s", "abstraction.k=1,2", "hydra/launcher=submitit_local"]
-    status, output = call(project, *sweep)
-    assert status == 0, output
-    assert project.ran() == ["base", "end", "end", "left", "left", "right"]
-
-
-@pytest.mark.slow
 def test_a_failing_point_is_reported_and_the_others_finish(project):
     status, output = call(project, "sweep", "--name", "s", "fuzz.mutants=13,5")
     assert status == 1
@@ -156,19 +136,6 @@ def test_data_under_dvc_add_and_data_that_are_missing(project):
     assert status == 1
     assert output.count("stage base reads missing.npz, which is not there") == 2
     assert "Traceback" not in output
-
-
-@pytest.mark.slow
-def test_a_dirty_workspace_is_rejected_with_one_way_back(project):
-    script = project.root / "stages/small.py"
-    script.write_text(script.read_text() + "# changed\n")
-    status, output = call(project, "sweep", "abstraction.k=1,2")
-    assert status == 1
-    assert "(stages/small.py)" in output
-    assert "`git stash --include-untracked`" in output
-    assert output.count("\n") == 1
-    run(project.root, "git", "stash", "--include-untracked")
-    assert call(project, "sweep", "abstraction.k=1,2", "--dry-run")[0] == 0
 
 
 @pytest.mark.slow
@@ -263,17 +230,7 @@ def test_a_point_leaves_the_bytes_that_dvc_leaves(project, tmp_path):
     assert left == (serial.root / "dvc.lock").read_text()
 
 
-def test_a_changed_parameter_runs_the_stages_that_read_it(project):
-    assert call(project, "repro", "--jobs", 2)[0] == 0
-    assert project.ran() == ["base", "end", "left", "right"]
-    params = project.root / "params.yaml"
-    params.write_text(params.read_text().replace("mutants: 20000", "mutants: 12"))
-    assert call(project, "repro", "--jobs", 2)[0] == 0
-    assert project.ran() == ["end", "right"]
-    assert "up to date" in call(project, "repro", "--jobs", 2)[1]
-    assert project.ran() == []
-
-
+@pytest.mark.slow
 def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_other(project):
     (project.notes / "hold-left").touch()
     params = project.root / "params.yaml"

@@ -2,13 +2,12 @@
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import psutil
 import pytest
-from small_pipeline import Project, asterism, call, start
+from small_pipeline import Project, call, start
 
 from asterism.sweep.interrupt import interrupt_postponed
 
@@ -49,30 +48,6 @@ def test_sigterm_ends_the_stages_too(tmp_path, jobs):
     status, output = call(project, "repro", "--jobs", jobs)
     assert status == 0, output
     assert set(project.ran()) >= {"right", "end"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_background_job_of_a_shell_ends_too(tmp_path, jobs, number):
-    """A shell without job control starts it so that it ignores SIGINT."""
-    project = Project(tmp_path)
-    (project.notes / "hold-right").touch()
-    process = subprocess.Popen(
-        asterism("repro", "--jobs", jobs),
-        cwd=project.root,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    )
-    project.wait_for("right")
-    os.killpg(process.pid, number)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode in (130, -number), output
-    wait_until_nothing_runs(project)
 
 
 @pytest.mark.slow

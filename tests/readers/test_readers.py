@@ -20,7 +20,7 @@ from readers.table import HEAVY, READERS, Reader
 from readers.watch import Server
 
 #: Damaged files of each reader.
-EXAMPLES = int(os.environ.get("READER_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("READER_EXAMPLES", "3"))
 #: Readers that get many crafted files in the fast tests; others a few.
 THOROUGH = ("npz", "params.yaml")
 #: MB that a crafted file, of a few MB itself, may take before it is rejected.
@@ -67,7 +67,7 @@ def require_answers(reader: Reader, server: Server, step: int) -> None:
 
 @pytest.mark.parametrize("serving", CASES, indirect=True)
 def test_a_crafted_file_gives_a_value_or_one_line(serving: Serving) -> None:
-    require_answers(*serving, step=3 if serving[0].name in THOROUGH else 16)
+    require_answers(*serving, step=6 if serving[0].name in THOROUGH else 24)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.text.edit_distance import edit_distances, edit_script, edited
@@ -30,7 +30,6 @@ def padded(rows, width):
     return table, np.array([len(row) for row in rows], np.int64)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=6), st.sampled_from([None, 0, 1, 3]))
 def test_distances_of_many_pairs(pairs, at_most):
     width = max(1, *(len(word) for pair in pairs for word in pair))
@@ -41,7 +40,6 @@ def test_distances_of_many_pairs(pairs, at_most):
     assert [min(n, limit + 1) for n in exact] == [min(n, limit + 1) for n in found.tolist()]
 
 
-@settings(max_examples=60, deadline=None)
 @given(words, words)
 def test_a_script_is_as_short_as_the_distance_and_leads_there(item, reference):
     one, other = np.array(item, np.int64), np.array(reference, np.int64)

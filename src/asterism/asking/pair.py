@@ -12,7 +12,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.data.given.kind import INPUT_KINDS
 from asterism.data.given.reading import Arrays, files_of, kind_of, type_of_arrays
 from asterism.models.signatures.kinds import kind_of_inputs
-from asterism.models.signatures.signature import Signature
+from asterism.models.signatures.signature import Signature, TensorSpec
 
 
 def require_pair(request: VetRequest, signature: Signature, other: Signature) -> None:
@@ -31,6 +31,11 @@ def require_pair(request: VetRequest, signature: Signature, other: Signature) ->
             f"{request.original} takes {one}, but {request.compressed} takes {two}: they are no "
             "pair"
         )
+
+
+def _takes_bytes(kind: str, spec: TensorSpec) -> bool:
+    """Whether a main input may take bytes: integers, or a row of numbers for each."""
+    return kind in ("bytes", "tokens") or (kind == "tensors" and len(spec.shape) == 3)
 
 
 def told_of(signature: Signature) -> str:
@@ -53,6 +58,12 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
     else:
         files = files_of(inputs)
         by_files = kind_of(files)
+        if by_files == "bytes" and not _takes_bytes(by_model, signature.given[0]):
+            raise UserError(
+                f"{request.original} takes {signature.given[0]}, and {files[0].name} is no .npy, "
+                ".npz, .png, .jpg or .wav file: convert it, or say --kind bytes if its bytes are "
+                "meant"
+            )
         if by_files is not None:
             return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
         dtype = type_of_arrays(files[0])

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -59,7 +59,6 @@ def test_visits_are_counted_per_trace(items: np.ndarray) -> None:
     assert len(got) == len(visits.traces)
 
 
-@settings(max_examples=150, deadline=None)
 @given(items=traces, data=st.data())
 def test_judging_agrees_with_one_at_a_time_in_any_division(
     items: np.ndarray, data: st.DataObject

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
@@ -22,7 +22,6 @@ def test_the_published_strategies_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
 @given(
     chosen=st.lists(st.integers(0, 40), min_size=1, max_size=30),
     count=st.integers(1, 60),
@@ -47,7 +46,6 @@ def test_choices_are_entries_of_the_queue_and_repeatable(
 # Deterministic strategies: the very same choices.
 
 
-@settings(max_examples=60, deadline=None)
 @given(size=st.integers(1, 20), last=st.integers(-1, 19), count=st.integers(1, 50))
 def test_round_robin_goes_around(size: int, last: int, count: int) -> None:
     expected, position = [], min(last, size - 1)
@@ -59,7 +57,6 @@ def test_round_robin_goes_around(size: int, last: int, count: int) -> None:
     assert chosen.tolist() == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     used=st.lists(st.integers(0, 25), min_size=1, max_size=12),
     tries=st.integers(1, 6),

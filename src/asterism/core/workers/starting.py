@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ from asterism.core.workers.processes import Countdown, killed_with_parent, start
 
 #: Importing the largest libraries on a busy machine stays far below this.
 START_SECONDS = 300.0
-_MESSAGE = 1 << 16
+_MESSAGE = 1 << 17
 
 #: Seconds between two looks at whether a reply is still wanted, and for the last replies of all.
 _LOOK_SECONDS, _FAREWELL_SECONDS = 0.1, 10.0
@@ -112,9 +113,7 @@ def _started(
     interpreter: Interpreter = OWN_INTERPRETER,
 ) -> subprocess.Popen[bytes]:
     """A module of this checkout as a process that gets the descriptor, and this process' number."""
-    given = {**os.environ, **environment}
-    paths = [interpreter.source, *filter(None, [given.get("PYTHONPATH")])]
-    given["PYTHONPATH"] = os.pathsep.join(paths)
+    given = _variables(environment, interpreter)
     return started_to_last(
         lambda: subprocess.Popen(
             [interpreter.executable, "-P", "-m", *command, str(os.getpid())],
@@ -129,10 +128,20 @@ def _started(
     )
 
 
+def _variables(
+    environment: Mapping[str, str], interpreter: Interpreter = OWN_INTERPRETER
+) -> dict[str, str]:
+    """This process' variables, with others beside, by which Python finds this checkout."""
+    given = {**os.environ, **environment}
+    paths = [interpreter.source, *filter(None, [given.get("PYTHONPATH")])]
+    return given | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
 class ForkServer:
     """A process that has done some imports and forks workers.
 
-    It starts when the first worker is wanted.
+    It starts when the first worker is wanted. A worker has the variables and the current folder
+    that this process has when it asks for the worker.
 
     Args:
         does: what it does, for messages: ``"imports Keras on jax"``.
@@ -172,7 +181,13 @@ class ForkServer:
         Raises:
             LaunchError: the imports fail, or start a thread.
         """
-        reply = self._ask({"entry": name_of(entry), "arguments": list(arguments)}, (channel, log))
+        wanted = {"entry": name_of(entry), "arguments": list(arguments)}
+        folder = os.open(".", os.O_RDONLY)
+        try:
+            variables = {"environment": _variables(self._environment)}
+            reply = self._ask(wanted | variables, (channel, log, folder))
+        finally:
+            os.close(folder)
         if "broken" in reply:
             raise LaunchError(reply["broken"])
         self._has_forked = True
@@ -269,7 +284,7 @@ def serve_forks(prepare: str, arguments: Sequence[Any], descriptor: int, parent:
     gc.freeze()  # the collector would touch, and so copy, every page that is shared
     with socket.socket(fileno=descriptor) as asking:
         while True:
-            data, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE, 2)
+            data, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE, 3)
             if not data:
                 return
             message = json.loads(data)
@@ -283,7 +298,7 @@ def serve_forks(prepare: str, arguments: Sequence[Any], descriptor: int, parent:
                 if pid == 0:
                     asking.detach()
                     os.close(descriptor)
-                    _become(here, message["entry"], message["arguments"], *descriptors)
+                    _become(here, *descriptors, **message)
                 with suppress(PermissionError, ProcessLookupError):
                     os.setpgid(pid, pid)  # whoever is first: the reply names a group that exists
                 reply = {"pid": pid}
@@ -298,11 +313,25 @@ def _starts_threads() -> bool:
     return not threads.is_dir() or len(list(threads.iterdir())) > 1
 
 
-def _become(parent: int, entry: str, arguments: Sequence[Any], channel: int, log: int) -> None:
+def _become(
+    parent: int,
+    channel: int,
+    log: int,
+    folder: int,
+    *,
+    entry: str,
+    arguments: Sequence[Any],
+    environment: Mapping[str, str],
+) -> None:
     """Be a worker, and nothing after that."""
     status = 1
     try:
         os.setpgid(0, 0)
+        os.fchdir(folder)
+        os.close(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        tempfile.tempdir = None  # which the variables tell
         for stream in (1, 2):
             os.dup2(log, stream)
         os.close(log)

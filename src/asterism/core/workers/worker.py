@@ -75,7 +75,7 @@ class WorkerProcess:
         entry: a function at the top of a module, see :func:`~asterism.core.workers.entry.enter`.
         arguments: of the function after the channel, JSON values.
         environment: variables beside those of this process.
-        forks: forks the process; None where it is started anew.
+        forks: forks the process; None where it is started anew, from the next start on.
         interpreter: the Python that a process runs in that is started anew.
     """
 
@@ -91,7 +91,7 @@ class WorkerProcess:
         self._entry, self._arguments = entry, arguments
         self._interpreter = interpreter
         self._environment = environment or {}
-        self._forks = forks
+        self.forks = forks
         self._process: Process | None = None
         self._channel: Channel
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
@@ -114,7 +114,7 @@ class WorkerProcess:
         ours, theirs = socket.socketpair()
         self._log.seek(0)
         self._log.truncate()
-        log, fork = self._log.fileno(), self._forks
+        log, fork = self._log.fileno(), self.forks
         try:
             with theirs:
                 end = theirs.fileno()
@@ -169,8 +169,8 @@ class WorkerProcess:
     def give_up(self) -> None:
         """Let another thread wait for no answer any more; :meth:`stop` is left to do."""
         self._given_up = True
-        if self._forks is not None:
-            self._forks.give_up()
+        if self.forks is not None:
+            self.forks.give_up()
 
     def stop(self) -> None:
         """End the process and its children."""

@@ -8,11 +8,15 @@ never answers is ended after a time limit, and is not started again.
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import signal
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any, Self
@@ -24,6 +28,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.core.workers.channel import Bytes, Channel
 from asterism.core.workers.entry import function_called, name_of
+from asterism.core.workers.starting import ForkServer, LaunchError
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 
 #: Seconds for a call, and for opening the file: a model that takes longer hangs.
@@ -31,6 +36,16 @@ PATIENCE_S = 600.0
 
 #: What kind of answer follows: a result, an error of the user's, an error of the model's own.
 _RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
+
+#: What opens models in processes of their own. Nine tenths of the time in which such a process is
+#: ready are imports, which are done once for all. None of them starts a thread: onnxruntime does.
+_IMPORTED = (
+    "onnx",
+    *(f"asterism.models.runtimes.formats.{name}" for name in ("onnx", "litert")),
+    *(f"asterism.models.{name}.isolated" for name in ("classifiers", "recurrent", "tensor_models")),
+    "asterism.models.signatures.reading",
+    "asterism.models.tensor_models.trial",
+)
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -129,7 +144,7 @@ class IsolatedModel:
         try:
             worker = self._idle.get_nowait()
         except Empty:
-            worker = WorkerProcess(serve, self._opening)
+            worker = WorkerProcess(serve, self._opening, forks=_forks(os.getpid()))
             self._workers.append(worker)
         try:
             yield worker
@@ -137,7 +152,11 @@ class IsolatedModel:
             self._idle.put(worker)
 
     def _start(self, worker: WorkerProcess) -> dict[str, Any]:
-        worker.start()
+        try:
+            worker.start()
+        except LaunchError:  # as where an import starts a thread
+            worker.forks = None
+            worker.start()
         try:
             (answer,) = self._exchange(worker, self._probes)
         except BaseException:
@@ -174,6 +193,23 @@ class IsolatedModel:
         return ModelCrashError(
             f"{self._path} crashed its interpreter: {death.ended}, last message: {last[:200]}"
         )
+
+
+@cache
+def _forks(_process: int) -> ForkServer | None:
+    """What forks the processes of the models that a process opens; None where that is not safe."""
+    if sys.platform != "linux":
+        return None
+    one_thread = {"OPENBLAS_NUM_THREADS": "1"}
+    return ForkServer("opens model files", import_for_models, [], one_thread)
+
+
+def import_for_models() -> str:
+    """Import what the processes of models need, where that starts no thread."""
+    for module in _IMPORTED:
+        with suppress(ImportError):  # whose process tells what it lacks
+            importlib.import_module(module)
+    return ""
 
 
 def _stop(workers: Sequence[WorkerProcess]) -> None:

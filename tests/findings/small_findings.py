@@ -13,6 +13,17 @@ GRAPH = sequential(Tensor((3,)), [layer("ReLU")])
 SCRIPT = "import sys\nprint('expected 1')\nprint('actual   2')\nsys.exit({status})\n"
 
 
+def facts(**given):
+    """What campaigns took, as a collection knows it."""
+    return {
+        "pieces": [],
+        "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
+        "counts": {"merged": 2, "limits": 3, "unconfirmed": 1, "large": 0},
+        "operators": {"models": 429},
+        **given,
+    }
+
+
 def entry(name="one", **given):
     facts = {
         "source": "layer",
@@ -42,6 +53,23 @@ def finding(**given):
         "distributions": ("normal",),
     }
     return Finding(**{**facts, **given})
+
+
+def listed(name="one", **given):
+    """A finding as a list of unique findings has it, with its script in the folder of its name."""
+    facts = {
+        "signature": f"values differ | jax | {name}",
+        "folder": name,
+        "limit": "",
+        "known": "",
+        "confirmed": [1, 1, 1],
+        "finding": finding().to_json(),
+        "graph": GRAPH.to_json(),
+        "layer": "",
+        "models": [0],
+        "minimality": "minimal",
+    }
+    return {**facts, **given}
 
 
 def candidate(folder, name="one", status=1, text=SCRIPT, **given):

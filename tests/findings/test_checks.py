@@ -8,7 +8,6 @@ from small_findings import SCRIPT, candidate
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
-from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
 from asterism.findings.checking import (
@@ -28,13 +27,6 @@ from asterism.findings.entry import read_entries, read_entry
 from asterism.findings.pages import index_page
 from places import ROOT
 from real_environments import make_or_skip
-
-FACTS = {
-    "pieces": [],
-    "coverage": {"types": 0.0, "parameters": 0.0, "inputs": 0.0},
-    "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
-    "operators": {"models": 0},
-}
 
 
 def collection(folder, **statuses):
@@ -118,7 +110,6 @@ def test_the_command_fails_where_a_script_cannot_tell(tmp_path, statuses, expect
 
 def test_the_command_writes_reports_of_what_its_run_printed(tmp_path):
     collection(tmp_path, a=1)
-    write_json(tmp_path / "campaign.json", FACTS)
     done = CliRunner().invoke(app, ["check-findings", "--folder", str(tmp_path), "--write"])
     assert done.exit_code == 0, done.output
     assert "actual   2" in (tmp_path / "a" / "report.md").read_text()
@@ -245,13 +236,6 @@ def test_the_index_names_those_that_cannot_tell_where_none_can(project):
 def test_the_command_notes_it_in_the_index(project):
     finding(project)
     finding(project, "other", library="openvino")
-    facts = {
-        "pieces": [],
-        "coverage": {"types": 0.0, "parameters": 0.0, "inputs": 0.0},
-        "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
-        "operators": {"models": 0},
-    }
-    write_json(project / "findings/campaign.json", facts)
     given = ["--environment", "jax@0.1", "--environment", "jax@0.2"]
     done = CliRunner().invoke(app, ["check-findings", *given])
     assert done.exit_code == 0, done.output

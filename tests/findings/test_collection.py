@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from small_findings import GRAPH, SCRIPT, candidate, entry, finding
+from small_findings import GRAPH, SCRIPT, candidate, entry, facts, listed
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.findings.audit import comparison, unlike
-from asterism.findings.campaign import TRIAGED, folder_of_pieces, read_unique
+from asterism.findings.campaign import folder_of_pieces
 from asterism.findings.collecting import Collected, add_by_hand, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import CollectedFinding, place_of, read_entries
@@ -23,14 +23,8 @@ from asterism.findings.sightings import (
 )
 from rights import entered_by_others
 
-FACTS = {
-    "pieces": [
-        {"models": 30, "seconds": 1800.0, "processor_seconds": 900.0, "seconds_executing": 900.0}
-    ],
-    "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
-    "counts": {"merged": 2, "limits": 3, "unconfirmed": 1, "large": 0},
-    "operators": {"models": 429},
-}
+PIECE = {"models": 30, "seconds": 1800.0, "processor_seconds": 900.0, "seconds_executing": 900.0}
+FACTS = facts(pieces=[PIECE])
 
 
 def shown(backend, function, symptom="values differ", source="hand"):
@@ -104,44 +98,14 @@ def test_a_script_that_is_too_large_is_counted_and_not_kept(tmp_path):
 def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(tmp_path):
     for name in ("one", "two", "three"):
         candidate(tmp_path, name)
-    values = [
-        {
-            "signature": f"values differ | jax | {name}",
-            "folder": name,
-            "limit": "it is documented" if name == "two" else "",
-            "known": "",
-            "confirmed": [1, 1, 1],
-            "finding": finding().to_json(),
-            "graph": GRAPH.to_json(),
-            "layer": "",
-            "models": [0],
-            "minimality": "minimal",
-        }
-        for name in ("one", "two", "three")
-    ]
+    limits = {"two": "it is documented"}
+    values = [listed(name, limit=limits.get(name, "")) for name in ("one", "two", "three")]
     write_json(tmp_path / "unique.json", values)
     known = {"| one": KnownIssue("https://there"), "| three": KnownIssue("https://there", "it is")}
     outcome = Collected()
     (left,) = candidates_of(tmp_path, outcome, known)
     assert left.entry.signature == "values differ | jax | one"
     assert outcome.limits == 2
-
-
-def test_a_piece_gives_back_what_it_found(tmp_path):
-    value = {
-        "signature": "values differ | jax | ReLU()",
-        "finding": finding().to_json(),
-        "graph": GRAPH.to_json(),
-        "layer": "ReLU()",
-        "models": [3],
-        "original_layers": 7,
-        "ablation": {"jax:jit": "shows"},
-    }
-    (tmp_path / "piece" / TRIAGED).mkdir(parents=True)
-    write_json(tmp_path / "piece" / TRIAGED / "unique.json", [value])
-    (found,) = read_unique(tmp_path / "piece")
-    assert (str(found.layer), found.models, found.original_layers) == ("ReLU()", {3}, 7)
-    assert found.graph.to_json() == GRAPH.to_json() and found.finding == finding()
 
 
 @pytest.mark.parametrize("place", ["", "one", "one/repro.py"])
@@ -151,13 +115,7 @@ def test_no_script_is_run_or_taken_that_others_can_write_to(place, confirmed):
         one = candidate(folder)
         ran = folder / "ran"
         (folder / "one/repro.py").write_text(f"open({str(ran)!r}, 'w')\nraise SystemExit(1)\n")
-        value = {
-            "signature": one.entry.signature,
-            "folder": "one",
-            "limit": "",
-            "confirmed": confirmed,
-            "finding": finding().to_json(),
-        }
+        value = listed(signature=one.entry.signature, confirmed=confirmed)
         write_json(folder / "unique.json", [value])
         (folder / place).chmod(0o777)
         with pytest.raises(UserError, match="chmod go-w"):
@@ -295,12 +253,6 @@ def test_what_a_person_told_gets_into_the_report_and_stays(tmp_path):
     for _ in range(2):
         write_pages(tmp_path, read_entries(tmp_path), FACTS)
     assert (found.folder / "report.md").read_text().count("it is so") == 1
-
-
-def test_an_entry_is_by_values_or_a_failure():
-    assert entry().by_values
-    assert not entry(symptom="error").by_values
-    assert isinstance(entry(), CollectedFinding)
 
 
 FAULTY = "import sys\nprint('expected', 1)\nprint('actual  ', {factor})\nsys.exit({factor} != 1)\n"

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
+from small_findings import facts
 
 from asterism.config import changed_params
 from asterism.core.files.artifacts import read_json, write_json
@@ -67,16 +68,8 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
     assert Finding.from_json(value).symptom == SILENT_ACCEPTANCE
     piece = read_json(tmp_path / "piece" / FACTS)
     assert piece["judged"]["apart"] == {SILENT_ACCEPTANCE: 1}
-    facts = {
-        "pieces": [
-            piece,
-            {"models": 1, "seconds": 1, "seconds_executing": 1, "processor_seconds": 1},
-        ],
-        "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
-        "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
-        "operators": {"models": 0},
-    }
-    text = campaign_page([], facts)
+    took = {"seconds": 1, "seconds_executing": 1, "processor_seconds": 1}
+    text = campaign_page([], facts(pieces=[piece, {"models": 1, **took}]))
     assert f"| {SILENT_ACCEPTANCE} | 1 |" in text
 
 
@@ -155,17 +148,12 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
 
 def test_the_page_has_a_line_for_each_set_of_backends():
     took = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
-    facts = {
-        "pieces": [
-            {"models": 2, "backends": ["jax:jit"], **took},
-            {"models": 3, "backends": ["jax:jit"], **took},
-            {"models": 4, "backends": ["jax:jit", "pytorch:eager"], **took},
-        ],
-        "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
-        "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
-        "operators": {"models": 0},
-    }
-    text = campaign_page([], facts)
+    pieces = [
+        {"models": 2, "backends": ["jax:jit"], **took},
+        {"models": 3, "backends": ["jax:jit"], **took},
+        {"models": 4, "backends": ["jax:jit", "pytorch:eager"], **took},
+    ]
+    text = campaign_page([], facts(pieces=pieces))
     assert "| `jax:jit` | 5 | 2.00 | 1.00 |" in text
     assert "| `jax:jit`, `pytorch:eager` | 4 | 1.00 | 0.50 |" in text
 

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from small_findings import GRAPH, candidate, finding
+from small_findings import candidate, facts, listed
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
@@ -13,7 +13,6 @@ from asterism.findings.collecting import Collected, candidates_of, collect
 from asterism.findings.entry import read_entries
 from asterism.findings.pages import write_pages
 
-FACTS = {"pieces": [], "coverage": {}, "counts": {}, "operators": {"models": 0}}
 OUT = ["..", "../mine", "../../mine", "{root}/mine", "link", "link/x", ".", "x/../../mine"]
 
 
@@ -37,7 +36,7 @@ def entries_out(collection):
     for entry in read_entries(collection):
         list(check_all(collection, [entry]))
         list(note_elsewhere(collection, [entry], []))
-        write_pages(collection, [entry], FACTS)
+        write_pages(collection, [entry], facts())
 
 
 @pytest.mark.parametrize("name", OUT)
@@ -66,18 +65,7 @@ def test_a_link_in_a_collection_is_not_followed(collection, tmp_path, link):
 
 @pytest.mark.parametrize("name", [*OUT[:-2], "x/../../mine"])
 def test_a_list_of_findings_runs_no_script_of_another_folder(collection, tmp_path, name):
-    value = {
-        "signature": "values differ | jax | one",
-        "folder": name.format(root=tmp_path),
-        "limit": "",
-        "known": "",
-        "confirmed": [0],
-        "finding": finding().to_json(),
-        "graph": GRAPH.to_json(),
-        "layer": "",
-        "models": [0],
-        "minimality": "minimal",
-    }
+    value = listed(folder=name.format(root=tmp_path), confirmed=[0])
     write_json(collection / "unique.json", [value])
     with pytest.raises(UserError, match=r"unique\.json"):
         candidates_of(collection, Collected(), {})

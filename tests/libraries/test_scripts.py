@@ -34,7 +34,6 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.standard import ReferenceOutputs
-from asterism.differential.report import confirming
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
 from asterism.differential.report.numbers import (
@@ -317,15 +316,6 @@ def status_of(finding, step, folder):
 def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp_path):
     for step, status in ({"pass": 0} | ends).items():
         assert status_of(finding, step, tmp_path) == status, step
-
-
-@pytest.mark.parametrize(("symptom", "status"), [("hang", 1), ("memory", 124)])
-def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
-    for limit in ("PATIENCE", "SECONDS"):
-        monkeypatch.setattr(confirming, limit, 2.0)
-    finding = failure(symptom)
-    script_ = ran("time.sleep(9)", finding, tmp_path)
-    assert exit_statuses(script_, 1, death=death_of(finding)) == (status,)
 
 
 # ---- what a script computes itself

@@ -58,7 +58,6 @@ def generate_params(**changes: object) -> GenerateParams:
         "mutations": 1,
         "published": False,
         "p": 0.05,
-        "pool": "replace",
         "max_layers": 20,
         "max_steps": 100,
         "max_elements": 2000,

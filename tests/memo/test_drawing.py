@@ -7,7 +7,7 @@ import pytest
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.generating.operator import Context, configured, insert
-from asterism.memo.generating.shape_adapters import to_rank, to_shape, with_room
+from asterism.memo.generating.shape_adapters import to_rank, with_room
 from asterism.memo.graphs.coverage import Coverage, coverage_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.spec import universe
@@ -67,16 +67,6 @@ def test_a_window_has_room_on_every_spatial_axis(shape):
         assert len(sizes) == rank - 2 and channels == own
         assert sizes == [max(size, 4) for size in small]
         assert all(roomy.nodes[i].repair for i in roomy.layers if i not in graph.nodes)
-
-
-@pytest.mark.parametrize("shape", [(5,), (7,), (2, 3), (3, 2, 1), (6,)])
-def test_any_shape_can_be_brought_about_by_repairs(shape):
-    graph = Graph({0: input_node((6,)), 1: Node("ReLU", {"dtype": "float32"}, (0,))})
-    changed, at = to_shape(graph, 1, shape)
-    assert changed.tensors[at].shape == shape
-    assert (changed is graph) == (shape == (6,))
-    with pytest.raises(InvalidLayerError, match="integers are not repaired"):
-        to_shape(Graph({0: input_node((6,), "int32")}), 0, (5,))
 
 
 def test_a_merging_layer_reads_as_many_as_it_may_and_three_at_most():

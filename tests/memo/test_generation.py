@@ -144,22 +144,15 @@ class Dying(Checkpoint):
             os.kill(os.getpid(), signal.SIGKILL)
 
 checkpoints.SAVE_EVERY = 0
-strategy, pool = sys.argv[1:]
+strategy = sys.argv[1]
 dying = Dying(machine.state_root() / "checkpoint")
-generate.campaign(SEEDS, generate_params(models=30, pool=pool), 7, strategy, checkpoint=dying)
+generate.campaign(SEEDS, generate_params(models=30), 7, strategy, checkpoint=dying)
 """
 
 
-@pytest.mark.parametrize(
-    ("strategy", "pool"),
-    [
-        ("memo", "replace"),
-        pytest.param("memo", "grow", marks=pytest.mark.slow),
-        pytest.param("memo_r", "grow", marks=pytest.mark.slow),
-    ],
-)
-def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatch, state_root):
-    command = [sys.executable, "-c", KILLED_CAMPAIGN, strategy, pool]
+@pytest.mark.parametrize("strategy", ["memo", pytest.param("memo_r", marks=pytest.mark.slow)])
+def test_a_killed_campaign_goes_on_to_the_same_result(strategy, monkeypatch, state_root):
+    command = [sys.executable, "-c", KILLED_CAMPAIGN, strategy]
     environment = os.environ | {"KERAS_BACKEND": "numpy"}  # imported in half the time
     ended = subprocess.run(command, env=environment, check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -168,7 +161,7 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatc
     assert saved is not None
     parts = sorted(part.name for part in (saved / "mutants").iterdir())
     assert parts == [f"{number:08d}.json" for number in range(1, 13)]
-    budget = generate_params(models=30, pool=pool)
+    budget = generate_params(models=30)
     asked = []
     monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))
     resumed = campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
@@ -226,16 +219,6 @@ def test_only_the_model_that_is_mutated_counts_as_selected():
         memo.propose(stream(3, number), Coverage())
         assert memo._selected.total() == 4
         assert {slot for slot, _ in memo._selected} == {memo._slot}
-
-
-def test_a_mutant_that_raises_coverage_replaces_its_seed_or_joins():
-    for pool, size in (("replace", 3), ("grow", 4)):
-        memo = Memo(SEEDS, generate_params(pool=pool))
-        mutant = memo.propose(stream(2, "x"), Coverage())
-        assert mutant is not None
-        memo.reward(replace(mutant, gain=7))
-        assert len(memo._pool) == size
-        assert mutant.graph in memo._pool
 
 
 class TestMemoAsPublished:

@@ -5,7 +5,6 @@ import pytest
 
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.spec import InvalidLayerError
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, layer, recurrent
 
@@ -33,14 +32,3 @@ def test_a_copied_last_layer_is_the_output():
     copied = OPERATORS["LC"].mutate(graph, Context(np.random.default_rng(0)))
     (output,) = copied.outputs
     assert output not in graph.nodes and copied.nodes[output].inputs == graph.outputs
-
-
-@pytest.mark.parametrize(("size", "fits"), [(3, True), (5, True), (6, False)])
-def test_adaptive_pooling_only_shrinks(size, fits):
-    pooling = layer("AdaptiveMaxPooling1D", output_size=size)
-    if fits:
-        graph = sequential(Tensor((5, 2)), [pooling])
-        assert graph.tensors[graph.outputs[0]].shape == (size, 2)
-    else:
-        with pytest.raises(InvalidLayerError, match="only shrinks"):
-            sequential(Tensor((5, 2)), [pooling])

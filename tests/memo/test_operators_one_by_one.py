@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from asterism.memo.generating.operator import OPERATORS, Context, choose_kind, splice
-from asterism.memo.generating.operators.memo import _by_kind
-from asterism.memo.generating.shape_adapters import to_rank, to_shape, with_room
+from asterism.memo.generating.operators.memo import parameters_by_kind, with_own_input
+from asterism.memo.generating.shape_adapters import to_rank, to_shape
 from asterism.memo.generating.strategy import attempt, within_limits
 from asterism.memo.graphs.coverage import Coverage, declared, elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
@@ -176,11 +176,10 @@ def test_a_reshaping_layer_is_read_in_the_rank_that_its_reader_accepts():
 
 
 def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
-    operator = OPERATORS["NLA"]
     for number in range(6):
         graph = chain(*DENSE)
         context = Context(np.random.default_rng(number))
-        mutant = operator._with_own_input(graph, "Embedding", context)
+        mutant = with_own_input(graph, "Embedding", context)
         (own,) = set(mutant.inputs) - set(graph.inputs)
         assert mutant.tensors[own].dtype == INTEGER
         assert mutant.nodes[own].config["bound"] > 1
@@ -189,7 +188,7 @@ def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
         assert mutant.nodes[embedding].type == "Embedding"
         assert len(mutant.outputs) == 1, "it is joined to the rest"
         assert mutant.nodes[mutant.outputs[0]].type == "Concatenate"
-    alone = operator._with_own_input(Graph({0: input_node((4,))}), "Embedding", context)
+    alone = with_own_input(Graph({0: input_node((4,))}), "Embedding", context)
     assert [alone.nodes[o].type for o in alone.outputs] == ["Embedding"]
 
 
@@ -201,7 +200,9 @@ def test_changes_of_parameters_are_of_their_kind(name, shapes):
         mutant = attempt(name, graph, Context(np.random.default_rng(number)), generate_params())
         if mutant is None:
             continue
-        allowed = {kind: {p.name for p in found} for kind, found in _by_kind(shapes).items()}
+        allowed = {
+            kind: {p.name for p in found} for kind, found in parameters_by_kind(shapes).items()
+        }
         configs = Counter(
             (n.type, key, str(value))
             for n in graph.nodes.values()
@@ -293,13 +294,6 @@ class TestRepairs:
             tensor, added = self.kinds(graph, 0, rank, to_rank)
             assert tensor.rank == rank and tensor.size == 24
             assert [kind for kind, _ in added] == ["Reshape"] * (rank != 3)
-
-    def test_axes_have_room_for_a_window(self):
-        graph = Graph({0: input_node((2, 7, 3))})
-        made, end = with_room(graph, 0, 4)
-        assert made.tensors[end].shape == (4, 7, 3)
-        large = Graph({0: input_node((5, 4, 1))})
-        assert with_room(large, 0, 4) == (large, 0)
 
     def test_integers_are_not_repaired(self):
         graph = Graph({0: input_node((4,), INTEGER)})

@@ -1,8 +1,11 @@
 """Models' JSON, as it was written by hand: which calls and outputs of layers are read."""
 
+import json
+
 import pytest
 
 from asterism.core.messages.errors import UserError
+from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of_json
 
 
@@ -42,6 +45,21 @@ def read(document, open_size=5, seed=0):
     """The graph's nodes, each with its type, what it reads and its units; and the graph."""
     graph = graph_of_json(document, open_size, seed)
     return [(n.type, n.inputs, n.config.get("units")) for n in graph.nodes.values()], graph
+
+
+def test_a_model_of_keras_2_is_read_and_can_be_built():
+    initializer = {"class_name": "GlorotUniform", "config": {}}
+    former = {"kernel_initializer": initializer, "implementation": 2, "time_major": False}
+    layers = [
+        entry("i", None, 4),
+        layer("LSTM", "l", [["i", 0, 0]], units=3, activation="tanh", **former),
+        layer("Add", "a", [["l", 0, 0], ["l", 0, 0]]),
+    ]
+    _, graph = read(json.dumps(functional(layers, ["i"], [["a", 0, 0]])), open_size=9)
+    assert [n.type for n in graph.nodes.values()] == ["InputLayer", "LSTM", "Add"]
+    assert graph.tensors[0].shape == (9, 4)
+    assert graph.nodes[1].config["kernel_initializer"] == "glorot_uniform"
+    assert tuple(build(graph).output.shape) == (None, 3)
 
 
 def test_a_second_output_is_told_from_the_first():
@@ -225,6 +243,7 @@ def test_what_a_layer_is_configured_with_is_said_in_declared_words(kind, config,
         ({"use_bias": None}, "its use_bias is None, which is not declared"),
         ({"dtype": {"class_name": "DTypePolicy", "config": {"name": "mixed_float16"}}},
          "its dtype is mixed_float16, which the universe does not declare"),
+        ({"dtype": "int32"}, "its dtype is int32, which the universe does not declare"),
         ({"lora_rank": 4}, "its lora_rank is 4, which the universe does not declare"),
         ({"groups": 2}, "its groups is 2, which the universe does not declare"),
     ],

@@ -264,23 +264,3 @@ def test_every_option_can_be_drawn(name):
             if isinstance(parameter, Choice | Number | Sizes):
                 value = parameter.draw(stream(0, option), inputs, option)
                 assert option in parameter.labels(value)
-
-
-def test_values_outside_the_declaration_have_no_label():
-    assert Number("units", 4, 1, 20).labels(21) == ()
-    assert Number("units", 4, 1, 20).labels(True) == ()
-    assert Sizes("strides", [1, 1], 2, 1, 3).labels([1, 9]) == ()
-    assert Choice("padding", "valid", ("valid", "same")).labels("reflect") == ()
-
-
-def test_a_layer_rejects_what_keras_would_reject():
-    strided_and_dilated = {
-        "filters": 2,
-        "kernel_size": [3, 3],
-        "strides": [2, 2],
-        "dilation_rate": [2, 2],
-    }
-    with pytest.raises(InvalidLayerError, match="exclude each other"):
-        Graph({0: input_node((8, 8, 1)), 1: Node("Conv2D", strided_and_dilated, (0,))})
-    with pytest.raises(InvalidLayerError, match="rank"):
-        Graph({0: input_node((8,)), 1: Node("Conv2D", {"filters": 1, "kernel_size": [1]}, (0,))})

@@ -15,7 +15,9 @@ _FILE = re.compile(r"^File `([^`]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.
 _RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RESULTS = re.compile(r"^Results: `([^`]+)` [a-z ]+ `([^`]+)`", re.MULTILINE)
 _TESTS = re.compile(r"^Tests: (.+)$", re.MULTILINE)
-_REGISTERED = re.compile(r'(\w+)\.register\("(\w+)"\)|(declare)\(LayerSpec\("(\w+)"')
+_REGISTERED = re.compile(r'(\w+)\.register\("(\w+)"\)|\b(declare|operator)\("(\w+)"')
+#: Functions that register what they are called with, and the registries.
+_REGISTERING = {"declare": "LAYERS", "operator": "OPERATORS"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Example:
         found = _REGISTERED.search(self.files[self.module])
         assert found is not None, f"{self.module} registers nothing"
         registry, name = (group for group in found.groups() if group)
-        return ("LAYERS" if registry == "declare" else registry), name
+        return _REGISTERING.get(registry, registry), name
 
     @property
     def overrides(self) -> list[str]:

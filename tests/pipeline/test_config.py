@@ -268,7 +268,6 @@ MISSPELT = [
     ("generate.strategy=%s", "memmo", "generate.strategy", "memo"),
     ("generate.compared=[%s]", "mufin", "generate.compared.0", "muffin"),
     ("generate.branch_backends=[tensorflow:%s]", "eagr", "generate.branch_backends", "eager"),
-    ("generate.pool=%s", "replac", "generate.pool", "replace"),
     ("execute.backends=[%s:eager]", "pytorh", "execute.backends", "pytorch"),
     ("execute.backends=[onnxruntime:%s]", "tf2onx", "execute.backends", "tf2onnx"),
     ("execute.distributions=[normal,%s]", "wid", "execute.distributions.1", "wide"),

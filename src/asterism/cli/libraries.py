@@ -270,10 +270,10 @@ def call_functions(
     from asterism.differential.engine.execution import limits_of
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.calls.campaign import CALLS, run_calls
-    from asterism.findings.calls.candidates import FINDINGS
     from asterism.findings.calls.running import CallWorkers
     from asterism.findings.calls.table import calls_of
     from asterism.findings.calls.way import WAYS
+    from asterism.findings.entry import SYMPTOMS
     from asterism.findings.gathering import facts_of
 
     require_root("conf")
@@ -284,7 +284,7 @@ def call_functions(
         calls = calls_of(framework, table or [])
         shown = run_calls(calls, names, workers, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):
-            if one.word in FINDINGS:
+            if one.word in SYMPTOMS:
                 say(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}")
             if number == most:
                 break

@@ -27,7 +27,12 @@ from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import signature
 from asterism.differential.oracle.judged import judge_all, metrics_of
 from asterism.differential.report.known_issues import issue_of, read_known_issues
-from asterism.differential.report.writing import OUTSIDE_FOLDER, FindingsToTriage, triage_and_write
+from asterism.differential.report.writing import (
+    OUTSIDE_FOLDER,
+    UNIQUE,
+    FindingsToTriage,
+    triage_and_write,
+)
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.unique import UniqueFinding
@@ -36,7 +41,7 @@ from asterism.memo.graphs.store import write_models, write_weights
 
 log = get_logger(__name__)
 
-FACTS, UNIQUE, TRIAGED = "facts.json", "unique.json", "triaged"
+FACTS, TRIAGED = "facts.json", "triaged"
 #: Locks of the pieces that processes are at.
 TAKEN = "taken"
 #: Of a piece: differences that are no wrong results, and what configurations just outside show.

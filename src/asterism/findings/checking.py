@@ -19,6 +19,7 @@ from asterism.differential.report.confirming import (
     ACTUAL,
     EXPECTED,
     SECONDS,
+    TOO_LATE,
     ScriptRun,
     run_script,
 )
@@ -43,12 +44,10 @@ def word_of(entry: CollectedFinding, run: ScriptRun) -> str:
     A script ends with status 1 while it does, after it has printed what the library gives; one
     that is to crash ends by a signal.
     """
-    if run.status is None:
-        return LATE
-    if run.status == 0:
-        return GONE
-    ends = run.status < 0 if entry.symptom == CRASH else run.shows
-    return LIVES if ends and all(word in run.output for word in entry.diagnosis.shows) else OTHER
+    end = run.end("signal" if entry.symptom == CRASH else "")
+    if end == 1 and not all(word in run.output for word in entry.diagnosis.shows):
+        return OTHER
+    return {1: LIVES, 0: GONE, TOO_LATE: LATE}.get(end, OTHER)
 
 
 def lives(entry: CollectedFinding, script: Path, times: int = 1) -> bool:

@@ -15,34 +15,26 @@ from asterism.core.files.user_files import inside
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.versions import installed_versions
-from asterism.differential.oracle.finding import CRASH, ERROR, HANG, SILENT_ACCEPTANCE, Finding
-from asterism.differential.oracle.standard import DIFFERENCES
+from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.writing import CONFIRMATIONS
+from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE
 from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
 from asterism.findings.checking import LIVES, note_run, word_of
-from asterism.findings.entry import CollectedFinding, name_of, names_place
+from asterism.findings.entry import SYMPTOMS, CollectedFinding, name_of, names_place
 from asterism.findings.sightings import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.spec import universe
 
 log = get_logger(__name__)
 
-UNIQUE = "unique.json"
-
 #: Files of a finding that are kept, and the most that one may take, in bytes.
 _KEPT = (REPRO, "arrays.npz", "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
-
-#: What a finding by hand may show.
-SYMPTOMS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
-
-#: Parameters that no finding depends on unless they are all that is left.
-_OF_WEIGHTS = ("initializer", "regularizer", "constraint")
 
 #: Parameters without which a layer says nothing, at their defaults too.
 _ALL_THAT_IT_DOES = {"Activation": ("activation",)}
@@ -197,7 +189,7 @@ def _needed(graph: Graph, identity: int) -> dict[str, str]:
         for name, value in sorted(node.config.items())
         if name in defaults
         and (value != defaults[name] or name in _ALL_THAT_IT_DOES.get(node.type, ()))
-        and not name.endswith(_OF_WEIGHTS)
+        and not name.endswith(OF_WEIGHTS)
     }
 
 

@@ -19,13 +19,22 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.oracle.finding import CRASH, HANG, ODD_REFERENCE
+from asterism.differential.oracle.finding import (
+    CRASH,
+    ERROR,
+    HANG,
+    ODD_REFERENCE,
+    SILENT_ACCEPTANCE,
+)
 from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.findings.diagnosis import CRASH as DIES
 from asterism.findings.diagnosis import DIFFERENCE, REJECTED, Diagnosis
 
 #: The file of a finding's facts.
 FACTS = "finding.yaml"
+
+#: What a call of a function, or a script by hand, may show.
+SYMPTOMS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
 
 #: Kinds of inputs without NaN, infinity or sizes of zero.
 ORDINARY = ("normal", "wide")

@@ -9,12 +9,11 @@ import numpy as np
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.parameters import Number, Parameter, Sizes
 from asterism.memo.universe.spec import LayerSpec, universe
 from asterism.memo.universe.tensors import INTEGER, Config, InvalidLayerError, Tensor
 
-#: Parameters that say how weights are made or trained: an output depends on their values only.
-_OF_WEIGHTS = ("initializer", "regularizer", "constraint")
 #: Words that many layers share: all of them in one layer of each of these types, one in others.
 _SHARED = {"activation": ("Activation", "Conv2D", "Dense"), "recurrent_activation": ("GRU",)}
 
@@ -55,7 +54,7 @@ def _options(seed: int) -> list[tuple[str, str, str]]:
     found = []
     for name, spec in universe().items():
         for parameter in spec.all_parameters:
-            if parameter.name.endswith(_OF_WEIGHTS):
+            if parameter.name.endswith(OF_WEIGHTS):
                 continue
             options = _worth_trying(parameter)
             if name not in _SHARED.get(parameter.name, (name,)) and options:

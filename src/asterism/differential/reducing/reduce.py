@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from asterism.memo.graphs.coverage import CoverageElements, elements_of
+from asterism.memo.graphs.coverage import Coverage, elements_of
 from asterism.memo.graphs.graph import INPUT, Graph, Node
 from asterism.memo.universe.shapes import per_axis
 from asterism.memo.universe.spec import universe
@@ -33,7 +33,7 @@ def reduce_model(graph: Graph) -> Graph:
     return graph
 
 
-def keeps(graph: Graph, wanted: CoverageElements) -> bool:
+def keeps(graph: Graph, wanted: Coverage) -> bool:
     """Whether a reduced model covers all types, pairs and parameters that must not be lost."""
     found = elements_of(graph)
     return (
@@ -43,7 +43,7 @@ def keeps(graph: Graph, wanted: CoverageElements) -> bool:
     )
 
 
-def _better(smaller: Graph, graph: Graph, wanted: CoverageElements) -> bool:
+def _better(smaller: Graph, graph: Graph, wanted: Coverage) -> bool:
     return bool(smaller.layers) and work(smaller) <= work(graph) and keeps(smaller, wanted)
 
 
@@ -102,7 +102,7 @@ def without_branch(graph: Graph, merge: int, at: int) -> Graph | None:
         return None
 
 
-def _inter_block(graph: Graph, wanted: CoverageElements) -> Graph:
+def _inter_block(graph: Graph, wanted: Coverage) -> Graph:
     """Take out runs of blocks, as long as half of all blocks first."""
     length = max(len(articulation_points(graph)) // 2, 1)
     while length >= 1:
@@ -117,7 +117,7 @@ def _inter_block(graph: Graph, wanted: CoverageElements) -> Graph:
     return graph
 
 
-def _intra_block(graph: Graph, wanted: CoverageElements) -> Graph:
+def _intra_block(graph: Graph, wanted: Coverage) -> Graph:
     """Take out branches of merging layers, then single layers, the late ones first."""
     for identity in reversed(list(graph.nodes)):
         if identity not in graph.nodes or graph.nodes[identity].type == INPUT:

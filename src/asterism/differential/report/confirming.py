@@ -49,6 +49,20 @@ class ScriptRun:
         """Whether the script has seen the bug: Python ends with 1 too where it cannot go on."""
         return self.status == 1 and ACTUAL in self.output
 
+    def end(self, death: str = "") -> int:
+        """What the end says: 1 is the bug, 0 none, 124 is too late.
+
+        What fails otherwise than the script looks for gives 2, or its own exit status.
+
+        Args:
+            death: how a process ends that shows the finding, see :func:`death_of`.
+        """
+        status = TOO_LATE if self.status is None else self.status
+        shown = {"": self.shows, "signal": status < 0, "hang": status == TOO_LATE}
+        if shown.get(death, str(status) == death):
+            return 1
+        return 2 if status == 1 or status < 0 else status
+
 
 def death_of(finding: Finding) -> str:
     """How a process ends that shows a finding, where it is not by the script's own status.
@@ -69,10 +83,9 @@ def exit_statuses(
     interpreter: Interpreter = OWN_INTERPRETER,
     death: str = "",
 ) -> tuple[int, ...]:
-    """How processes that run a script end: 1 is the bug, 0 none, 124 is too late.
+    """How processes that run a script end, see :meth:`ScriptRun.end`.
 
-    What fails otherwise than the script looks for gives 2. After a process that does not show the
-    bug no other one is started.
+    After a process that does not show the bug no other one is started.
 
     Args:
         script: its file.
@@ -83,13 +96,7 @@ def exit_statuses(
     limit = PATIENCE if death == "hang" else SECONDS
     found: list[int] = []
     while len(found) < times and all(status == 1 for status in found):
-        run = run_script(script, interpreter, limit)
-        status = TOO_LATE if run.status is None else run.status
-        shown = {"": run.shows, "signal": status < 0, "hang": status == TOO_LATE}
-        if shown.get(death, str(status) == death):
-            found.append(1)
-        else:
-            found.append(2 if status == 1 or status < 0 else status)
+        found.append(run_script(script, interpreter, limit).end(death))
     return tuple(found)
 
 

@@ -21,11 +21,9 @@ from asterism.findings.calls.running import CallWorkers
 from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, ExecutionVariant
-from asterism.findings.entry import CollectedFinding
+from asterism.findings.entry import SYMPTOMS, CollectedFinding
 from asterism.findings.sightings import FindingOccurrence, deciding
 
-#: What a way can show that is a finding.
-FINDINGS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
 #: Functions that are made of each other: what one loses, the others lose.
 _KIN = (
     ("torch.var", "torch.std", "torch.var_mean", "torch.std_mean", "torch.mean", "torch.nanmean"),
@@ -57,7 +55,7 @@ def sightings_of(
         rows.setdefault(key, []).append(name)
     found = []
     for name, one in by_name.items():
-        if one.word not in FINDINGS:
+        if one.word not in SYMPTOMS:
             continue
         call = calls[name]
         alike = [other for other in rows[call.family, len(call.inputs)] if other != name]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Annotated
 
+from pydantic import StringConstraints
+
+from asterism.core.files.records import record_from
 from asterism.core.settings.yaml_files import parse_yaml
+
+#: Lines of Python, without the end of the last one.
+Lines = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,9 @@ class ExecutionVariant:
 
     framework: str
     library: str
-    lines: str
-    expected: str = "expected = f(*inputs)"
-    imports: str = ""
+    lines: Lines
+    expected: Lines = "expected = f(*inputs)"
+    imports: Lines = ""
     packages: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
     finest: str = "float64"
@@ -52,14 +57,14 @@ class Framework:
         afresh: lines that forget what was compiled.
     """
 
-    imports: str
-    tensor: str
-    bfloat16: str
-    moved: str
-    arrays: str
-    numbers: str
-    in_float64: str = ""
-    afresh: str = ""
+    imports: Lines
+    tensor: Lines
+    bfloat16: Lines
+    moved: Lines
+    arrays: Lines
+    numbers: Lines
+    in_float64: Lines = ""
+    afresh: Lines = ""
 
 
 def _read() -> tuple[dict[str, Framework], dict[str, ExecutionVariant]]:
@@ -69,19 +74,10 @@ def _read() -> tuple[dict[str, Framework], dict[str, ExecutionVariant]]:
     folder = files("asterism.findings.calls").joinpath("frameworks")
     for file in (file for file in folder.iterdir() if file.name.endswith(".yaml")):
         document, name = parse_yaml(file.read_text(encoding="utf-8"), file.name), file.name[:-5]
-        frameworks[name] = Framework(**_plain(document["framework"]))
-        ways |= {
-            way: ExecutionVariant(name, **_plain(facts)) for way, facts in document["ways"].items()
-        }
+        frameworks[name] = record_from(Framework, document["framework"])
+        for way, facts in document["ways"].items():
+            ways[way] = record_from(ExecutionVariant, {"framework": name, **facts})
     return dict(sorted(frameworks.items())), dict(sorted(ways.items()))
-
-
-def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts with tuples for lists, and texts that end with their last line."""
-    return {
-        name: tuple(v) if isinstance(v, list) else v.rstrip("\n") if isinstance(v, str) else v
-        for name, v in facts.items()
-    }
 
 
 #: All frameworks by name, and all ways by ``library:way``; of two ways that show a finding the

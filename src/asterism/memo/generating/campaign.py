@@ -105,23 +105,10 @@ def write_state(
     return fill
 
 
-@dataclass(frozen=True)
-class State:
-    """Where a campaign goes on.
-
-    Attributes:
-        campaign: as far as it had come.
-        proposals: how many were made.
-        learnt: what guides it had learnt, by ``strategy`` and ``extra``.
-    """
-
-    campaign: GenerationCampaign
-    proposals: int
-    learnt: dict[str, Any]
-
-
-def read_state(folder: Path, seeds: Iterable[Graph]) -> State:
-    """What :func:`write_state` wrote.
+def read_state(
+    folder: Path, seeds: Iterable[Graph]
+) -> tuple[GenerationCampaign, int, dict[str, Any]]:
+    """What :func:`write_state` wrote: the campaign, its proposals, and what guides it had learnt.
 
     Args:
         folder: the checkpoint's.
@@ -133,4 +120,4 @@ def read_state(folder: Path, seeds: Iterable[Graph]) -> State:
             campaign.add(Mutant.from_json(value))
     facts = read_json(folder / "state.json")
     campaign.rejected.update(facts["rejected"])
-    return State(campaign, int(facts["proposals"]), dict(facts["learnt"]))
+    return campaign, int(facts["proposals"]), dict(facts["learnt"])

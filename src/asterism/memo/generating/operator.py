@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -74,22 +73,35 @@ class Context:
         return int(self.rng.integers(2**31))
 
 
-class Operator(ABC):
-    """Makes a mutant of a graph."""
+#: Makes a mutant of a graph. It raises InvalidLayerError where a draw led to no valid graph:
+#: another one may.
+Mutation = Callable[[Graph, Context], Graph]
 
-    #: Which method's operator it is: ``memo``, ``inputs`` (the later version's) or ``older``.
+
+@dataclass(frozen=True)
+class Operator:
+    """A mutation operator.
+
+    Args:
+        mutate: makes a mutant.
+        family: whose operator it is: ``memo``, ``inputs`` (the later version's) or ``older``.
+    """
+
+    mutate: Mutation
     family: str
-
-    @abstractmethod
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """A mutant.
-
-        Raises:
-            InvalidLayerError: this draw led to no valid graph; another one may.
-        """
 
 
 OPERATORS: Registry[Operator] = Registry("operator", "asterism.memo.generating.operators")
+
+
+def operator(name: str, family: str) -> Callable[[Mutation], Mutation]:
+    """Decorator that files a mutation as the operator ``name`` of a family."""
+
+    def file(mutate: Mutation) -> Mutation:
+        OPERATORS.register(name)(Operator(mutate, family))
+        return mutate
+
+    return file
 
 
 def own_layers(graph: Graph) -> list[int]:
@@ -266,23 +278,19 @@ def change_parameters(
     return reconfigure(graph, identity, config)
 
 
-@dataclass(frozen=True)
-class MutateWeights(Operator):
-    """Mutate the weights of one layer.
+def weight_mutation(kind: str) -> Mutation:
+    """A mutation that marks a layer that (most likely) has weights: they are edited when made.
 
     Args:
-        kind: how, one of :data:`~asterism.memo.graphs.weights.WEIGHT_EDITS`.
-        family: whose operator it is.
+        kind: of the edit, one of :data:`~asterism.memo.graphs.weights.WEIGHT_EDITS`.
     """
 
-    kind: str
-    family: str
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Mark a layer that (most likely) has some; the edit is made when its weights are."""
+    def mutate(graph: Graph, context: Context) -> Graph:
         identity = context.pick([i for i in own_layers(graph) if _has_weights(graph.nodes[i])])
-        edit = WeightEdit(self.kind, context.seed())
+        edit = WeightEdit(kind, context.seed())
         return graph.change(identity, edits=(*graph.nodes[identity].edits, edit))
+
+    return mutate
 
 
 def _has_weights(node: Node) -> bool:

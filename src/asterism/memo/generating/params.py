@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -40,9 +40,6 @@ class GenerateParams(ParameterSection):
     )
     p: Annotated[float, Source("MEMO, Algorithm 2")] = Field(
         gt=0, lt=1, description="parameter of the geometric distribution of the selection"
-    )
-    pool: Annotated[Literal["replace", "grow"], Source("MEMO, Algorithm 2: replace")] = Field(
-        description="replace: a mutant that raises coverage replaces its seed; grow: it joins"
     )
     max_layers: int = Field(ge=2, description="a mutant of more layers is rejected")
     max_steps: int = Field(

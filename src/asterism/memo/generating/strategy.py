@@ -109,11 +109,12 @@ def campaign(
     made = STRATEGIES[strategy](seeds, params)
 
     def read(folder: Path) -> tuple[int, GenerationCampaign, Strategy]:
-        state, learning = read_state(folder, seeds.values()), STRATEGIES[strategy](seeds, params)
-        learning.restore(state.learnt["strategy"])
+        known, proposals, learnt = read_state(folder, seeds.values())
+        learning = STRATEGIES[strategy](seeds, params)
+        learning.restore(learnt["strategy"])
         if extra is not None:
-            extra.restore(state.learnt["extra"])
-        return state.proposals, state.campaign, learning
+            extra.restore(learnt["extra"])
+        return proposals, known, learning
 
     if checkpoint is not None and (saved := checkpoint.restore(read)) is not None:
         begun, result, made = saved

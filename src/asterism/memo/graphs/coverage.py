@@ -34,18 +34,23 @@ ParameterOption = tuple[str, str, str]
 LayerInput = tuple[str, int, str]
 
 
-@dataclass(frozen=True)
-class CoverageElements:
-    """What one model covers; every set is a subset of the declared one.
+@dataclass
+class Coverage:
+    """What one model covers, or several together; every set is a subset of the declared one.
 
-    ``repaired`` are those of ``pairs`` that only meet through a shape repair.
+    ``direct_pairs`` are those of ``pairs`` that meet without a shape repair.
     """
 
-    types: frozenset[str]
-    pairs: frozenset[Pair]
-    repaired: frozenset[Pair]
-    parameters: frozenset[ParameterOption]
-    inputs: frozenset[LayerInput]
+    types: set[str] = field(default_factory=set)
+    pairs: set[Pair] = field(default_factory=set)
+    direct_pairs: set[Pair] = field(default_factory=set)
+    parameters: set[ParameterOption] = field(default_factory=set)
+    inputs: set[LayerInput] = field(default_factory=set)
+
+    @property
+    def repaired(self) -> set[Pair]:
+        """Pairs that only meet through a shape repair."""
+        return self.pairs - self.direct_pairs
 
     @property
     def all(self) -> frozenset[tuple[Any, ...]]:
@@ -57,33 +62,22 @@ class CoverageElements:
             | {("input", *i) for i in self.inputs}
         )
 
-
-@dataclass
-class Coverage:
-    """The union of what models cover; ``direct_pairs`` are those met without a repair."""
-
-    types: set[str] = field(default_factory=set)
-    pairs: set[Pair] = field(default_factory=set)
-    direct_pairs: set[Pair] = field(default_factory=set)
-    parameters: set[ParameterOption] = field(default_factory=set)
-    inputs: set[LayerInput] = field(default_factory=set)
-
-    def gain(self, elements: CoverageElements) -> int:
-        """How many elements would be new."""
+    def gain(self, other: Coverage) -> int:
+        """How many elements of another one would be new."""
         return (
-            len(elements.types - self.types)
-            + len(elements.pairs - self.pairs)
-            + len(elements.parameters - self.parameters)
-            + len(elements.inputs - self.inputs)
+            len(other.types - self.types)
+            + len(other.pairs - self.pairs)
+            + len(other.parameters - self.parameters)
+            + len(other.inputs - self.inputs)
         )
 
-    def update(self, elements: CoverageElements) -> None:
-        """Count a model's elements in."""
-        self.types |= elements.types
-        self.pairs |= elements.pairs
-        self.direct_pairs |= elements.pairs - elements.repaired
-        self.parameters |= elements.parameters
-        self.inputs |= elements.inputs
+    def update(self, other: Coverage) -> None:
+        """Count the elements of another one in."""
+        self.types |= other.types
+        self.pairs |= other.pairs
+        self.direct_pairs |= other.direct_pairs
+        self.parameters |= other.parameters
+        self.inputs |= other.inputs
 
     def rates(self) -> dict[str, float]:
         """Shares of the declared universe, and by the paper's way of counting."""
@@ -91,7 +85,7 @@ class Coverage:
         return {
             "types": len(self.types) / len(whole.types),
             "pairs": len(self.pairs) / len(whole.pairs),
-            "pairs_only_repaired": len(self.pairs - self.direct_pairs) / len(whole.pairs),
+            "pairs_only_repaired": len(self.repaired) / len(whole.pairs),
             "parameters": len(self.parameters) / len(whole.parameters),
             "inputs": len(self.inputs) / len(whole.inputs),
             "paper_types": len(self.types & paper.types) / len(paper.types),
@@ -101,25 +95,24 @@ class Coverage:
 
 
 @cache
-def declared() -> CoverageElements:
+def declared() -> Coverage:
     """The whole universe: the denominators."""
     layers = universe()
-    return CoverageElements(
-        types=frozenset(layers),
-        pairs=frozenset((a, b) for a in layers for b in layers if can_meet(layers[a], layers[b])),
-        repaired=frozenset(),
-        parameters=frozenset(
+    return Coverage(
+        types=set(layers),
+        pairs={(a, b) for a in layers for b in layers if can_meet(layers[a], layers[b])},
+        parameters={
             (name, parameter.name, option)
             for name, spec in layers.items()
             for parameter in spec.all_parameters
             for option in parameter.options
-        ),
-        inputs=frozenset(
+        },
+        inputs={
             (name, rank, dtype)
             for name, spec in layers.items()
             for rank in spec.ranks
             for dtype in spec.dtypes
-        ),
+        },
     )
 
 
@@ -137,35 +130,26 @@ def coverage_of(graphs: Iterable[Graph]) -> Coverage:
     return coverage
 
 
-def elements_of(graph: Graph) -> CoverageElements:
+def elements_of(graph: Graph) -> Coverage:
     """What one model covers."""
-    whole = declared()
-    types: set[str] = set()
-    pairs: set[Pair] = set()
-    direct: set[Pair] = set()
-    repaired: set[Pair] = set()
-    parameters: set[ParameterOption] = set()
-    inputs: set[LayerInput] = set()
-    layers = universe()
+    whole, layers, found = declared(), universe(), Coverage()
     for node in graph.nodes.values():
         if node.type == INPUT or node.repair or node.type not in layers:
             continue
-        types.add(node.type)
-        parameters |= _options_of(node.type, json.dumps(node.config))
+        found.types.add(node.type)
+        found.parameters |= _options_of(node.type, json.dumps(node.config))
         for source in node.inputs:
             tensor = graph.tensors[source]
-            inputs.add((node.type, tensor.rank, tensor.dtype))
+            found.inputs.add((node.type, tensor.rank, tensor.dtype))
             for origin, through_repair in origins(graph, source):
                 pair = (graph.nodes[origin].type, node.type)
-                pairs.add(pair)
-                (repaired if through_repair else direct).add(pair)
-    return CoverageElements(
-        frozenset(types),
-        frozenset(pairs) & whole.pairs,
-        frozenset(repaired - direct) & whole.pairs,
-        frozenset(parameters),
-        frozenset(inputs) & whole.inputs,
-    )
+                found.pairs.add(pair)
+                if not through_repair:
+                    found.direct_pairs.add(pair)
+    found.pairs &= whole.pairs
+    found.direct_pairs &= whole.pairs
+    found.inputs &= whole.inputs
+    return found
 
 
 @lru_cache(maxsize=1 << 14)
@@ -191,7 +175,7 @@ def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
 
 
 @cache
-def of_the_paper() -> CoverageElements:
+def of_the_paper() -> Coverage:
     """What of the universe is of the families of layers that the paper covers.
 
     Its pairs are of distinct layers. The paper's own count of types, :data:`PAPER_TYPES`, is that
@@ -199,10 +183,9 @@ def of_the_paper() -> CoverageElements:
     """
     whole = declared()
     ours = {name for name, spec in universe().items() if spec.in_paper}
-    return CoverageElements(
+    return Coverage(
         types=whole.types & ours,
-        pairs=frozenset((a, b) for a, b in whole.pairs if a != b and {a, b} <= ours),
-        repaired=frozenset(),
-        parameters=frozenset(p for p in whole.parameters if p[0] in ours),
-        inputs=frozenset(i for i in whole.inputs if i[0] in ours),
+        pairs={(a, b) for a, b in whole.pairs if a != b and {a, b} <= ours},
+        parameters={p for p in whole.parameters if p[0] in ours},
+        inputs={i for i in whole.inputs if i[0] in ours},
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.parameters import Choice, Parameter
 from asterism.memo.universe.spec import LayerSpec, universe
 from asterism.memo.universe.tensors import FLOATS, Config, require
@@ -22,8 +23,6 @@ _WITHOUT_EFFECT = frozenset(
     {"name", "trainable", "seed", "dtype", "batch_shape", "batch_input_shape", "input_length"}
     | {"implementation", "fused"}
 )
-#: Neither do these objects, of which the universe has some by name.
-_OF_TRAINING = ("_initializer", "_regularizer", "_constraint")
 
 _NO_DEFAULT = inspect.Parameter.empty
 
@@ -50,7 +49,7 @@ def declared_config(spec: LayerSpec, config: Config) -> Config:
         parameter = next(iter(declarations), None)
         if argument in _WITHOUT_EFFECT:
             continue
-        if argument.endswith(_OF_TRAINING):
+        if argument.endswith(OF_WEIGHTS):
             word = "none" if value is None else _word(value)
             if parameter is not None and word in parameter.options:
                 taken[argument] = word

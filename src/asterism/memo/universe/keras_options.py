@@ -15,6 +15,10 @@ from asterism.memo.universe.parameters import Choice
 #: Initializers that fill a vector: the others need a fan-in or make a matrix.
 _FOR_VECTORS = ("ones", "zeros", "random_normal", "random_uniform", "truncated_normal")
 
+#: How parameters end that say how weights are made or trained: an output depends on none of them
+#: once the weights are there.
+OF_WEIGHTS = ("_initializer", "_regularizer", "_constraint")
+
 #: A list of options that is read later.
 Options = Callable[[], tuple[str, ...]]
 

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -172,9 +172,21 @@ class LayerSpec:
 LAYERS: Registry[LayerSpec] = Registry("layer", "asterism.memo.universe.layers")
 
 
-def declare(spec: LayerSpec) -> None:
-    """Add a layer to the universe."""
-    LAYERS.register(spec.name)(spec)
+P = ParamSpec("P")
+
+
+def _registering(make: Callable[P, LayerSpec]) -> Callable[P, None]:
+    """What takes the arguments of a declaration, and adds it to the universe."""
+
+    def register(*args: P.args, **kwargs: P.kwargs) -> None:
+        spec = make(*args, **kwargs)
+        LAYERS.register(spec.name)(spec)
+
+    return register
+
+
+#: Adds a layer to the universe; it takes the arguments of :class:`LayerSpec`.
+declare = _registering(LayerSpec)
 
 
 @cache

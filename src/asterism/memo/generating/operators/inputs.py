@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from asterism.memo.generating.operator import (
-    OPERATORS,
     Context,
-    Operator,
     configured,
+    operator,
     own_layers,
     splice,
 )
@@ -43,71 +42,57 @@ def _single_input_layers(graph: Graph) -> list[int]:
     ]
 
 
-class InputRank(Operator):
-    """Feed a layer a tensor of another rank that it accepts."""
-
-    family = "inputs"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Choose a layer that accepts several ranks; an uncovered (layer, rank) first."""
-        covered = context.coverage.inputs
-        candidates = [
-            (i, rank)
-            for i in _single_input_layers(graph)
-            for rank in sorted(universe()[graph.nodes[i].type].ranks)
-            if rank != graph.tensors[graph.nodes[i].inputs[0]].rank
-        ]
-        fresh = [
-            (i, rank)
-            for i, rank in candidates
-            if context.guided and (graph.nodes[i].type, rank, "float32") not in covered
-        ]
-        identity, rank = context.pick(fresh or candidates)
-        graph, source = to_rank(graph, graph.nodes[identity].inputs[0], rank)
-        return _reread(graph, identity, source, context)
+@operator("MRank", "inputs")
+def input_rank(graph: Graph, context: Context) -> Graph:
+    """Feed a layer a tensor of another rank that it accepts, an uncovered (layer, rank) first."""
+    covered = context.coverage.inputs
+    candidates = [
+        (i, rank)
+        for i in _single_input_layers(graph)
+        for rank in sorted(universe()[graph.nodes[i].type].ranks)
+        if rank != graph.tensors[graph.nodes[i].inputs[0]].rank
+    ]
+    fresh = [
+        (i, rank)
+        for i, rank in candidates
+        if context.guided and (graph.nodes[i].type, rank, "float32") not in covered
+    ]
+    identity, rank = context.pick(fresh or candidates)
+    graph, source = to_rank(graph, graph.nodes[identity].inputs[0], rank)
+    return _reread(graph, identity, source, context)
 
 
-class InputShape(Operator):
-    """Feed a layer a tensor of the same rank in another shape."""
-
-    family = "inputs"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Grow or shrink one axis of a layer's input."""
-        identity = context.pick(_single_input_layers(graph))
-        source = graph.nodes[identity].inputs[0]
-        shape = list(graph.tensors[source].shape)
-        axis = int(context.rng.integers(len(shape)))
-        shape[axis] = int(context.rng.integers(1, 2 * shape[axis] + 2))
-        graph, source = to_shape(graph, source, tuple(shape))
-        return _reread(graph, identity, source, context)
+@operator("MShape", "inputs")
+def input_shape(graph: Graph, context: Context) -> Graph:
+    """Feed a layer a tensor of the same rank in which one axis is longer or shorter."""
+    identity = context.pick(_single_input_layers(graph))
+    source = graph.nodes[identity].inputs[0]
+    shape = list(graph.tensors[source].shape)
+    axis = int(context.rng.integers(len(shape)))
+    shape[axis] = int(context.rng.integers(1, 2 * shape[axis] + 2))
+    graph, source = to_shape(graph, source, tuple(shape))
+    return _reread(graph, identity, source, context)
 
 
-class InputDtype(Operator):
-    """Let the producer of a layer's input compute in another dtype."""
+@operator("MDtype", "inputs")
+def input_dtype(graph: Graph, context: Context) -> Graph:
+    """Let the producer of a layer's input compute in another dtype.
 
-    family = "inputs"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """An uncovered (layer, rank, dtype) first."""
-        covered = context.coverage.inputs
-        candidates = [
-            (node.inputs[0], dtype)
-            for i in own_layers(graph)
-            for node in [graph.nodes[i]]
-            for tensor in [graph.tensors[node.inputs[0]]]
-            for dtype in FLOATS
-            if tensor.dtype not in (dtype, INTEGER)
-            and not (
-                context.guided
-                and (node.type, tensor.rank, dtype) in covered
-                and context.rng.random() < 0.9
-            )
-        ]
-        source, dtype = context.pick(candidates)
-        return graph.change(source, config={**graph.nodes[source].config, "dtype": dtype})
-
-
-OPERATORS.register("MRank")(InputRank())
-OPERATORS.register("MShape")(InputShape())
-OPERATORS.register("MDtype")(InputDtype())
+    An uncovered (layer, rank, dtype) comes first.
+    """
+    covered = context.coverage.inputs
+    candidates = [
+        (node.inputs[0], dtype)
+        for i in own_layers(graph)
+        for node in [graph.nodes[i]]
+        for tensor in [graph.tensors[node.inputs[0]]]
+        for dtype in FLOATS
+        if tensor.dtype not in (dtype, INTEGER)
+        and not (
+            context.guided
+            and (node.type, tensor.rank, dtype) in covered
+            and context.rng.random() < 0.9
+        )
+    ]
+    source, dtype = context.pick(candidates)
+    return graph.change(source, config={**graph.nodes[source].config, "dtype": dtype})

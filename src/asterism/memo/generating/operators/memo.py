@@ -6,17 +6,16 @@ from dataclasses import replace
 from functools import cache
 
 from asterism.memo.generating.operator import (
-    OPERATORS,
     Context,
-    MutateWeights,
-    Operator,
     add_layer,
     change_parameters,
     choose_edge,
     choose_kind,
     float_nodes,
     insert,
+    operator,
     own_layers,
+    weight_mutation,
 )
 from asterism.memo.generating.shape_adapters import to_rank, to_shape
 from asterism.memo.graphs.graph import INPUT, SPECIAL, Graph, input_node
@@ -43,104 +42,93 @@ _MERGING = (
 )
 
 
-class NewLayer(Operator):
-    """NLA: add layers, of a type not seen yet or one that forms a new pair where it can."""
+@operator("NLA", "memo")
+def new_layers(graph: Graph, context: Context) -> Graph:
+    """Add layers on random edges, of a type not seen yet or that forms a new pair where it can."""
+    return context.repeated(lambda graph: _new_layer(graph, context), graph)
 
-    family = "memo"
 
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Insert each on a random edge; one that reads integers gets an input of its own."""
-        return context.repeated(lambda graph: self._one(graph, context), graph)
+def _new_layer(graph: Graph, context: Context) -> Graph:
+    after, reader = choose_edge(graph, context)
+    kind = choose_kind(graph, after, reader, list(universe()), context)
+    if universe()[kind].dtypes == (INTEGER,):
+        return with_own_input(graph, kind, context)
+    return insert(graph, after, kind, context, reader)
 
-    def _one(self, graph: Graph, context: Context) -> Graph:
-        after, reader = choose_edge(graph, context)
-        kind = choose_kind(graph, after, reader, list(universe()), context)
-        if universe()[kind].dtypes == (INTEGER,):
-            return self._with_own_input(graph, kind, context)
-        return insert(graph, after, kind, context, reader)
 
-    @staticmethod
-    def _with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
-        shape = [int(v) for v in context.rng.integers(2, 6, context.pick([1, 1, 2, 3]))]
-        node = input_node(shape, INTEGER)
-        graph, source = graph.add(replace(node, config={**node.config, "bound": INTEGER_BOUND}))
-        graph, new = add_layer(graph, kind, [source], context)
-        # Joined to the rest where there is something to join; otherwise one more output.
-        old = [o for o in graph.outputs if o != new]
-        if not old:
-            return graph
-        graph, _ = add_layer(graph, "Concatenate", [new, context.pick(old)], context)
+def with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
+    """The graph with a layer that reads integers, from an input of its own."""
+    shape = [int(v) for v in context.rng.integers(2, 6, context.pick([1, 1, 2, 3]))]
+    node = input_node(shape, INTEGER)
+    graph, source = graph.add(replace(node, config={**node.config, "bound": INTEGER_BOUND}))
+    graph, new = add_layer(graph, kind, [source], context)
+    # Joined to the rest where there is something to join; otherwise one more output.
+    old = [o for o in graph.outputs if o != new]
+    if not old:
         return graph
+    graph, _ = add_layer(graph, "Concatenate", [new, context.pick(old)], context)
+    return graph
 
 
-class ReshapeLayer(Operator):
-    """LResh: insert layers that change the shape, and let what follows see another one."""
+@operator("LResh", "memo")
+def reshaping_layers(graph: Graph, context: Context) -> Graph:
+    """Insert layers that change the shape, and let what follows see another one.
 
-    family = "memo"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Bring the output of each only to the rank that its readers accept."""
-        return context.repeated(lambda graph: self._one(graph, context), graph)
-
-    @staticmethod
-    def _one(graph: Graph, context: Context) -> Graph:
-        after = context.pick([i for i in float_nodes(graph) if graph.consumers[i]])
-        reader = context.pick(graph.consumers[after])
-        graph, new = add_layer(graph, context.pick(_RESHAPING), [after], context)
-        spec = universe()[graph.nodes[reader].type]
-        if spec.merges:
-            graph, new = to_shape(graph, new, graph.tensors[after].shape)
-        elif graph.tensors[new].rank not in spec.ranks:
-            graph, new = to_rank(graph, new, graph.tensors[after].rank)
-        return graph.redirect(after, new, [reader])
+    The output of each is only brought to the rank that its readers accept.
+    """
+    return context.repeated(lambda graph: _reshaping_layer(graph, context), graph)
 
 
-class MergeLayers(Operator):
-    """LMerg: join two tensors of the model by a merging layer."""
+def _reshaping_layer(graph: Graph, context: Context) -> Graph:
+    after = context.pick([i for i in float_nodes(graph) if graph.consumers[i]])
+    reader = context.pick(graph.consumers[after])
+    graph, new = add_layer(graph, context.pick(_RESHAPING), [after], context)
+    spec = universe()[graph.nodes[reader].type]
+    if spec.merges:
+        graph, new = to_shape(graph, new, graph.tensors[after].shape)
+    elif graph.tensors[new].rank not in spec.ranks:
+        graph, new = to_rank(graph, new, graph.tensors[after].rank)
+    return graph.redirect(after, new, [reader])
 
-    family = "memo"
 
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Insert a merging layer, an uncovered pair first."""
-        after, reader = choose_edge(graph, context)
-        kind = choose_kind(graph, after, reader, _MERGING, context)
-        return insert(graph, after, kind, context, reader)
+@operator("LMerg", "memo")
+def merging_layer(graph: Graph, context: Context) -> Graph:
+    """Join two tensors of the model by a merging layer, an uncovered pair first."""
+    after, reader = choose_edge(graph, context)
+    kind = choose_kind(graph, after, reader, _MERGING, context)
+    return insert(graph, after, kind, context, reader)
 
 
-class ConnectLayers(Operator):
-    """LConn: let a layer read another one that came before it."""
-
-    family = "memo"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Rewire one input of a layer, to form a pair not seen yet where there is one."""
-        order = {i: at for at, i in enumerate(graph.nodes)}
-        candidates = [
-            (u, v)
-            for v in own_layers(graph)
-            for u in float_nodes(graph)
-            if order[u] < order[v]
-            and u not in graph.nodes[v].inputs
-            and graph.nodes[u].type != INPUT
-            and universe()[graph.nodes[v].type].dtypes != (INTEGER,)
-        ]
-        covered = context.coverage.pairs
-        fresh = [
-            (u, v)
-            for u, v in candidates
-            if context.guided and (graph.nodes[u].type, graph.nodes[v].type) not in covered
-        ]
-        source, reader = context.pick(fresh or candidates)
-        node = graph.nodes[reader]
-        at = int(context.rng.integers(len(node.inputs)))
-        wanted = graph.tensors[node.inputs[at]]
-        graph, source = to_shape(graph, source, wanted.shape)
-        inputs = (*node.inputs[:at], source, *node.inputs[at + 1 :])
-        return graph.change(reader, inputs=inputs)
+@operator("LConn", "memo")
+def connected_layers(graph: Graph, context: Context) -> Graph:
+    """Let a layer read another one that came before it, to form a new pair where there is one."""
+    order = {i: at for at, i in enumerate(graph.nodes)}
+    candidates = [
+        (u, v)
+        for v in own_layers(graph)
+        for u in float_nodes(graph)
+        if order[u] < order[v]
+        and u not in graph.nodes[v].inputs
+        and graph.nodes[u].type != INPUT
+        and universe()[graph.nodes[v].type].dtypes != (INTEGER,)
+    ]
+    covered = context.coverage.pairs
+    fresh = [
+        (u, v)
+        for u, v in candidates
+        if context.guided and (graph.nodes[u].type, graph.nodes[v].type) not in covered
+    ]
+    source, reader = context.pick(fresh or candidates)
+    node = graph.nodes[reader]
+    at = int(context.rng.integers(len(node.inputs)))
+    wanted = graph.tensors[node.inputs[at]]
+    graph, source = to_shape(graph, source, wanted.shape)
+    inputs = (*node.inputs[:at], source, *node.inputs[at + 1 :])
+    return graph.change(reader, inputs=inputs)
 
 
 @cache
-def _by_kind(shapes: bool) -> dict[str, tuple[Parameter, ...]]:
+def parameters_by_kind(shapes: bool) -> dict[str, tuple[Parameter, ...]]:
     """Parameters of every layer that set sizes, or all the others."""
     return {
         name: tuple(p for p in spec.parameters if _sets_sizes(p) == shapes)
@@ -153,32 +141,18 @@ def _sets_sizes(parameter: Parameter) -> bool:
     return integer or isinstance(parameter, Sizes | ShapeDependentParameter)
 
 
-class ChangeShape(Operator):
-    """CShape: change a parameter that sets sizes (filters, units, windows, targets)."""
-
-    family = "memo"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Draw such parameters of a layer anew."""
-        kinds = _by_kind(shapes=True)
-        return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
+@operator("CShape", "memo")
+def changed_sizes(graph: Graph, context: Context) -> Graph:
+    """Draw parameters of a layer anew that set sizes (filters, units, windows, targets)."""
+    kinds = parameters_by_kind(shapes=True)
+    return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 
-class ChangeMode(Operator):
-    """CMode: change a parameter that sets how a layer computes (activation, padding, mode)."""
-
-    family = "memo"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Draw such parameters of a layer anew."""
-        kinds = _by_kind(shapes=False)
-        return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
+@operator("CMode", "memo")
+def changed_modes(graph: Graph, context: Context) -> Graph:
+    """Draw parameters of a layer anew that set how it computes (activation, padding, mode)."""
+    kinds = parameters_by_kind(shapes=False)
+    return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 
-OPERATORS.register("NLA")(NewLayer())
-OPERATORS.register("LResh")(ReshapeLayer())
-OPERATORS.register("LMerg")(MergeLayers())
-OPERATORS.register("LConn")(ConnectLayers())
-OPERATORS.register("CShape")(ChangeShape())
-OPERATORS.register("CMode")(ChangeMode())
-OPERATORS.register("NaN")(MutateWeights(SPECIAL, "memo"))
+operator("NaN", "memo")(weight_mutation(SPECIAL))

@@ -29,9 +29,8 @@ class Memo(Strategy):
     The fitness of a pair is ``(score(model) + score(operator)) / (times selected + 1)``, where a
     score is the number of coverage elements that mutants of the model, or by the operator,
     were the first to cover; with ``published`` it is the number of mutants that were the first to
-    cover something (equation 2). A mutant that raises coverage replaces the model it was made from
-    (``pool: replace``) or joins the pool (``grow``); one that has grown as large as models may
-    be gives its place back to the seed.
+    cover something (equation 2). A mutant that raises coverage replaces the model it was made
+    from; one that has grown as large as models may be gives its place back to the seed.
     """
 
     families: tuple[str, ...] = ("memo", "inputs")
@@ -54,12 +53,9 @@ class Memo(Strategy):
         self._slot = 0
         self._applied: list[str] = []
         self._selector = self._make_selector()
-        self._choices = self._all_choices()
+        self._choices = [(s, name) for s in range(len(self._pool)) for name in self._operators]
         #: Where the chain is, None before its first choice.
         self._current: Choice | None = None
-
-    def _all_choices(self) -> list[Choice]:
-        return [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
 
     def _make_selector(self) -> Selector:
         return MetropolisHastings(self.params.p)
@@ -111,10 +107,8 @@ class Memo(Strategy):
         full = len(mutant.graph.layers) >= self.params.max_layers - 1
         if full:
             self._pool[slot] = self._origin(slot)
-        elif mutant.gain and self.params.pool == "replace":
-            self._pool[slot] = mutant.graph
         elif mutant.gain:
-            self._join(mutant, slot)
+            self._pool[slot] = mutant.graph
 
     def _origin(self, slot: int) -> Graph:
         return self.seeds[self._names[slot]]
@@ -122,7 +116,6 @@ class Memo(Strategy):
     def learnt(self) -> dict[str, Any]:
         """The pool, all scores, and where the chain stands."""
         return {
-            "names": self._names,
             "pool": [graph.to_json() for graph in self._pool],
             "model_scores": sorted(self._model_scores.items()),
             "operator_scores": sorted(self._operator_scores.items()),
@@ -132,21 +125,13 @@ class Memo(Strategy):
 
     def restore(self, learnt: dict[str, Any]) -> None:
         """See :meth:`Strategy.restore`."""
-        self._names = list(learnt["names"])
         self._pool = [graph_from_json(value) for value in learnt["pool"]]
         self._model_scores.update(dict(learnt["model_scores"]))
         self._operator_scores.update(dict(learnt["operator_scores"]))
         self._selected.update({(slot, name): times for slot, name, times in learnt["selected"]})
-        self._choices = self._all_choices()
         if learnt["current"] is not None:
             slot, name = learnt["current"]
             self._current = (slot, name)
-
-    def _join(self, mutant: Mutant, slot: int) -> None:
-        new = len(self._pool)
-        self._pool.append(mutant.graph)
-        self._names.append(self._names[slot])
-        self._choices += [(new, name) for name in self._operators]
 
 
 class UniformMemo(Memo):

@@ -6,6 +6,7 @@ import numpy as np
 
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.operator import Context, add_layer
+from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import STRATEGIES, Strategy, within_limits
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph, input_node
@@ -21,9 +22,9 @@ class Cradle(Strategy):
         """One proposal for each seed."""
         return len(self.seeds)
 
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)  # type: ignore[arg-type]
-        self._waiting = list(self.seeds)
+    def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
+        super().__init__(seeds, params)
+        self._waiting = list(seeds)
 
     def learnt(self) -> list[str]:
         """The seeds that are left."""

@@ -8,7 +8,7 @@ from asterism.memo.universe.keras_options import activation, vector
 from asterism.memo.universe.layers.normalisation import axis_exists
 from asterism.memo.universe.layers.regularisation import unchanged
 from asterism.memo.universe.parameters import Choice, Number
-from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare
+from asterism.memo.universe.spec import ANY_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 
@@ -23,38 +23,32 @@ def _shared(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return inputs[0].shape
 
 
-declare(LayerSpec("Activation", ANY_RANK, unchanged, (activation(default="relu"),)))
-declare(LayerSpec("ELU", ANY_RANK, unchanged, (Number("alpha", 1.0, 0.1, 2.0, integer=False),)))
+declare("Activation", ANY_RANK, unchanged, (activation(default="relu"),))
+declare("ELU", ANY_RANK, unchanged, (Number("alpha", 1.0, 0.1, 2.0, integer=False),))
 declare(
-    LayerSpec(
-        "LeakyReLU",
-        ANY_RANK,
-        unchanged,
-        (_slope("negative_slope", 0.3),),
-        # Keras 2 calls it alpha.
-        from_keras=lambda config: {
-            "negative_slope" if name == "alpha" else name: value for name, value in config.items()
-        },
-    )
+    "LeakyReLU",
+    ANY_RANK,
+    unchanged,
+    (_slope("negative_slope", 0.3),),
+    # Keras 2 calls it alpha.
+    from_keras=lambda config: {
+        "negative_slope" if name == "alpha" else name: value for name, value in config.items()
+    },
 )
 declare(
-    LayerSpec(
-        "PReLU",
-        ANY_RANK,
-        _shared,
-        (*vector("alpha"), Choice("shared_axes", "none", ("none", [1], [1, 2]))),
-    )
+    "PReLU",
+    ANY_RANK,
+    _shared,
+    (*vector("alpha"), Choice("shared_axes", "none", ("none", [1], [1, 2]))),
 )
 declare(
-    LayerSpec(
-        "ReLU",
-        ANY_RANK,
-        unchanged,
-        (
-            Choice("max_value", "none", ("none", 0.5, 1.0, 6.0)),
-            _slope("negative_slope", 0.0),
-            Number("threshold", 0.0, 0.0, 2.0, integer=False),
-        ),
-    )
+    "ReLU",
+    ANY_RANK,
+    unchanged,
+    (
+        Choice("max_value", "none", ("none", 0.5, 1.0, 6.0)),
+        _slope("negative_slope", 0.0),
+        Number("threshold", 0.0, 0.0, 2.0, integer=False),
+    ),
 )
-declare(LayerSpec("Softmax", ANY_RANK, axis_exists, (Choice("axis", -1, (-1, 1, 2)),)))
+declare("Softmax", ANY_RANK, axis_exists, (Choice("axis", -1, (-1, 1, 2)),))

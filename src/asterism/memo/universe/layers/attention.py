@@ -13,7 +13,7 @@ from asterism.memo.universe.parameters import (
     is_whole,
 )
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import LayerSpec, declare
+from asterism.memo.universe.spec import declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _DROPOUT = Number("dropout", 0.0, 0.0, 0.5, integer=False)
@@ -43,59 +43,51 @@ def _grouped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 declare(
-    LayerSpec(
-        "Attention",
-        _RANK3,
-        _attended,
-        (
-            flag("use_scale", False),
-            Choice("score_mode", "dot", ("dot", "concat")),
-            _DROPOUT,
-        ),
-        arity=(2, 3),
-        in_paper=False,
-    )
+    "Attention",
+    _RANK3,
+    _attended,
+    (
+        flag("use_scale", False),
+        Choice("score_mode", "dot", ("dot", "concat")),
+        _DROPOUT,
+    ),
+    arity=(2, 3),
+    in_paper=False,
 )
 declare(
-    LayerSpec(
-        "AdditiveAttention",
-        _RANK3,
-        _attended,
-        (flag("use_scale", True), _DROPOUT),
-        arity=(2, 3),
-        in_paper=False,
-    )
+    "AdditiveAttention",
+    _RANK3,
+    _attended,
+    (flag("use_scale", True), _DROPOUT),
+    arity=(2, 3),
+    in_paper=False,
 )
 _PROJECTIONS = (_DROPOUT, flag("use_bias", True), *kernel(), *vector())
 declare(
-    LayerSpec(
-        "MultiHeadAttention",
-        _RANK3,
-        _projected,
-        (
-            Number("num_heads", 2, 1, 5),
-            Number("key_dim", 3, 1, 10),
-            flag("use_gate", False),
-            *_PROJECTIONS,
-        ),
-        arity=(2, 2),
-        in_paper=False,
-        uncounted=(Number("value_dim", 3, 1, 10), _ATTENTION_AXES),
-    )
+    "MultiHeadAttention",
+    _RANK3,
+    _projected,
+    (
+        Number("num_heads", 2, 1, 5),
+        Number("key_dim", 3, 1, 10),
+        flag("use_gate", False),
+        *_PROJECTIONS,
+    ),
+    arity=(2, 2),
+    in_paper=False,
+    uncounted=(Number("value_dim", 3, 1, 10), _ATTENTION_AXES),
 )
 declare(
-    LayerSpec(
-        "GroupQueryAttention",
-        _RANK3,
-        _grouped,
-        (
-            Number("head_dim", 3, 1, 10),
-            Number("num_query_heads", 2, 1, 5),
-            Number("num_key_value_heads", 1, 1, 5),
-            flag("use_gate", False),
-            *_PROJECTIONS,
-        ),
-        arity=(2, 2),
-        in_paper=False,
-    )
+    "GroupQueryAttention",
+    _RANK3,
+    _grouped,
+    (
+        Number("head_dim", 3, 1, 10),
+        Number("num_query_heads", 2, 1, 5),
+        Number("num_key_value_heads", 1, 1, 5),
+        flag("use_gate", False),
+        *_PROJECTIONS,
+    ),
+    arity=(2, 2),
+    in_paper=False,
 )

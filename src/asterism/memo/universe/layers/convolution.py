@@ -15,7 +15,7 @@ from asterism.memo.universe.shapes import (
     split,
     window_output,
 )
-from asterism.memo.universe.spec import LayerSpec, declare
+from asterism.memo.universe.spec import declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 FILTERS = Number("filters", 4, 1, 20)
@@ -98,17 +98,13 @@ for axes in (1, 2, 3):
         padding = Choice("padding", "valid", ("valid", "same", "causal"))
         window = tuple(padding if p is PADDING else p for p in window)
     declare(
-        LayerSpec(
-            f"Conv{axes}D",
-            rank,
-            _convolved,
-            (FILTERS, *window, Number("groups", 1, 1, 4), *_BIAS, *kernel()),
-        )
+        f"Conv{axes}D",
+        rank,
+        _convolved,
+        (FILTERS, *window, Number("groups", 1, 1, 4), *_BIAS, *kernel()),
     )
     declare(
-        LayerSpec(
-            f"Conv{axes}DTranspose", rank, _transposed, (FILTERS, *_window(axes), *_BIAS, *kernel())
-        )
+        f"Conv{axes}DTranspose", rank, _transposed, (FILTERS, *_window(axes), *_BIAS, *kernel())
     )
 
 for axes in (1, 2):
@@ -116,15 +112,9 @@ for axes in (1, 2):
     # TensorFlow's depthwise kernels take one stride and one dilation for both axes.
     window = (*_window(axes, equal_strides=True), Number("depth_multiplier", 1, 1, 4))
     declare(
-        LayerSpec(
-            f"SeparableConv{axes}D",
-            rank,
-            _separable,
-            (FILTERS, *window, *_BIAS, *kernel("depthwise"), *kernel("pointwise")),
-        )
+        f"SeparableConv{axes}D",
+        rank,
+        _separable,
+        (FILTERS, *window, *_BIAS, *kernel("depthwise"), *kernel("pointwise")),
     )
-    declare(
-        LayerSpec(
-            f"DepthwiseConv{axes}D", rank, _depthwise, (*window, *_BIAS, *kernel("depthwise"))
-        )
-    )
+    declare(f"DepthwiseConv{axes}D", rank, _depthwise, (*window, *_BIAS, *kernel("depthwise")))

@@ -12,7 +12,7 @@ from asterism.memo.universe.keras_options import activation, kernel, kernel_init
 from asterism.memo.universe.layers.regularisation import unchanged
 from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare
+from asterism.memo.universe.spec import ANY_RANK, declare
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND, Config, Tensor, require
 
 
@@ -78,48 +78,44 @@ def _equation_kind(equation: Any) -> str:
 
 
 declare(
-    LayerSpec(
-        "Dense",
-        ANY_RANK,
-        _dense,
-        (
-            Number("units", 4, 1, 20),
-            activation(),
-            flag("use_bias", True),
-            *kernel(),
-            *vector(),
-        ),
-        in_paper=False,
-    )
+    "Dense",
+    ANY_RANK,
+    _dense,
+    (
+        Number("units", 4, 1, 20),
+        activation(),
+        flag("use_bias", True),
+        *kernel(),
+        *vector(),
+    ),
+    in_paper=False,
 )
 declare(
-    LayerSpec(
-        "EinsumDense",
-        ANY_RANK,
-        _einsum,
-        (
-            ShapeDependentParameter(
-                "equation",
-                None,
-                (
-                    *(f"rank {r}, kernel of 2 axes, output of {r}" for r in (2, 3, 4, 5)),
-                    *(f"rank {r}, kernel of 3 axes, output of {r + 1}" for r in (3, 4)),
-                ),
-                _equation_kind,
-                _draw_equation,
-                _is_equation,
+    "EinsumDense",
+    ANY_RANK,
+    _einsum,
+    (
+        ShapeDependentParameter(
+            "equation",
+            None,
+            (
+                *(f"rank {r}, kernel of 2 axes, output of {r}" for r in (2, 3, 4, 5)),
+                *(f"rank {r}, kernel of 3 axes, output of {r + 1}" for r in (3, 4)),
             ),
-            Number("new_axis", 3, 1, 5),
-            Choice("bias_axes", "none", ("none", "last")),
-            activation(),
-            *kernel(),
-            *vector(),
+            _equation_kind,
+            _draw_equation,
+            _is_equation,
         ),
-        out_ranks=lambda rank: frozenset({rank, rank + 1} if rank in (3, 4) else {rank}),
-        keras_config=_einsum_arguments,
-        from_keras=_einsum_read,
-        in_paper=False,
-    )
+        Number("new_axis", 3, 1, 5),
+        Choice("bias_axes", "none", ("none", "last")),
+        activation(),
+        *kernel(),
+        *vector(),
+    ),
+    out_ranks=lambda rank: frozenset({rank, rank + 1} if rank in (3, 4) else {rank}),
+    keras_config=_einsum_arguments,
+    from_keras=_einsum_read,
+    in_paper=False,
 )
 
 
@@ -132,40 +128,34 @@ def _embedding_initializers() -> tuple[str, ...]:
 
 
 declare(
-    LayerSpec(
-        "Embedding",
-        frozenset({2, 3, 4}),
-        _embedded,
-        (
-            Number("input_dim", 20, INTEGER_BOUND, 59),
-            Number("output_dim", 4, 1, 10),
-            Choice("embeddings_initializer", "uniform", _embedding_initializers),
-            *kernel("embeddings")[1:],
-        ),
-        out_ranks=lambda rank: frozenset({rank + 1}),
-        dtypes=(INTEGER,),
-        in_paper=False,
-    )
+    "Embedding",
+    frozenset({2, 3, 4}),
+    _embedded,
+    (
+        Number("input_dim", 20, INTEGER_BOUND, 59),
+        Number("output_dim", 4, 1, 10),
+        Choice("embeddings_initializer", "uniform", _embedding_initializers),
+        *kernel("embeddings")[1:],
+    ),
+    out_ranks=lambda rank: frozenset({rank + 1}),
+    dtypes=(INTEGER,),
+    in_paper=False,
 )
 declare(
-    LayerSpec(
-        "Rescaling",
-        ANY_RANK,
-        unchanged,
-        (
-            Number("scale", 0.5, -2.0, 2.0, integer=False, channels=True),
-            Number("offset", 0.0, -1.0, 1.0, integer=False, channels=True),
-        ),
-        in_paper=False,
-    )
+    "Rescaling",
+    ANY_RANK,
+    unchanged,
+    (
+        Number("scale", 0.5, -2.0, 2.0, integer=False, channels=True),
+        Number("offset", 0.0, -1.0, 1.0, integer=False, channels=True),
+    ),
+    in_paper=False,
 )
-declare(LayerSpec("Identity", ANY_RANK, unchanged, in_paper=False))
+declare("Identity", ANY_RANK, unchanged, in_paper=False)
 declare(
-    LayerSpec(
-        "Masking",
-        frozenset({3}),
-        unchanged,
-        (Choice("mask_value", 0.0, (0.0, 1.0)),),
-        in_paper=False,
-    )
+    "Masking",
+    frozenset({3}),
+    unchanged,
+    (Choice("mask_value", 0.0, (0.0, 1.0)),),
+    in_paper=False,
 )

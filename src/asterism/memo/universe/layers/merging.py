@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from asterism.memo.universe.parameters import Choice
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare
+from asterism.memo.universe.spec import ANY_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 
@@ -50,25 +50,21 @@ def _dot(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 _MANY = (2, 4)
 for name in ("Add", "Multiply", "Average", "Maximum", "Minimum"):
-    declare(LayerSpec(name, ANY_RANK, _elementwise, arity=_MANY))
-declare(LayerSpec("Subtract", ANY_RANK, _elementwise, arity=(2, 2)))
+    declare(name, ANY_RANK, _elementwise, arity=_MANY)
+declare("Subtract", ANY_RANK, _elementwise, arity=(2, 2))
 declare(
-    LayerSpec(
-        "Concatenate",
-        ANY_RANK,
-        _concatenated,
-        (Choice("axis", -1, (-1, 1, 2, 3)),),
-        # Published models join many branches at once.
-        arity=(2, 64),
-    )
+    "Concatenate",
+    ANY_RANK,
+    _concatenated,
+    (Choice("axis", -1, (-1, 1, 2, 3)),),
+    # Published models join many branches at once.
+    arity=(2, 64),
 )
 declare(
-    LayerSpec(
-        "Dot",
-        frozenset({2, 3}),
-        _dot,
-        (Choice("axes", -1, (-1, 1, 2)), flag("normalize", False)),
-        out_ranks=lambda rank: frozenset({2, 3} if rank == 3 else {2}),
-        arity=(2, 2),
-    )
+    "Dot",
+    frozenset({2, 3}),
+    _dot,
+    (Choice("axes", -1, (-1, 1, 2)), flag("normalize", False)),
+    out_ranks=lambda rank: frozenset({2, 3} if rank == 3 else {2}),
+    arity=(2, 2),
 )

@@ -8,7 +8,7 @@ from asterism.memo.universe.keras_options import activation, vector, vector_init
 from asterism.memo.universe.layers.recurrent import WrappedLayer, inner_config, unwrapped, wrapped
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare, universe
+from asterism.memo.universe.spec import ANY_RANK, declare, universe
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _AXIS = Choice("axis", -1, (-1, 1, 2))
@@ -40,37 +40,31 @@ def _grouped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 declare(
-    LayerSpec(
-        "BatchNormalization",
-        ANY_RANK,
-        axis_exists,
-        (
-            _AXIS,
-            Number("momentum", 0.99, 0.5, 1.0, integer=False),
-            _EPSILON,
-            *_GAMMA_BETA,
-            Choice("moving_mean_initializer", "zeros", vector_initializers),
-            Choice("moving_variance_initializer", "ones", vector_initializers),
-        ),
-    )
+    "BatchNormalization",
+    ANY_RANK,
+    axis_exists,
+    (
+        _AXIS,
+        Number("momentum", 0.99, 0.5, 1.0, integer=False),
+        _EPSILON,
+        *_GAMMA_BETA,
+        Choice("moving_mean_initializer", "zeros", vector_initializers),
+        Choice("moving_variance_initializer", "ones", vector_initializers),
+    ),
 )
-declare(LayerSpec("LayerNormalization", ANY_RANK, axis_exists, (_AXIS, _EPSILON, *_GAMMA_BETA)))
+declare("LayerNormalization", ANY_RANK, axis_exists, (_AXIS, _EPSILON, *_GAMMA_BETA))
 declare(
-    LayerSpec(
-        "GroupNormalization",
-        frozenset({3, 4, 5}),
-        _grouped,
-        (Number("groups", 1, -1, 8), _AXIS, _EPSILON, *_GAMMA_BETA),
-    )
+    "GroupNormalization",
+    frozenset({3, 4, 5}),
+    _grouped,
+    (Number("groups", 1, -1, 8), _AXIS, _EPSILON, *_GAMMA_BETA),
 )
-declare(LayerSpec("UnitNormalization", ANY_RANK, axis_exists, (_AXIS,)))
+declare("UnitNormalization", ANY_RANK, axis_exists, (_AXIS,))
 declare(
-    LayerSpec(
-        "RMSNormalization",
-        ANY_RANK,
-        axis_exists,
-        (Choice("axis", -1, (-1,)), Number("epsilon", 1e-6, 0.0, 0.05, integer=False)),
-    )
+    "RMSNormalization",
+    ANY_RANK,
+    axis_exists,
+    (Choice("axis", -1, (-1,)), Number("epsilon", 1e-6, 0.0, 0.05, integer=False)),
 )
 
 _SPECTRAL: dict[str, Config] = {
@@ -92,19 +86,17 @@ def _spectral(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 declare(
-    LayerSpec(
-        "SpectralNormalization",
-        ANY_RANK,
-        _spectral,
-        (
-            WrappedLayer("layer", "Dense", tuple(_SPECTRAL)),
-            Number("power_iterations", 1, 1, 5),
-            activation(),
-            flag("use_bias", True),
-        ),
-        keras_config=lambda config, inputs: wrapped(
-            _completed(config), inputs, power_iterations=config.get("power_iterations", 1)
-        ),
-        from_keras=unwrapped,
-    )
+    "SpectralNormalization",
+    ANY_RANK,
+    _spectral,
+    (
+        WrappedLayer("layer", "Dense", tuple(_SPECTRAL)),
+        Number("power_iterations", 1, 1, 5),
+        activation(),
+        flag("use_bias", True),
+    ),
+    keras_config=lambda config, inputs: wrapped(
+        _completed(config), inputs, power_iterations=config.get("power_iterations", 1)
+    ),
+    from_keras=unwrapped,
 )

@@ -14,7 +14,7 @@ from asterism.memo.universe.shapes import (
     split,
     window_output,
 )
-from asterism.memo.universe.spec import LayerSpec, declare
+from asterism.memo.universe.spec import declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 
@@ -46,33 +46,27 @@ for axes in (1, 2, 3):
     rank = frozenset({axes + 2})
     for kind in ("Max", "Average"):
         declare(
-            LayerSpec(
-                f"{kind}Pooling{axes}D",
-                rank,
-                _windowed,
-                (
-                    Sizes("pool_size", [2] * axes, axes, 1, 4),
-                    Sizes("strides", [2] * axes, axes, 1, 4),
-                    PADDING,
-                    DATA_FORMAT,
-                ),
-            )
+            f"{kind}Pooling{axes}D",
+            rank,
+            _windowed,
+            (
+                Sizes("pool_size", [2] * axes, axes, 1, 4),
+                Sizes("strides", [2] * axes, axes, 1, 4),
+                PADDING,
+                DATA_FORMAT,
+            ),
         )
         declare(
-            LayerSpec(
-                f"Global{kind}Pooling{axes}D",
-                rank,
-                _global,
-                (DATA_FORMAT, flag("keepdims", False)),
-                out_ranks=lambda rank: frozenset({2, rank}),
-            )
+            f"Global{kind}Pooling{axes}D",
+            rank,
+            _global,
+            (DATA_FORMAT, flag("keepdims", False)),
+            out_ranks=lambda rank: frozenset({2, rank}),
         )
         declare(
-            LayerSpec(
-                f"Adaptive{kind}Pooling{axes}D",
-                rank,
-                _adaptive,
-                (Sizes("output_size", [2] * axes, axes, 1, 5), DATA_FORMAT),
-                in_paper=False,
-            )
+            f"Adaptive{kind}Pooling{axes}D",
+            rank,
+            _adaptive,
+            (Sizes("output_size", [2] * axes, axes, 1, 5), DATA_FORMAT),
+            in_paper=False,
         )

@@ -9,7 +9,7 @@ from asterism.memo.universe.keras_options import activation, kernel, vector
 from asterism.memo.universe.layers.convolution import slide
 from asterism.memo.universe.parameters import Choice, Number, Parameter, Sizes
 from asterism.memo.universe.shapes import DATA_FORMAT, PADDING, flag, join, per_axis
-from asterism.memo.universe.spec import LayerSpec, declare, universe
+from asterism.memo.universe.spec import declare, universe
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _UNITS = Number("units", 4, 1, 10)
@@ -67,15 +67,13 @@ for name, own in {
     "SimpleRNN": (_UNROLL,),
 }.items():
     declare(
-        LayerSpec(
-            name,
-            frozenset({3}),
-            _recurrent,
-            (_UNITS, _ACTIVATION, *own, *_COMMON),
-            out_ranks=_sequence_or_last,
-            steps=_each_step,
-            cost=_cost(14, 3),
-        )
+        name,
+        frozenset({3}),
+        _recurrent,
+        (_UNITS, _ACTIVATION, *own, *_COMMON),
+        out_ranks=_sequence_or_last,
+        steps=_each_step,
+        cost=_cost(14, 3),
     )
 
 
@@ -93,27 +91,25 @@ def _conv_recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]
 
 for axes in (1, 2, 3):
     declare(
-        LayerSpec(
-            f"ConvLSTM{axes}D",
-            # Of rank 6 for three axes, which no other layer takes: only ranks 4 and 5 meet others.
-            frozenset({axes + 3}),
-            _conv_recurrent,
-            (
-                Number("filters", 2, 1, 6),
-                Sizes("kernel_size", [2] * axes, axes, 1, 3),
-                Sizes("strides", [1] * axes, axes, 1, 2),
-                PADDING,
-                DATA_FORMAT,
-                _ACTIVATION,
-                _RECURRENT_ACTIVATION,
-                _OF_LSTM,
-                *_COMMON,
-            ),
-            out_ranks=_sequence_or_last,
-            steps=_each_step,
-            # TensorFlow compiles each convolution over three axes with channels first by XLA.
-            cost=_cost(35, 13, channels_first=100 if axes == 3 else 0),
-        )
+        f"ConvLSTM{axes}D",
+        # Of rank 6 for three axes, which no other layer takes: only ranks 4 and 5 meet others.
+        frozenset({axes + 3}),
+        _conv_recurrent,
+        (
+            Number("filters", 2, 1, 6),
+            Sizes("kernel_size", [2] * axes, axes, 1, 3),
+            Sizes("strides", [1] * axes, axes, 1, 2),
+            PADDING,
+            DATA_FORMAT,
+            _ACTIVATION,
+            _RECURRENT_ACTIVATION,
+            _OF_LSTM,
+            *_COMMON,
+        ),
+        out_ranks=_sequence_or_last,
+        steps=_each_step,
+        # TensorFlow compiles each convolution over three axes with channels first by XLA.
+        cost=_cost(35, 13, channels_first=100 if axes == 3 else 0),
     )
 
 
@@ -197,28 +193,26 @@ def _bidirectional(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 declare(
-    LayerSpec(
-        "Bidirectional",
-        frozenset({3}),
-        _bidirectional,
-        (
-            WrappedLayer("layer", "LSTM", ("LSTM", "GRU", "SimpleRNN")),
-            Choice("merge_mode", "concat", ("concat", "sum", "mul", "ave")),
-            _UNITS,
-            _ACTIVATION,
-            *_OF_SOME,
-            _UNROLL,
-            # The wrapper turns one of its two layers around itself and takes none that is.
-            *(p for p in _COMMON if p.name != "go_backwards"),
-        ),
-        out_ranks=_sequence_or_last,
-        steps=lambda config, inputs: 2 * _each_step(config, inputs),
-        cost=_cost(35, 6),
-        keras_config=lambda config, inputs: wrapped(
-            config, inputs, merge_mode=config.get("merge_mode", "concat")
-        ),
-        from_keras=unwrapped,
-    )
+    "Bidirectional",
+    frozenset({3}),
+    _bidirectional,
+    (
+        WrappedLayer("layer", "LSTM", ("LSTM", "GRU", "SimpleRNN")),
+        Choice("merge_mode", "concat", ("concat", "sum", "mul", "ave")),
+        _UNITS,
+        _ACTIVATION,
+        *_OF_SOME,
+        _UNROLL,
+        # The wrapper turns one of its two layers around itself and takes none that is.
+        *(p for p in _COMMON if p.name != "go_backwards"),
+    ),
+    out_ranks=_sequence_or_last,
+    steps=lambda config, inputs: 2 * _each_step(config, inputs),
+    cost=_cost(35, 6),
+    keras_config=lambda config, inputs: wrapped(
+        config, inputs, merge_mode=config.get("merge_mode", "concat")
+    ),
+    from_keras=unwrapped,
 )
 
 _STEPWISE: dict[str, Config] = {
@@ -256,15 +250,13 @@ def _stepwise(config: Config) -> Config:
 
 
 declare(
-    LayerSpec(
-        "TimeDistributed",
-        frozenset({3, 4, 5}),
-        _time_distributed,
-        (WrappedLayer("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
-        out_ranks=lambda rank: frozenset(range(3, rank + 1)),
-        steps=_each_frame,
-        cost=_cost(1, 3),
-        keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),
-        from_keras=unwrapped,
-    )
+    "TimeDistributed",
+    frozenset({3, 4, 5}),
+    _time_distributed,
+    (WrappedLayer("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
+    out_ranks=lambda rank: frozenset(range(3, rank + 1)),
+    steps=_each_frame,
+    cost=_cost(1, 3),
+    keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),
+    from_keras=unwrapped,
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from asterism.memo.universe.parameters import Number
 from asterism.memo.universe.shapes import DATA_FORMAT
-from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare
+from asterism.memo.universe.spec import ANY_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor
 
 _RATE = Number("rate", 0.25, 0.0, 0.9, integer=False)
@@ -17,27 +17,19 @@ def unchanged(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return inputs[0].shape
 
 
-declare(LayerSpec("Dropout", ANY_RANK, unchanged, (_RATE,)))
-declare(LayerSpec("AlphaDropout", ANY_RANK, unchanged, (_RATE,)))
-declare(LayerSpec("GaussianDropout", ANY_RANK, unchanged, (_RATE,)))
+declare("Dropout", ANY_RANK, unchanged, (_RATE,))
+declare("AlphaDropout", ANY_RANK, unchanged, (_RATE,))
+declare("GaussianDropout", ANY_RANK, unchanged, (_RATE,))
+declare("GaussianNoise", ANY_RANK, unchanged, (Number("stddev", 0.5, 0.0, 1.0, integer=False),))
 declare(
-    LayerSpec(
-        "GaussianNoise", ANY_RANK, unchanged, (Number("stddev", 0.5, 0.0, 1.0, integer=False),)
-    )
-)
-declare(
-    LayerSpec(
-        "ActivityRegularization",
-        ANY_RANK,
-        unchanged,
-        (
-            Number("l1", 0.0, 0.0, 1.0, integer=False),
-            Number("l2", 0.0, 0.0, 1.0, integer=False),
-        ),
-    )
+    "ActivityRegularization",
+    ANY_RANK,
+    unchanged,
+    (
+        Number("l1", 0.0, 0.0, 1.0, integer=False),
+        Number("l2", 0.0, 0.0, 1.0, integer=False),
+    ),
 )
 for axes in (1, 2, 3):
     formats = () if axes == 1 else (DATA_FORMAT,)
-    declare(
-        LayerSpec(f"SpatialDropout{axes}D", frozenset({axes + 2}), unchanged, (_RATE, *formats))
-    )
+    declare(f"SpatialDropout{axes}D", frozenset({axes + 2}), unchanged, (_RATE, *formats))

@@ -19,7 +19,7 @@ from asterism.memo.universe.parameters import (
     is_whole,
 )
 from asterism.memo.universe.shapes import DATA_FORMAT, factorise, flag, join, pairs, per_axis, split
-from asterism.memo.universe.spec import ANY_RANK, MAX_RANK, LayerSpec, declare
+from asterism.memo.universe.spec import ANY_RANK, MAX_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 
@@ -72,58 +72,50 @@ def _repeated(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 declare(
-    LayerSpec(
-        "Flatten",
-        ANY_RANK,
-        _flattened,
-        (DATA_FORMAT,),
-        out_ranks=lambda rank: frozenset({2}),
-    )
+    "Flatten",
+    ANY_RANK,
+    _flattened,
+    (DATA_FORMAT,),
+    out_ranks=lambda rank: frozenset({2}),
 )
 declare(
-    LayerSpec(
-        "Reshape",
-        ANY_RANK,
-        _reshaped,
-        (
-            ShapeDependentParameter(
-                "target_shape",
-                None,
-                tuple(f"{axes} axes" for axes in range(1, MAX_RANK - 1))
-                + tuple(f"{axes} axes, one open" for axes in range(1, MAX_RANK - 1)),
-                lambda t: f"{len(t)} axes" + (", one open" if -1 in t else ""),
-                _draw_target,
-                partial(are_whole, low=-1),
-            ),
+    "Reshape",
+    ANY_RANK,
+    _reshaped,
+    (
+        ShapeDependentParameter(
+            "target_shape",
+            None,
+            tuple(f"{axes} axes" for axes in range(1, MAX_RANK - 1))
+            + tuple(f"{axes} axes, one open" for axes in range(1, MAX_RANK - 1)),
+            lambda t: f"{len(t)} axes" + (", one open" if -1 in t else ""),
+            _draw_target,
+            partial(are_whole, low=-1),
         ),
-        out_ranks=_any_rank_up,
-    )
+    ),
+    out_ranks=_any_rank_up,
 )
 declare(
-    LayerSpec(
-        "Permute",
-        frozenset({3, 4, 5}),
-        _permuted,
-        (
-            ShapeDependentParameter(
-                "dims",
-                None,
-                ("identity", "reversal", "other"),
-                _permutation_kind,
-                _draw_dims,
-                partial(are_whole, low=1),
-            ),
+    "Permute",
+    frozenset({3, 4, 5}),
+    _permuted,
+    (
+        ShapeDependentParameter(
+            "dims",
+            None,
+            ("identity", "reversal", "other"),
+            _permutation_kind,
+            _draw_dims,
+            partial(are_whole, low=1),
         ),
-    )
+    ),
 )
 declare(
-    LayerSpec(
-        "RepeatVector",
-        frozenset({2}),
-        _repeated,
-        (Number("n", 3, 1, 10),),
-        out_ranks=lambda rank: frozenset({3}),
-    )
+    "RepeatVector",
+    frozenset({2}),
+    _repeated,
+    (Number("n", 3, 1, 10),),
+    out_ranks=lambda rank: frozenset({3}),
 )
 
 _Change = Callable[[int, int, int], int]
@@ -187,20 +179,16 @@ for axes in (1, 2, 3):
     rank = frozenset({axes + 2})
     formats = (DATA_FORMAT,) if axes > 1 else ()
     declare(
-        LayerSpec(
-            f"Cropping{axes}D",
-            rank,
-            partial(_bordered, lambda size, before, after: size - before - after, "cropping"),
-            (_border("cropping", axes), *formats),
-        )
+        f"Cropping{axes}D",
+        rank,
+        partial(_bordered, lambda size, before, after: size - before - after, "cropping"),
+        (_border("cropping", axes), *formats),
     )
     declare(
-        LayerSpec(
-            f"ZeroPadding{axes}D",
-            rank,
-            partial(_bordered, lambda size, before, after: size + before + after, "padding"),
-            (_border("padding", axes), *((DATA_FORMAT,))),
-        )
+        f"ZeroPadding{axes}D",
+        rank,
+        partial(_bordered, lambda size, before, after: size + before + after, "padding"),
+        (_border("padding", axes), *((DATA_FORMAT,))),
     )
     interpolations = (
         (Choice("interpolation", "nearest", _NEAREST_FIRST, _OTHER_INTERPOLATIONS),)
@@ -210,7 +198,7 @@ for axes in (1, 2, 3):
     size: Parameter = (
         Number("size", 2, 1, 5) if axes == 1 else Sizes("size", [2] * axes, axes, 1, 4)
     )
-    declare(LayerSpec(f"UpSampling{axes}D", rank, _grown, (size, *formats, *interpolations)))
+    declare(f"UpSampling{axes}D", rank, _grown, (size, *formats, *interpolations))
 
 
 def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
@@ -222,32 +210,28 @@ def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 _HEIGHT_WIDTH = (Number("height", 6, 1, 20), Number("width", 6, 1, 20))
 declare(
-    LayerSpec(
-        "Resizing",
-        frozenset({4}),
-        _resized,
-        (
-            *_HEIGHT_WIDTH,
-            Choice(
-                "interpolation",
-                "bilinear",
-                ("bilinear", "nearest", "bicubic", "lanczos3"),
-                _OTHER_INTERPOLATIONS,
-            ),
-            flag("crop_to_aspect_ratio", False),
-            flag("pad_to_aspect_ratio", False),
-            flag("antialias", False),
-            DATA_FORMAT,
+    "Resizing",
+    frozenset({4}),
+    _resized,
+    (
+        *_HEIGHT_WIDTH,
+        Choice(
+            "interpolation",
+            "bilinear",
+            ("bilinear", "nearest", "bicubic", "lanczos3"),
+            _OTHER_INTERPOLATIONS,
         ),
-        in_paper=False,
-    )
+        flag("crop_to_aspect_ratio", False),
+        flag("pad_to_aspect_ratio", False),
+        flag("antialias", False),
+        DATA_FORMAT,
+    ),
+    in_paper=False,
 )
 declare(
-    LayerSpec(
-        "CenterCrop",
-        frozenset({4}),
-        _resized,
-        (*_HEIGHT_WIDTH, DATA_FORMAT),
-        in_paper=False,
-    )
+    "CenterCrop",
+    frozenset({4}),
+    _resized,
+    (*_HEIGHT_WIDTH, DATA_FORMAT),
+    in_paper=False,
 )

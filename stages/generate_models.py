@@ -8,7 +8,8 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import work_units
 from asterism.differential.engine.branch_params import RewardedGenerateParams
-from asterism.differential.engine.branch_reward import branch_reward, branch_table
+from asterism.differential.engine.branch_reward import branch_reward
+from asterism.differential.engine.branches import branch_table
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
 from asterism.memo.graphs.coverage import coverage_of

@@ -32,7 +32,7 @@ class Faulty(ModelUnderTest):
     def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
         """The model with the fault."""
         model = super().keras(dtype=dtype, zero_initializers=zero_initializers)
-        graph = self.graph()
+        graph = self.graph
         for identity in graph.layers:
             node = graph.nodes[identity]
             if node.type == self._fault.layer:

@@ -7,7 +7,7 @@ from asterism.differential.adapters.backends import (
     FLOAT64,
     check_backends,
     converter_of,
-    file_float64,
+    float64_runs,
     is_backend,
     library_of,
     option_of,
@@ -43,7 +43,7 @@ def test_every_librarys_backends_are_known(library, option):
 @pytest.mark.parametrize("backend", GIVEN)
 def test_backends_of_given_files_run_no_generated_models(backend):
     assert is_backend(backend) and converter_of(backend) is None
-    assert bool(under_test([backend])) == (backend not in file_float64())
+    assert bool(under_test([backend])) == (backend not in float64_runs())
     with pytest.raises(UserError, match="has no backend"):
         check_backends([backend])
 

@@ -1,6 +1,5 @@
 """Branches of the libraries' code: measured in workers, rewarded once, shown by module."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,16 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.differential.engine.branch_reward import BranchReward, branch_reward, branch_table
-from asterism.differential.engine.branches import SWITCH, by_module
+from asterism.differential.engine.branch_reward import branch_reward
+from asterism.differential.engine.branches import branch_table
 from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.worker_client import Limits
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.universe.tensors import Tensor
-from libraries import small_library
 from memo.small_graphs import generate_params, layer
 from memo.test_generation import SEEDS
 
@@ -65,58 +62,42 @@ def test_each_branch_is_news_once(tmp_path):
     assert all(name not in n["exits"] for n in news[1:])
 
 
-def test_modules_add_up_their_files():
-    exits = {"keras/src/layers/core/dense.py": 4, "keras/src/layers/a.py": 2, "tf2onnx/b.py": 3}
-    table = by_module(["keras/src/layers/core/dense.py:1:2", "tf2onnx/b.py:1:2"], exits)
-    assert table == {
+def test_modules_add_up_their_files_and_what_several_rewards_have_learnt_counts_once():
+    dense, layers = "keras/src/layers/core/dense.py", "keras/src/layers/a.py"
+    one = {"branches": [f"{dense}:1:2", f"{dense}:1:3"], "exits": {dense: 4, layers: 2}}
+    other = {"branches": [f"{dense}:1:2", "tf2onnx/b.py:1:2"], "exits": {"tf2onnx/b.py": 3}}
+    assert branch_table([one, other]) == {
         "module": ["keras/src/layers", "tf2onnx"],
-        "reached": [1, 1],
+        "reached": [2, 1],
         "branches": [6, 3],
     }
-    assert by_module([], {}) == {"module": [], "reached": [], "branches": []}
+    assert branch_table([]) == {"module": [], "reached": [], "branches": []}
 
 
 @pytest.mark.slow
-def test_a_reward_goes_on_where_it_was(tmp_path, monkeypatch):
-    """Each model is run on inputs of its own, which its number decides."""
-    graph, drawn = sequential(Tensor((4,)), [layer("Dense", units=2)]), []
-    environment = {
-        "ASTERISM_LIBRARIES": small_library.__name__,
-        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
-        SWITCH: "1",
-    }
-    with WorkerPool(("small:none",), Limits(60.0, 2000), environment=environment) as worker_pool:
-        run = worker_pool.run
-        monkeypatch.setattr(worker_pool, "run", lambda task: drawn.append(task.inputs) or run(task))
-        reward = BranchReward(worker_pool, 3)
-        assert reward.learnt() == {"models": 0, "branches": [], "exits": {}}
-        first, again = reward(graph), reward(graph)
-        assert again < first / 4
-        learnt = reward.learnt()
-        assert (learnt["models"], len(learnt["branches"])) == (2, first + again)
-        other = BranchReward(worker_pool, 3)
-        other.restore(learnt)
-        assert other.learnt() == learnt and other(graph) < first / 4
-    for number, inputs in enumerate(drawn):
-        expected = sample_inputs(graph, 3, number, "normal")
-        np.testing.assert_array_equal(inputs["normal"], expected)
-    assert len(drawn) == 3
-
-
-@pytest.mark.slow
-def test_new_branches_are_rewarded(tmp_path: Path):
-    weights = tmp_path / "weights.npz"
+def test_new_branches_are_rewarded_and_a_reward_goes_on_where_it_was(tmp_path: Path, monkeypatch):
+    weights, tasks = tmp_path / "weights.npz", []
     write_weights(weights, {})
     dense = sequential(Tensor((4,)), [layer("Dense", units=2)])
     pooled = sequential(Tensor((4, 2)), [layer("MaxPooling1D", pool_size=2)])
-    with branch_reward(["pytorch:eager"], weights, 0) as reward:
-        first, again, other = reward(dense), reward(dense), reward(pooled)
-        assert first > 0 and again < first / 4 and other > 0
+    run = WorkerPool.run
+    monkeypatch.setattr(WorkerPool, "run", lambda pool, task: tasks.append(task) or run(pool, task))
+    with branch_reward(["pytorch:eager"], weights, 3) as reward:
+        tasks.clear()  # whether the backend works
+        assert reward.learnt() == {"models": 0, "branches": [], "exits": {}}
+        first, again = reward(dense), reward(dense)
+        assert first > 0 and again < first / 4
+        learnt = reward.learnt()
+        assert (learnt["models"], len(learnt["branches"])) == (2, first + again)
+        assert reward(pooled) > 0
+        for number, task in enumerate(tasks):  # each model has inputs of its own
+            expected = sample_inputs(task.graph, 3, number, "normal")
+            np.testing.assert_array_equal(task.inputs["normal"], expected)
         table = branch_table([reward.learnt()])
         assert "keras/src/layers" in table["module"]
         assert all(0 <= r <= b for r, b in zip(table["reached"], table["branches"], strict=True))
-        learnt = reward.learnt()
+        before = reward.learnt()
         made = campaign(SEEDS, generate_params(models=3), 0, "memo", extra=reward)
-        assert len(made.mutants) == 3 and len(reward.learnt()["branches"]) > len(learnt["branches"])
+        assert len(made.mutants) == 3 and len(reward.learnt()["branches"]) > len(before["branches"])
         reward.restore(learnt)
-        assert reward.learnt() == learnt
+        assert reward.learnt() == learnt and reward(dense) < first / 4

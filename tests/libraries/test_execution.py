@@ -119,16 +119,6 @@ def test_a_killed_run_is_taken_up_at_the_model_where_it_was(worker_pool, monkeyp
     assert contents(record, tmp_path / "one") == contents(whole, tmp_path / "two")
 
 
-def test_so_far_reads_finished_parts_and_waits_for_none(worker_pool, monkeypatch):
-    monkeypatch.setattr(execution, "PART_RUNS", len(BACKENDS))
-    units = SharedWorkUnits("execute", "so-far")
-    parts = parts_of(GRAPHS, worker_pool.backends, ["normal"])
-    assert units.so_far(parts, Record.copied) == [] and units.finished(parts) == set()
-    execute(GRAPHS, worker_pool, ["normal"], 0, units)
-    found = units.so_far(parts, Record.copied)
-    assert [len(record) for record in found] == [1, 1, 1] and units.finished(parts) == set(parts)
-
-
 def test_a_state_gets_each_model_once_however_often_it_is_saved(worker_pool, tmp_path):
     written = {}
     whole = execute(GRAPHS, worker_pool, ["normal"], 0)

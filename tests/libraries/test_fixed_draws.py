@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import FLOAT64, PROBES, library_of
+from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, library_of
 from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
@@ -24,7 +24,7 @@ from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 REFERENCES = tuple(
-    r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates and r not in PROBES
+    r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates and r not in OF_GRAPHS.probes
 )
 TRAINED = (
     "tensorflow:eager",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import PERTURBED, REFERENCES, library_of
+from asterism.differential.adapters.backends import OF_GRAPHS, REFERENCES, library_of
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
@@ -23,7 +23,11 @@ BACKENDS = (
     "tensorflow:eager",
     "pytorch:eager",
     "jax:jit",
-    *(r for r in (*REFERENCES, *PERTURBED["float32"]) if LIBRARIES[library_of(r)].differentiates),
+    *(
+        r
+        for r in (*REFERENCES, *OF_GRAPHS.perturbed["float32"])
+        if LIBRARIES[library_of(r)].differentiates
+    ),
 )
 GRAPH = sequential(
     Tensor((5,)), [layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1)]

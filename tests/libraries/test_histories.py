@@ -1,12 +1,8 @@
-"""What each worker had run before a finding, which the finding and its file say."""
-
-import json
-
-import pytest
+"""What each worker had run before a finding."""
 
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
-from asterism.differential.oracle.finding import EarlierModel, Finding, read_findings
+from asterism.differential.oracle.finding import EarlierModel
 from asterism.differential.oracle.judged import REMEMBERED, Histories
 
 
@@ -37,24 +33,3 @@ def test_a_blocked_step_asked_nothing_of_its_worker():
     histories = Histories()
     histories.add(Result(0, ("normal",), {"jax:jit": outcome(0, "jax:jit", "blocked")}))
     assert histories.before("jax:jit") == ()
-
-
-def test_a_finding_keeps_its_history_in_a_file(tmp_path):
-    found = Finding(
-        1,
-        "hang",
-        "run",
-        "jax",
-        ("jax:jit",),
-        ("normal",),
-        before=(EarlierModel(0, ("nan", "wide")),),
-    )
-    path = tmp_path / "findings.json"
-    path.write_text(json.dumps([found.to_json()]))
-    assert read_findings(path, 2) == [found]
-    for changed in ({"model": 7}, {"distributions": ["odd"]}):
-        value = found.to_json()
-        value["before"] = [{**value["before"][0], **changed}]
-        path.write_text(json.dumps([value]))
-        with pytest.raises(Exception, match=r"there is no model 7|which does not exist"):
-            read_findings(path, 2)

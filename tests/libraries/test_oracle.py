@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.differential.adapters.backends import FLOAT64, PERTURBED, PERTURBED_FROM, REFERENCES
+from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.messages import is_unsupported, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
@@ -42,8 +42,8 @@ def result(wrong=None, failed=None, distribution="normal"):
     for backend in (*BACKENDS, *FLOAT64):
         reference = backend in FLOAT64
         output = RIGHT if reference else RIGHT.astype(np.float32)
-        perturbed = backend in chain(*PERTURBED.values())
-        shares = PERTURBED_FROM if perturbed else backend  # a library's own fault
+        perturbed = backend in chain(*OF_GRAPHS.perturbed.values())
+        shares = OF_GRAPHS.right if perturbed else backend  # a library's own fault
         output = (wrong or {}).get(backend, (wrong or {}).get(shares, output))
         made.outcomes[backend] = (failed or {}).get(backend) or ExecutionOutcome(
             0, backend, "run", "ok"
@@ -341,6 +341,25 @@ def test_d_mad_against_a_slow_twin_and_its_blindness_to_targets_of_zero():
     assert d_mad(one, two, target) == pytest.approx(expected)
     assert expected > 0.01
     assert d_mad(one, two, np.zeros((3, 4))) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1.0, -3.0], [1.0, 1.0], (2 - 1) / (2 + 1)),
+        ([1.0, -3.0], [], 1.0),
+        ([], [1.0, -3.0], 1.0),
+        ([], [], 0.0),
+        ([0.0], [0.0], 0.0),
+        ([np.nan], [np.nan], 0.0),
+        ([np.inf], [1.0], 1.0),
+        ([np.inf], [np.inf], 0.0),
+    ],
+)
+def test_cradles_metric_compares_mean_distances_from_the_target(first, second, expected):
+    one, other = np.float32(first), np.float32(second)
+    assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
+    assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))
 
 
 @given(st.floats(0.1, 1e4), st.integers(1, 40))

@@ -11,7 +11,6 @@ from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import d_mad
 from asterism.differential.report.writing import counts_of
 from asterism.differential.triage.reproduction import (
     ReproducedRun,
@@ -263,25 +262,6 @@ def test_a_failure_is_told_with_what_the_backend_said():
     assert (first.exception, first.message) == ("odd.Error", "it broke")
     assert first.distributions == ("normal",)
     assert set(first.agreeing) >= {"tensorflow:eager"}
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ([1.0, -3.0], [1.0, 1.0], (2 - 1) / (2 + 1)),
-        ([1.0, -3.0], [], 1.0),
-        ([], [1.0, -3.0], 1.0),
-        ([], [], 0.0),
-        ([0.0], [0.0], 0.0),
-        ([np.nan], [np.nan], 0.0),
-        ([np.inf], [1.0], 1.0),
-        ([np.inf], [np.inf], 0.0),
-    ],
-)
-def test_cradles_metric_compares_mean_distances_from_the_target(first, second, expected):
-    one, other = np.float32(first), np.float32(second)
-    assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
-    assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))
 
 
 def found(library, symptom):

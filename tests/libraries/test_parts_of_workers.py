@@ -8,7 +8,6 @@ import pytest
 
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import FIRST
-from asterism.differential.engine import branch_reward as rewarding
 from asterism.differential.engine.inputs import BATCH, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
@@ -20,16 +19,6 @@ from libraries.planned_tasks import tasks_of
 from memo.small_graphs import layer
 
 GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
-
-
-def test_branches_of_several_rewards_are_counted_once():
-    one = {"branches": ["a/b/c.py:1:2", "a/b/c.py:1:3"], "exits": {"a/b/c.py": 4}}
-    other = {"branches": ["a/b/c.py:1:2", "d/e/f.py:1:2"], "exits": {"d/e/f.py": 2}}
-    assert rewarding.branch_table([one, other]) == {
-        "module": ["a/b", "d/e"],
-        "reached": [2, 1],
-        "branches": [4, 2],
-    }
 
 
 class NotedPool(WorkerPool):

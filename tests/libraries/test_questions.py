@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import FLOAT64, PROBES, coarsely_perturbed, library_of
+from asterism.differential.adapters.backends import (
+    FLOAT64,
+    OF_GRAPHS,
+    coarsely_perturbed,
+    library_of,
+)
 from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import (
@@ -46,7 +51,8 @@ JUDGE = JudgeParams(ulps=64, conditioning=8)
 REFERENCES = tuple(
     r
     for r in FLOAT64
-    if LIBRARIES[library_of(r)].differentiates and r not in (*PROBES, *coarsely_perturbed())
+    if LIBRARIES[library_of(r)].differentiates
+    and r not in (*OF_GRAPHS.probes, *coarsely_perturbed())
 )
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
 FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}

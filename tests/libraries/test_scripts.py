@@ -173,19 +173,28 @@ RUN = (
     ("onnxruntime:keras_onnx_optimised", RESIZED),
     ("litert:tflite", "normal"),
 )
+#: Layers that draw random numbers in training, and where a script is to draw those of workers.
+DRAWN = sequential(
+    Tensor((4, 3)),
+    [layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)],
+)
+ON_DRAWN = ("tensorflow:graph", "pytorch:compile", "jax:jit")
 #: Where wrong numbers are given too.
-SHOWN = ("jax:jit", "pytorch:eager", "litert:tflite")
+SHOWN = ("jax:jit", "pytorch:eager", "litert:tflite", *ON_DRAWN)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("backend", "kind"), RUN)
-def test_a_script_decides(worker_pool, backend, kind, tmp_path):
-    inputs = sample_inputs(GRAPH, 0, 0, kind)
-    layers = worker_pool.described(GRAPH)
-    known = literal_numbers(GRAPH, {}, layers, inputs)
-    result = worker_pool.run(Task(0, GRAPH, {kind: inputs}, backends=("pytorch:float64",)))
+@pytest.mark.parametrize(
+    ("backend", "kind", "graph"),
+    [*((*case, GRAPH) for case in RUN), *((backend, "training", DRAWN) for backend in ON_DRAWN)],
+)
+def test_a_script_decides(worker_pool, backend, kind, graph, tmp_path):
+    assert random_training(graph, (kind,)) == (graph is DRAWN)
+    inputs = sample_inputs(graph, 0, 0, kind)
+    layers = worker_pool.described(graph)
+    known = literal_numbers(graph, {}, layers, inputs)
+    result = worker_pool.run(Task(0, graph, {kind: inputs}, backends=("pytorch:float64",)))
     expected = result.outputs["pytorch:float64"][kind]
-    graph = GRAPH
     if backend.endswith("float64"):  # as the writer of scripts has it of a reference
         graph = with_dtype(GRAPH, "float64")
         layers = worker_pool.described(graph)
@@ -197,27 +206,6 @@ def test_a_script_decides(worker_pool, backend, kind, tmp_path):
         text = script(backend, kind, graph, layers, right, known)
         (tmp_path / "repro.py").write_text(text)
         assert exit_statuses(tmp_path / "repro.py", 1) == (status,), text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["tensorflow:graph", "pytorch:compile", "jax:jit"])
-def test_a_script_draws_the_numbers_of_workers(worker_pool, backend, tmp_path):
-    graph = sequential(
-        Tensor((4, 3)),
-        [layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)],
-    )
-    assert random_training(graph, ("training",))
-    inputs = sample_inputs(graph, 0, 0, "training")
-    layers = worker_pool.described(graph)
-    task = Task(0, graph, {"training": inputs}, backends=("pytorch:float64",))
-    expected = worker_pool.run(task).outputs["pytorch:float64"]["training"]
-    for status, off in ((0, 0.0), (1, 0.1)):
-        right = ExpectedOutputs(
-            [e + off for e in expected], expected, [np.full(e.shape, 1e-5) for e in expected]
-        )
-        text = script(backend, "training", graph, layers, right)
-        (tmp_path / "repro.py").write_text(text)
-        assert exit_statuses(tmp_path / "repro.py", 1) == (status,)
 
 
 def test_jax_is_told_of_float64_before_a_model_is_built():

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, PROBES, REFERENCES
+from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.adapters.reference import STAND_INS, probed
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import FiniteProbes
+from asterism.differential.oracle.standard import ReferenceOutputs
 from memo.small_graphs import branching
 
 NAN, INF = np.nan, np.inf
@@ -101,16 +103,22 @@ def test_outputs_of_another_shape_than_the_probes_are_all_judged():
 
 
 def test_there_are_no_probes_of_ordinary_inputs_nor_without_their_runs():
-    outputs = {name: {"nan": [np.zeros(2)], "normal": [np.zeros(2)]} for name in PROBES}
-    assert FiniteProbes.of(outputs, PROBES, "nan") is not None
-    assert FiniteProbes.of(outputs, PROBES, "normal") is None
-    assert FiniteProbes.of({PROBES[0]: outputs[PROBES[0]]}, PROBES, "nan") is None
+    names = OF_GRAPHS.probes
+    outputs = {name: {"nan": [np.zeros(2)], "normal": [np.zeros(2)]} for name in names}
+    outputs |= {OF_GRAPHS.right: outputs[names[0]]}
+
+    def has_probes(kind, *left_out):
+        given = {name: kinds for name, kinds in outputs.items() if name not in left_out}
+        bounds = Tolerance(64, 8, 2.0**-23, 2)
+        return ReferenceOutputs.of(given, kind, OF_GRAPHS, (), bounds).probes is not None
+
+    assert has_probes("nan") and not has_probes("normal") and not has_probes("nan", names[0])
 
 
 def result_of(right, high, low, wrong, warned=""):
     """One backend is wrong, and another one and the references are right."""
     made = Result(0, ("nan",))
-    outputs = dict.fromkeys(FLOAT64, right) | dict(zip(PROBES, (high, low), strict=True))
+    outputs = dict.fromkeys(FLOAT64, right) | dict(zip(OF_GRAPHS.probes, (high, low), strict=True))
     outputs |= {"jax:jit": right.astype("float32"), "litert:tflite": wrong.astype("float32")}
     for backend, output in outputs.items():
         said = warned if backend == "litert:tflite" else ""

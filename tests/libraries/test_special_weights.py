@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import FLOAT64, PROBES
+from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
@@ -65,7 +65,7 @@ def made(graph, given, special=()):
     right, high, low = np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3))
     high[:, 0], low[:, 0] = 1e4, -3e3
     result = Result(0, ("normal",), special=special)
-    outputs = dict.fromkeys(FLOAT64, right) | dict(zip(PROBES, (high, low), strict=True))
+    outputs = dict.fromkeys(FLOAT64, right) | dict(zip(OF_GRAPHS.probes, (high, low), strict=True))
     outputs |= {"jax:jit": right.astype(np.float32), "litert:tflite": given.astype(np.float32)}
     for backend, output in outputs.items():
         result.outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok")
@@ -93,7 +93,7 @@ def test_the_probes_run_with_finite_weights(kind):
         result = pool.run(task)
         again = pool.run(Task(1, PLAIN, task.inputs))
     assert {o.status for o in result.outcomes.values()} == {"ok"}
-    high, low = (result.outputs[name]["normal"][0] for name in PROBES)
+    high, low = (result.outputs[name]["normal"][0] for name in OF_GRAPHS.probes)
     assert np.isfinite(high).all() and np.isfinite(low).all() and (high != low).any()
-    assert not set(again.outputs) & set(PROBES)
+    assert not set(again.outputs) & set(OF_GRAPHS.probes)
     assert judge(graph, result, JUDGE, 0).findings == []

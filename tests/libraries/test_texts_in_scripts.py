@@ -15,7 +15,13 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import LayerDescription
-from asterism.differential.oracle.finding import FAILURES, Finding, read_findings, signature
+from asterism.differential.oracle.finding import (
+    FAILURES,
+    EarlierModel,
+    Finding,
+    read_findings,
+    signature,
+)
 from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
 from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
@@ -138,6 +144,7 @@ FINDING = Finding(
     "jaxlib.Error",
     "jax/a.py:<lambda>",
     "a message",
+    before=(EarlierModel(0, ("nan", "wide")),),
 )
 STRANGE = {
     "symptom": "../../x",
@@ -154,15 +161,19 @@ STRANGE = {
     "excess": "1",
     "d_mad": float("inf"),
     "more": 1,
+    "before": [{"model": 7, "distributions": ["nan"]}],
 }
 
 
-@pytest.mark.parametrize("field", STRANGE)
-def test_a_finding_of_what_there_is_not_is_rejected(field, tmp_path):
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [*STRANGE.items(), ("before", [{"model": 0, "distributions": ["odd"]}])],
+)
+def test_a_finding_of_what_there_is_not_is_rejected(field, value, tmp_path):
     path = tmp_path / "findings.json"
     write_json(path, [FINDING.to_json()])
     assert read_findings(path, 1) == [FINDING]
-    path.write_text(json.dumps([{**FINDING.to_json(), field: STRANGE[field]}]))
+    path.write_text(json.dumps([{**FINDING.to_json(), field: value}]))
     with pytest.raises(UserError, match="finding 0") as error:
         read_findings(path, 1)
     assert str(path) in str(error.value) and len(str(error.value)) < 1000

@@ -64,34 +64,6 @@ def request(folder, option):
     }
 
 
-def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(server, folder):
-    handles = [WorkerClient("small", LIMITS, ENVIRONMENT, server) for _ in range(2)]
-    try:
-        assert all(handle.start() for handle in handles)
-        pids = [handle.pid for handle in handles]
-        assert len({*pids, server.pid}) == 3
-        assert {psutil.Process(pid).ppid() for pid in pids} == {server.pid}
-        one, other = handles
-        crash = one.ask(request(folder, "abort"))
-        assert (crash["status"], crash["exception"]) == ("crash", "SIGABRT")
-        assert not psutil.pid_exists(pids[0]), "no zombie is left"
-        assert one.ask(request(folder, "none"))["status"] == "ok"
-        assert one.pid != pids[0] and other.pid == pids[1]
-        assert psutil.Process(one.pid).ppid() == server.pid
-    finally:
-        for handle in handles:
-            handle.stop()
-
-
-def test_the_last_lines_of_the_log_are_kept(server, folder):
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    try:
-        said = handle.ask(request(folder, "talk"))["message"]
-    finally:
-        handle.stop()
-    assert "line 7: word" in said and "line 1: word" not in said
-
-
 @pytest.mark.parametrize("zeros", [False, True])
 def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros):
     asked = []
@@ -101,13 +73,23 @@ def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros
     assert (answer["status"], asked) == ("ok", [{"dtype": None, "zero_initializers": zeros}])
 
 
-def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_no_others():
+def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_they_come_back_after_a_crash(
+    folder,
+):
     with WorkerPool(("small:none", "lone:none"), LIMITS, environment=ENVIRONMENT) as worker_pool:
         assert worker_pool.start() == {}
         here = psutil.Process()
         (server,) = (s.pid for s in worker_pool._fork_servers.values())
-        parents = {n: psutil.Process(h.pid).ppid() for n, h in worker_pool._clients.items()}
-        assert parents == {"small": server, "lone": os.getpid()}
+        lone, small = (worker_pool._clients[name] for name in ("lone", "small"))
+        pids = lone.pid, small.pid
+        assert [psutil.Process(pid).ppid() for pid in pids] == [os.getpid(), server]
+        crash = small.ask(request(folder, "talk"))
+        assert (crash["status"], crash["exception"]) == ("crash", "SIGABRT")
+        assert "line 7: word" in crash["message"] and "line 1: word" not in crash["message"]
+        assert not psutil.pid_exists(pids[1]), "no zombie is left"
+        assert small.ask(request(folder, "none"))["status"] == "ok"
+        assert small.pid != pids[1] and lone.pid == pids[0]
+        assert psutil.Process(small.pid).ppid() == server
     assert not any(child.pid == server for child in here.children())
 
 

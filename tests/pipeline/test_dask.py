@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import psutil
 import pytest
@@ -12,8 +13,10 @@ from small_pipeline import Project, call, start
 
 from marked import wait_until
 
-pytest.importorskip("distributed")
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed"),
+]
 
 PARTS = "".join(f"unit {n} of 0\n" for n in range(12))
 

@@ -1,7 +1,7 @@
 """Results of the libraries lane in little: a real campaign, and findings made up around it."""
 
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.differential.engine.branches import by_module
+from asterism.differential.engine.branches import branch_table
 from asterism.differential.engine.outcomes import STATUSES
 from asterism.memo.generating.strategy import STRATEGIES, campaign
 from asterism.memo.generating.tables import growth_table, universe_facts
@@ -72,7 +72,7 @@ def write_library_results(folder):
     write_json(artifacts / "triage_findings/unique.json", unique)
     write_table(artifacts / "reduce_models/reduction.csv", {k: [v] for k, v in REDUCED.items()})
     write_json(artifacts / "generate_models/universe.json", universe_facts())
-    write_table(artifacts / "generate_models/branches.csv", by_module(set(), {}))
+    write_table(artifacts / "generate_models/branches.csv", branch_table([]))
     write_json(artifacts / "library_versions/env.json", {"keras": "3"})
     outcomes = {"backend": ["jax:jit"], **{status: [2] for status in STATUSES}}
     write_table(artifacts / "execute_models/outcomes.csv", outcomes)

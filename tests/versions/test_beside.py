@@ -7,8 +7,8 @@ from onnx import TensorProto
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.adapters.reference import FileReferences
-from asterism.differential.comparing.judging import findings_of, within_type
+from asterism.differential.adapters.reference import ReferenceRuns
+from asterism.differential.comparing.judging import judge_of_file, within_type
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import FAULTS, Finding
@@ -43,7 +43,7 @@ def findings(given, model=None, **said):
             outputs[backend] = {"normal": [array if double else array.astype(np.float32)]}
     subject = subject_of("m", model or chain("Neg"), 4, {})
     result = Result(0, ("normal",), outcomes, outputs)
-    found = findings_of(subject, result, PARAMS)
+    found = judge_of_file(subject, result, "normal", PARAMS).findings()
     assert [one.backends for one in found] == [(b,) for b in given if b != FILE]
     return {one.backends[0]: one for one in found}
 
@@ -124,7 +124,7 @@ def test_the_odd_one_is_the_culprit_where_there_is_no_reference():
 
 def test_a_reference_alone_with_its_own_library_says_nothing(monkeypatch):
     """PyTorch's float64 may have the fault of its float32; the libraries beside it agree."""
-    monkeypatch.setattr(Subject, "references", FileReferences("onnx_reference", kin="onnxruntime"))
+    monkeypatch.setattr(Subject, "references", ReferenceRuns("onnx_reference", kin="onnxruntime"))
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 5, OV16: 5}) == ["unresolved"] * 4
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 7}) == ["right", DIFFER, DIFFER]
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 1}) == ["right", DIFFER, "right"]

@@ -1,8 +1,10 @@
 """Environments of libraries: their files, where they lie, and what workers need of them."""
 
 import os
+import re
 import subprocess
 import sys
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -108,10 +110,10 @@ def test_one_over_the_installed_packages_has_their_versions_where_it_has_none(pr
     over = environment("onnxruntime@0.1")
     assert over.version_of("onnxruntime") == "0.1.0"
     assert over.version_of("onnx") == metadata.version("onnx")
-    assert over.version_of("no-such-package") is None
+    assert over.version_of("no-such-package") == ""
     write_definition(project)
     alone = environment("onnxruntime@0.1")
-    assert alone.version_of("onnxruntime") == "0.1.0" and alone.version_of("onnx") is None
+    assert alone.version_of("onnxruntime") == "0.1.0" and not alone.version_of("onnx")
     assert alone.folder != over.folder
 
 
@@ -214,15 +216,50 @@ def test_a_python_that_is_not_there_is_named(project):
         making.make(environment("onnxruntime@0.1"), lambda _: None)
 
 
+def test_a_python_is_looked_for_by_what_it_says_of_itself(tmp_path, monkeypatch):
+    for name, version in (("python3.2", "[3, 2]"), ("python3.3", "[3, 4]")):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{version}'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert making.find_python(f"{sys.version_info[0]}.{sys.version_info[1]}") == sys.executable
+    assert making.find_python("3.2") == str(tmp_path / "python3.2")
+    with pytest.raises(UserError, match=r"no python3\.3 on the PATH"):
+        making.find_python("3.3")
+
+
+def write_wheel(folder, name, version):
+    """A package of one module, as an index would have it."""
+    info = f"{name}-{version}.dist-info"
+    wheel = "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    facts = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    files = {f"{name}.py": "READ = 7\n", f"{info}/METADATA": facts, f"{info}/WHEEL": wheel}
+    files[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in (*files, f"{info}/RECORD"))
+    folder.mkdir()
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+
+
 @pytest.mark.slow
-def test_a_failed_installation_leaves_no_half_environment(project, monkeypatch):
-    """What was downloaded stays for the next try; the environment is not there."""
+def test_an_environment_that_could_not_be_made_is_made_whole_by_the_next_try(project, monkeypatch):
+    """What was downloaded stays until then; no half environment is there."""
+    write_definition(project, text=DEFINITION.replace(", numpy==1.23.5", ""))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    wanted = environment("onnxruntime@0.1")
+    monkeypatch.setenv("PYTHONPATH", "nowhere")  # this process' own, which holds for no other
+    wanted, said = environment("onnxruntime@0.1"), []
     with pytest.raises(UserError, match=r"packages of onnxruntime@0\.1 cannot be installed: .*ERR"):
-        making.make(wanted, lambda _: None)
+        making.make(wanted, said.append)
     assert not wanted.is_made
     left = {path.name for path in wanted.folder.parent.iterdir()}
     assert left == {f"{wanted.folder.name}.lock", f"{wanted.folder.name}.downloads"}
-    install(project)
-    assert wanted.is_made
+    write_wheel(project / "wheels", "onnxruntime", "0.1.0")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(project / "wheels"))
+    making.make(wanted, said.append)
+    assert (
+        wanted.is_made and not wanted.folder.with_name(f"{wanted.folder.name}.downloads").exists()
+    )
+    assert said[:2] == [f"onnxruntime@0.1: making it takes {wanted.cost}"] * 2
+    assert re.match(r"onnxruntime@0\.1 is made: 0 MB of packages, \d+ MB of disk", said[2])
+    ask = "import onnxruntime, importlib.util as u; print(onnxruntime.READ, u.find_spec('pip'))"
+    done = subprocess.run([wanted.executable, "-I", "-c", ask], capture_output=True, text=True)
+    assert done.stdout.split() == ["7", "None"], done.stderr

@@ -1,7 +1,6 @@
-"""The command with made-up workers: names of versions, facts, folders, and the steps of making."""
+"""The command with made-up workers: names of versions, facts and folders."""
 
 import json
-import sys
 from contextlib import nullcontext
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from small_files import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
-from asterism.differential.comparing import blaming, commands, comparison, making
+from asterism.differential.comparing import blaming, commands, comparison
 from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.commands import (
     OF_VERSIONS,
@@ -108,7 +107,8 @@ def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
     faulty, old_runtime, monkeypatch
 ):
     lacking = UpgradePair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
-    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking])
+    unread = UpgradePair(PAIR.old, "openvino:file")  # as of a file of another format
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking, unread])
     faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
     onnx.save(chain("Softplus"), old_runtime / "m.onnx")
     found = compared(old_runtime, "m.onnx")
@@ -193,9 +193,8 @@ def test_facts():
 def test_headlines(monkeypatch, kind, facts, said):
     monkeypatch.setattr(blaming, "title_of", lambda library: "old" if "@" in library else "new")
     subject = SimpleNamespace(nodes=[SimpleNamespace(label=name) for name in "ABCD"])
-    assert (
-        ModelPart(subject, [], made_change(kind, **facts), None, 4, 1, finished=True).title == said
-    )
+    part = ModelPart(subject, [], made_change(kind, **facts), None, 4, finished=True)
+    assert part.title == said
 
 
 def test_generated_models_are_converted(monkeypatch):
@@ -216,65 +215,3 @@ def test_generated_models_are_converted(monkeypatch):
     (made,) = generated_models(2, 4, params, workers, rejected)
     assert made.name == "generated 00002" and made.inputs[0].shape == (2, 4)
     assert rejected == [("generated 00005", "tf2onnx: a.B why")]
-
-
-def test_sizes_are_whole_megabytes(tmp_path):
-    assert making._megabytes(tmp_path) == 0
-    with (tmp_path / "large").open("wb") as file:
-        file.truncate(3_900_000)
-    assert making._megabytes(tmp_path) == 3
-
-
-def test_an_environment_is_made_in_steps(project, monkeypatch):
-    write_definition(project)
-    wanted, steps, said = environment("onnxruntime@0.1"), [], []
-
-    def run(command, failed):
-        steps.append((command, failed))
-        if "venv" in command:
-            place = making.Path(command[-1]) / "bin/python"
-            place.parent.mkdir(parents=True)
-            place.touch()
-        if "download" in command:
-            pinned = making.Path(command[-1]).read_text()
-            assert pinned == "onnxruntime==0.1.0\nnumpy==1.23.5\n"
-
-    monkeypatch.setattr(making, "_run", run)
-    monkeypatch.setattr(making, "find_python", lambda which: f"/python{which}")
-    making.make(wanted, said.append)
-    assert (
-        wanted.is_made and not wanted.folder.with_name(f"{wanted.folder.name}.downloads").exists()
-    )
-    assert steps[0][0][:4] == ["/python3.11", "-I", "-m", "venv"]
-    kinds = [next(w for w in c if w in ("download", "install", "uninstall")) for c, _ in steps[1:]]
-    assert kinds == ["download", "install", "uninstall"]
-    assert all("--no-deps" in c for c, _ in steps[1:3]) and "--no-index" in steps[2][0]
-    assert said[0] == "onnxruntime@0.1: making it takes " + wanted.cost
-    assert said[1] == "onnxruntime@0.1 is made: 0 MB of packages, 0 MB of disk"
-
-
-def test_pythons_are_looked_for(monkeypatch):
-    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    assert making.find_python(own) == sys.executable
-    monkeypatch.setattr(making.shutil, "which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(making, "_version_of", lambda python: "3.2")
-    assert making.find_python("3.2") == "/bin/python3.2"
-    with pytest.raises(UserError, match=r"no python3\.3 on the PATH"):
-        making.find_python("3.3")
-
-
-def test_a_step_that_fails_quotes_its_last_errors(monkeypatch):
-    def run(command, **given):
-        assert "PYTHONPATH" not in given["env"] and given["env"]["OTHER"] == "1"
-        lines = [*(f"ERROR {i}" for i in range(5)), "", "a hint"] if command == ["errors"] else "ab"
-        done = 0 if command == ["fine"] else 1
-        return SimpleNamespace(returncode=done, stdout="\n".join(lines), stderr="")
-
-    monkeypatch.setenv("PYTHONPATH", "x")
-    monkeypatch.setenv("OTHER", "1")
-    monkeypatch.setattr(making.subprocess, "run", run)
-    making._run(["fine"], "it failed")
-    with pytest.raises(UserError, match=r"^it failed: ERROR 2 / ERROR 3 / ERROR 4$"):
-        making._run(["errors"], "it failed")
-    with pytest.raises(UserError, match=r"^it failed: a / b$"):
-        making._run(["other"], "it failed")

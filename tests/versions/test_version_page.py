@@ -76,7 +76,8 @@ def test_a_row_says_how_far_off_each_version_is(written, facts, old, new, larges
 
 
 def test_both_answers_are_told(written):
-    page = written(comparison(change(kind="both wrong", answers=("1", "2"))))
+    answers = ((PAIR.old,), "1"), ((PAIR.new,), "2")
+    page = written(comparison(change(kind="both wrong", answers=answers)))
     assert "Where they are furthest apart, lib 1 gave 1, and lib 2 gave 2.</p>" in page
 
 

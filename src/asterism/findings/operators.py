@@ -133,11 +133,11 @@ class OperatorScripts:
             drawn = subject.draw(self.seed, entry.inputs)
             given = drawn if arrays is None else [array.values for array in arrays]
             inputs = {entry.inputs: given}
-            result = run_subject(self.pool, subject, inputs, (pair.old, pair.new))
+            result = run_subject(self.pool, subject, inputs, pair)
             change = change_of(subject, result, pair, entry.inputs, self.params)
             seen = change.kind, change.at_fault.symptom
             if seen == (sighting.details, entry.symptom):
-                part = ModelPart(subject, given, change, result, 1, 1, finished=True)
+                part = ModelPart(subject, given, change, result, 1, finished=True)
                 part.write_script(folder, entry.signature, self.params, arrays)
                 other = pair.old if change.culprit == pair.new else pair.new
                 versions = installed_versions(product_of(entry.library))

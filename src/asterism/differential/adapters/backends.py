@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from itertools import chain
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
@@ -20,45 +19,38 @@ from asterism.differential.adapters.library import (
     FileReference,
     Library,
 )
-from asterism.differential.adapters.reference import FileReferences, perturbed_runs
+from asterism.differential.adapters.reference import ReferenceRuns
 
-#: Runs in float64 that share no kernel with each other: a majority of them says what is right.
-INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
-#: All runs in float64 that the oracle compares with; not libraries under test.
-REFERENCES = (*INDEPENDENT, "tensorflow:float64")
-
-
-#: The float64 runs whose inputs and weights are off by rounding, and the one without that.
-PERTURBED, PERTURBED_FROM = perturbed_runs("pytorch"), "pytorch:float64"
-#: Float64 runs with finite numbers in place of special ones: what is to be judged there follows.
-PROBES = ("pytorch:probe_high", "pytorch:probe_low")
-#: Float64 runs on other inputs than the ones that are judged.
-ON_OTHER_INPUTS = (*chain(*PERTURBED.values()), *PROBES)
-#: All that runs in float64.
-FLOAT64 = (*REFERENCES, *ON_OTHER_INPUTS)
-
-
+#: What generated models compute.
+OF_GRAPHS = ReferenceRuns("pytorch", ("jax:float64", "numpy:float64", "tensorflow:float64"))
 #: What ONNX files compute.
-OF_ONNX = FileReferences("onnx_reference", steps=True)
+OF_ONNX = ReferenceRuns("onnx_reference", steps=True)
+
+#: Runs in float64 that the oracle compares generated models with; not libraries under test.
+REFERENCES = OF_GRAPHS.references
+#: Those that share no kernel with each other: a majority of them says what is right.
+INDEPENDENT = REFERENCES[:3]
+#: All that runs generated models in float64.
+FLOAT64 = OF_GRAPHS.all
 
 
 @cache
-def file_references() -> dict[str, FileReferences]:
+def file_references() -> dict[str, ReferenceRuns]:
     """The float64 runs of models that are given as files, by the files' suffix."""
     kinds = [LIBRARIES[name] for name in LIBRARIES]
     return {kind.suffix: kind.references for kind in kinds if issubclass(kind, FileReference)}
 
 
 @cache
-def file_float64() -> tuple[str, ...]:
-    """All that runs given files in float64."""
-    return tuple(run for references in file_references().values() for run in references.all)
+def all_references() -> tuple[ReferenceRuns, ...]:
+    """The float64 runs of generated models and of each kind of file."""
+    return OF_GRAPHS, *file_references().values()
 
 
 @cache
-def probes() -> frozenset[str]:
-    """The probes of special inputs, of generated models and of files."""
-    return frozenset((*PROBES, *(p for r in file_references().values() for p in r.probes)))
+def float64_runs() -> frozenset[str]:
+    """All runs in float64: none of them is a library under test."""
+    return frozenset(run for runs in all_references() for run in runs.all)
 
 
 @cache
@@ -67,10 +59,8 @@ def coarsely_perturbed() -> dict[str, str]:
 
     They are asked for only where something computes in that dtype.
     """
-    every = (PERTURBED, *(references.perturbed for references in file_references().values()))
-    return {
-        run: dtype for runs in every for dtype in runs if dtype != "float32" for run in runs[dtype]
-    }
+    every = (pair for runs in all_references() for pair in runs.perturbed.items())
+    return {run: dtype for dtype, names in every if dtype != "float32" for run in names}
 
 
 def library_of(backend: str) -> str:
@@ -108,7 +98,8 @@ def precision_of(backend: str) -> str | None:
 
 def reads_given(backend: str) -> bool:
     """Whether a backend runs a model that is given as a file, and no other."""
-    return option_of(backend).startswith(GIVEN) or backend in file_float64()
+    kind = plugin_of(library_of(backend))
+    return option_of(backend).startswith(GIVEN) or issubclass(kind, FileReference)
 
 
 def suffix_of(backend: str) -> str:
@@ -119,7 +110,7 @@ def suffix_of(backend: str) -> str:
 
 def under_test(backends: Iterable[str]) -> list[str]:
     """Backends under test: no references."""
-    return [r for r in backends if r not in (*FLOAT64, *file_float64())]
+    return [r for r in backends if r not in float64_runs()]
 
 
 def is_backend(name: str) -> bool:

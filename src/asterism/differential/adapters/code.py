@@ -21,6 +21,21 @@ Arrays = list[NDArray[Any]]
 #: one, where one and none are as good as shapes of their own.
 ANY, SHAPES, BATCHES = "any", "shapes", "batches"
 
+#: Imports and lines by the option that saves the model in a format of Keras and loads it again:
+#: each format must give the same model.
+RELOADED = {
+    option: (
+        ("import tempfile",),
+        "folder = tempfile.TemporaryDirectory()\n"
+        f'model.save(f"{{folder.name}}/model{suffix}")\n'
+        f'model = keras.saving.load_model(f"{{folder.name}}/model{suffix}", compile=False)',
+    )
+    for option, suffix in {"keras_file": ".keras", "h5_file": ".h5"}.items()
+}
+
+#: The line that names the layers of a model that was loaded.
+SAME_LAYERS = "layers = [model.get_layer(layer.name) for layer in layers]"
+
 
 @dataclass(frozen=True)
 class BackendCode:

@@ -13,7 +13,6 @@ import re
 import sysconfig
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import asterism
@@ -24,7 +23,7 @@ from asterism.core.settings import machine
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.differential.adapters.backends import plugin_of, product_of
-from asterism.differential.adapters.versions import package_of
+from asterism.differential.adapters.versions import package_of, version_of
 
 FOLDER = Path("conf/environment")
 
@@ -79,13 +78,9 @@ class Environment:
         pairs = (requirement.split("==") for requirement in self.requirements)
         return {re.sub(r"\[.*", "", name): version for name, version in pairs}
 
-    def version_of(self, package: str) -> str | None:
-        """The version of a package there; None where it has none."""
-        if package in self.versions or not self.over_installed:
-            return self.versions.get(package)
-        with suppress(PackageNotFoundError):
-            return version(package)
-        return None
+    def version_of(self, package: str) -> str:
+        """The version of a package there; nothing where it has none."""
+        return self.versions.get(package) or (version_of(package) if self.over_installed else "")
 
     @property
     def cost(self) -> str:
@@ -177,16 +172,13 @@ def interpreter_of(library: str) -> Interpreter:
 
 
 def versions_of(library: str) -> dict[str, str]:
-    """Version of each package that a library names, in its environment or here.
+    """Version of each package that a library names and that is in its environment, or here.
 
     Raises:
         UserError: its environment does not exist.
     """
-    plugin = plugin_of(library)
-    if "@" not in library:
-        return plugin().versions()
-    found = {package: environment(library).version_of(package) for package in plugin.packages}
-    return {package: there for package, there in found.items() if there is not None}
+    there = environment(library).version_of if "@" in library else version_of
+    return {package: found for package in plugin_of(library).packages if (found := there(package))}
 
 
 def installed_packages() -> Path:

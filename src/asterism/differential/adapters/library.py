@@ -7,7 +7,7 @@ worker process that has the right Keras backend.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,7 +35,7 @@ from asterism.differential.adapters.questions import (
     TRAINING,
     kept,
 )
-from asterism.differential.adapters.reference import FileReferences, moved
+from asterism.differential.adapters.reference import ReferenceRuns, moved
 from asterism.memo.graphs.keras_arguments import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
@@ -164,7 +164,7 @@ class Library(Plugin):
 
     def prepared(self, model: Any, model_under_test: ModelUnderTest, option: str) -> Prepared:
         """A Keras model as the backend runs it."""
-        graph = model_under_test.graph()
+        graph = model_under_test.graph
         layers = [model.get_layer(layer_name(i, graph.nodes[i])) for i in graph.layers]
         names = {"keras": import_module("keras"), "model": model, "layers": layers}
         return Prepared(self.code(option).given(len(model.inputs)), names, option)
@@ -285,7 +285,7 @@ class FileReference(FileLibrary):
     """
 
     #: Its runs, and what is known of it.
-    references: ClassVar[FileReferences]
+    references: ClassVar[ReferenceRuns]
 
     @classmethod
     @abstractmethod
@@ -301,12 +301,11 @@ class FileReference(FileLibrary):
         return tuple(run.partition(":")[2] for run in cls.references.all)
 
     @abstractmethod
-    def open(self, path: Path, option: str) -> Any:
-        """The file in float64, with weights as the option changes them."""
+    def open(self, path: Path, option: str) -> Callable[[Sequence[NDArray[Any]]], Arrays]:
+        """The file in float64, with weights as the option changes them: gives outputs for a batch.
 
-    @abstractmethod
-    def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs for a batch, whose arrays are as the option changes them."""
+        The batch's arrays are as the option changes them already.
+        """
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """See :class:`Library`."""
@@ -314,8 +313,9 @@ class FileReference(FileLibrary):
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]], kind: str = "") -> Arrays:
         """See :class:`Library`."""
-        opened, option = compiled
-        return self.evaluate(opened, [moved(array, option) for array in inputs])
+        evaluate, option = compiled
+        outputs: Arrays = evaluate([moved(array, option) for array in inputs])
+        return outputs
 
     def code(self, option: str) -> BackendCode:
         """None: a reference computes what no library's own words would."""

@@ -50,7 +50,7 @@ class ModelUnderTest:
         key = (dtype, zero_initializers)
         if key not in self._built:
             model = build(
-                self.graph(),
+                self.graph,
                 self.stored(),
                 dtype=dtype,
                 zero_initializers=zero_initializers,
@@ -61,12 +61,9 @@ class ModelUnderTest:
             self._built[key] = model if plain else FORMS[self.form](model)
         return self._built[key]
 
+    @cached_property
     def graph(self) -> Graph:
         """What is to be built; its file is read once."""
-        return self._graph
-
-    @cached_property
-    def _graph(self) -> Graph:
         return read_graph(self.folder / "graph.json")
 
     def variables(self) -> dict[str, list[Variable]]:
@@ -74,7 +71,7 @@ class ModelUnderTest:
         model = self.keras(zero_initializers=True)
         layers = {
             str(i): model.get_layer(layer_name(i, node))
-            for i, node in self.graph().nodes.items()
+            for i, node in self.graph.nodes.items()
             if node.type != INPUT
         }
         return {i: variables_of(layer) for i, layer in layers.items() if layer.weights}
@@ -83,7 +80,7 @@ class ModelUnderTest:
         """What each layer's constructor has to be told, by the layer's node."""
         from asterism.memo.graphs.keras_build import told
 
-        graph = self.graph()
+        graph = self.graph
         layers = ((i, graph.nodes[i]) for i in graph.layers)
         return {str(i): told(node.type, arguments(graph, node)) for i, node in layers}
 

@@ -79,45 +79,51 @@ def moved(array: NDArray[Any], option: str) -> NDArray[Any]:
     return probed(array, option) if option in STAND_INS else array
 
 
-def perturbed_runs(library: str) -> dict[str, tuple[str, ...]]:
-    """A library's perturbed float64 runs, by the dtype whose rounding moves inputs and weights."""
-    runs: dict[str, tuple[str, ...]] = {}
-    for option, (dtype, _) in PERTURBATIONS.items():
-        runs[dtype] = (*runs.get(dtype, ()), f"{library}:{option}")
-    return runs
-
-
 @dataclass(frozen=True)
-class FileReferences:
-    """The float64 runs of models that are given as a file: the file alone tells what they compute.
+class ReferenceRuns:
+    """The float64 runs that say what models of one kind compute: generated ones, or files.
 
     Args:
-        library: whose backends they are.
-        kin: a library under test that shares its kernels with them; nothing where there is none.
-        steps: whether one of them says what a step of quantisation moves.
+        library: whose run is a reference, and whose other runs say what is to be judged.
+        others: more references, with the library's own the ones of which most are right.
+        kin: a library under test that shares its kernels with a file's reference; nothing for none.
+        steps: whether one of the runs says what a step of quantisation moves.
     """
 
     library: str
+    others: tuple[str, ...] = ()
     kin: str = ""
     steps: bool = False
 
     @property
     def right(self) -> str:
-        """What the model computes."""
+        """The library's reference, which is also the run that rounding moves."""
         return f"{self.library}:float64"
 
     @property
+    def references(self) -> tuple[str, ...]:
+        """All runs that may say what the model computes."""
+        return self.right, *self.others
+
+    @property
     def perturbed(self) -> dict[str, tuple[str, ...]]:
-        """The same with inputs and weights off by rounding, by the rounding's dtype."""
-        steps = {STEP: (f"{self.library}:{STEPPED}",)} if self.steps else {}
-        return {**perturbed_runs(self.library), **steps}
+        """The library's run with inputs and weights off by rounding, by the rounding's dtype."""
+        runs: dict[str, tuple[str, ...]] = {}
+        for option, (dtype, _) in PERTURBATIONS.items():
+            runs[dtype] = (*runs.get(dtype, ()), f"{self.library}:{option}")
+        return runs | ({STEP: (f"{self.library}:{STEPPED}",)} if self.steps else {})
 
     @property
     def probes(self) -> tuple[str, str]:
-        """The same with finite numbers in place of special ones."""
+        """The library's runs with finite numbers in place of special ones."""
         return f"{self.library}:probe_high", f"{self.library}:probe_low"
 
     @property
+    def on_other_inputs(self) -> tuple[str, ...]:
+        """The runs on other inputs than the ones that are judged."""
+        return *chain(*self.perturbed.values()), *self.probes
+
+    @property
     def all(self) -> tuple[str, ...]:
-        """Each of them."""
-        return self.right, *chain(*self.perturbed.values()), *self.probes
+        """Each of the runs."""
+        return *self.references, *self.on_other_inputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import metadata
 
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
@@ -16,7 +17,7 @@ def installed_versions(*names: str) -> dict[str, str]:
     wanted = names or (*LIBRARIES, *CONVERTERS)
     plugins = [LIBRARIES[name] if name in LIBRARIES else CONVERTERS[name] for name in wanted]
     packages = {package for plugin in plugins for package in plugin.packages}
-    return {package: _version(package) for package in sorted(packages)}
+    return {package: version_of(package) or "not installed" for package in sorted(packages)}
 
 
 def package_of(library: str) -> str:
@@ -25,8 +26,8 @@ def package_of(library: str) -> str:
     return plugins[library].packages[0] if library in plugins else library
 
 
-def _version(package: str) -> str:
-    try:
+def version_of(package: str) -> str:
+    """The version of a package that is installed here; nothing where it is not."""
+    with suppress(metadata.PackageNotFoundError):
         return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
+    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,8 @@ class OnnxReference(FileReference):
         model = helper.make_model(graph, opset_imports=opset, ir_version=6)
         return bytes(model.SerializeToString())
 
-    def open(self, path: Path, option: str) -> Any:
-        """The evaluator of the model in float64, and its inputs' names.
+    def open(self, path: Path, option: str) -> Callable[[Sequence[NDArray[Any]]], Arrays]:
+        """See :class:`FileReference`.
 
         Files of the format's early versions name their weights among the inputs.
         """
@@ -61,9 +61,5 @@ class OnnxReference(FileReference):
         known: list[Any] = operators(opset, off_by_a_step=option == STEPPED)
         constants = {constant.name for constant in model.graph.initializer}
         names = [v.name for v in model.graph.input if v.name not in constants]
-        return ReferenceEvaluator(in_float64(model, change), new_ops=known), names
-
-    def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """See :class:`FileReference`."""
-        evaluator, names = opened
-        return list(evaluator.run(None, dict(zip(names, inputs, strict=True))))
+        evaluator = ReferenceEvaluator(in_float64(model, change), new_ops=known)
+        return lambda inputs: list(evaluator.run(None, dict(zip(names, inputs, strict=True))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.code import Arrays, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileReference
 from asterism.differential.adapters.programs import constants_of, in_float64
-from asterism.differential.adapters.reference import PERTURBATIONS, FileReferences, perturbed
+from asterism.differential.adapters.reference import PERTURBATIONS, ReferenceRuns, perturbed
 from asterism.differential.backends.pytorch_program import PyTorchProgram
 
 
@@ -23,7 +23,7 @@ class ProgramReference(FileReference):
     name = "program_reference"
     packages = ("torch",)
     suffix = ".pt2"
-    references = FileReferences("program_reference", "pytorch_program")
+    references = ReferenceRuns("program_reference", kin="pytorch_program")
 
     @classmethod
     def trivial(cls) -> bytes:
@@ -45,7 +45,7 @@ class ProgramReference(FileReference):
         super().start()
         torch.set_default_dtype(torch.float64)
 
-    def open(self, path: Path, option: str) -> Any:
+    def open(self, path: Path, option: str) -> Callable[[Sequence[NDArray[Any]]], Arrays]:
         """The program as PyTorch itself runs it, its module in float64."""
         import torch
 
@@ -55,8 +55,4 @@ class ProgramReference(FileReference):
             for tensor in constants_of(module):
                 if tensor.is_floating_point():
                     tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy(), option))
-        return opened
-
-    def evaluate(self, opened: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """See :class:`FileReference`."""
-        return list(opened.run(inputs))
+        return opened.run

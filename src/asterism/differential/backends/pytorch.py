@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from asterism.differential.adapters import questions
 from asterism.differential.adapters.code import (
     BATCHES,
+    RELOADED,
+    SAME_LAYERS,
     SHAPES,
     Arrays,
     BackendCode,
@@ -19,7 +21,6 @@ from asterism.differential.adapters.code import (
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.reference import PERTURBATIONS, STAND_INS, moved
-from asterism.differential.adapters.reloading import RELOADED, SAME_LAYERS
 
 #: How often Dynamo may compile the same code for one model: more than any model has layers.
 _RECOMPILED = 1024

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from asterism.differential.adapters import questions
-from asterism.differential.adapters.code import BackendCode, filled
+from asterism.differential.adapters.code import RELOADED, SAME_LAYERS, BackendCode, filled
 from asterism.differential.adapters.library import LIBRARIES, Library
-from asterism.differential.adapters.reloading import RELOADED, SAME_LAYERS
 
 _IMPORT = ("import tensorflow as tf",)
 _CALL = "outputs = keras.tree.flatten({}(GIVEN, training=False))"

@@ -15,7 +15,6 @@ from asterism.differential.comparing.judging import (
     all_values,
     judge_of_file,
     run_subject,
-    tolerance_of,
 )
 from asterism.differential.comparing.naming import title_of
 from asterism.differential.comparing.upgrade import UpgradeChange, change_of
@@ -43,7 +42,6 @@ class ModelPart:
         change: as the part shows it.
         result: what the part did in both versions and the references.
         nodes: number of nodes of the whole model.
-        tried: number of parts that were run.
         finished: whether no smaller part was left to try.
     """
 
@@ -52,7 +50,6 @@ class ModelPart:
     change: UpgradeChange
     result: Result
     nodes: int
-    tried: int
     finished: bool
 
     @property
@@ -172,8 +169,8 @@ class Blame:
             smallest = reducer.repeat(smallest, self._without_each)
         if self._found is None:
             self._found = self._change, self._run(self._whole)
-        rest = (*self._found, len(self._nodes), budget.tried)
-        return ModelPart(smallest.subject, smallest.inputs, *rest, finished=not budget.untried)
+        rest = (*self._found, len(self._nodes), not budget.untried)
+        return ModelPart(smallest.subject, smallest.inputs, *rest)
 
     def _exposed(self) -> tuple[dict[str, NDArray[Any]], int | None] | None:
         """The value of every tensor, and the first node that is off.
@@ -193,7 +190,7 @@ class Blame:
             return None
         values |= {s.name: a for s, a in zip(subject.inputs, inputs, strict=True)}
         given = by_backend[culprit]
-        bounds = tolerance_of(subject, self._params)
+        bounds = self._params.tolerance(subject.epsilon, subject.depth)
         for number, node in enumerate(self._nodes):
             for output in (made for made in node.makes if made in given):
                 standard = ReferenceOutputs({other: [values[output]]}, (), bounds)
@@ -235,9 +232,8 @@ class Blame:
         return True
 
     def _run(self, candidate: _Candidate) -> Result:
-        backends = (self._change.pair.old, self._change.pair.new)
         given = {self._change.distribution: candidate.inputs}
-        return run_subject(self._pool, candidate.subject, given, backends)
+        return run_subject(self._pool, candidate.subject, given, self._change.pair)
 
     def _as_computed(self, name: str) -> NDArray[Any]:
         """A value of the float64 reference in the type that the model computes in."""

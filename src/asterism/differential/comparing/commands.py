@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain, product
 
 from asterism.config import changed_params
 from asterism.core.messages.console import progress
@@ -16,7 +17,7 @@ from asterism.differential.comparing.comparison import (
     ComparisonRequest,
     LibraryComparisonParams,
 )
-from asterism.differential.comparing.judging import findings_of, lacks_reference, within_type
+from asterism.differential.comparing.judging import answers_of, judge_of_file, within_type
 from asterism.differential.comparing.naming import (
     installed,
     made,
@@ -33,14 +34,15 @@ from asterism.differential.comparing.upgrade import (
     WORSE,
     UpgradeChange,
     UpgradePair,
-    changes_of,
+    change_of,
 )
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import FAULTS, RIGHT, STATUSES, Finding
+from asterism.differential.oracle.finding import FAULTS, RIGHT, STATUSES, UNRESOLVED, Finding
+from asterism.differential.oracle.judge import Judge
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
 from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
@@ -99,10 +101,12 @@ def compare_libraries(
         def judged(
             subject: ModelFile, inputs: Mapping[str, Arrays], result: Result
         ) -> list[UpgradeChange]:
-            ended = findings_of(subject, result, params.judge)
-            ended = within_type(pool, subject, inputs, ended)
-            known = not lacks_reference(subject, result)
-            return [_beside(subject.name, one, known) for one in ended]
+            judges = (judge_of_file(subject, result, d, params.judge) for d in result.distributions)
+            return [
+                _beside(subject.name, judge, one)
+                for judge in judges
+                for one in within_type(pool, subject, inputs, judge.findings())
+            ]
 
         found.run(request, params, pool, subjects, backends, judged)
     return found
@@ -127,13 +131,14 @@ def _libraries(
     return found
 
 
-def _beside(subject: str, one: Finding, known: bool) -> UpgradeChange:
+def _beside(subject: str, judge: Judge, one: Finding) -> UpgradeChange:
     """A finding as the change from a configuration that is right, or back, if none can say so."""
     if not one.agreeing:
-        return UpgradeChange(subject, one, one, status=one.symptom)
+        answers = answers_of(judge) if one.symptom == UNRESOLVED else ()
+        return UpgradeChange(subject, one, one, status=one.symptom, answers=answers)
     other = one.agreeing[0]
     right = replace(one, symptom=RIGHT, backends=(other,), exception="", message="")
-    if known or one.fails:
+    if judge.is_known or one.fails:
         return UpgradeChange(subject, right, one, status=one.symptom)
     return UpgradeChange(subject, one, right, referee=other, status=one.symptom)
 
@@ -210,7 +215,7 @@ def compare_versions(
     every = [*_backends(pairs), *dict.fromkeys(references)]
     with WorkerPool(every, limits_of(params.execute)) as pool:
         lacking = pool.start()
-        works = [pair for pair in pairs if not {pair.old, pair.new} & lacking.keys()]
+        works = [pair for pair in pairs if not {*pair} & lacking.keys()]
         known = [b for b in _backends(pairs) if b in lacking]
         rejected += [(f"all models in {backend}", lacking[backend]) for backend in known]
         if not works:
@@ -222,10 +227,11 @@ def compare_versions(
         def judged(
             subject: ModelFile, _: Mapping[str, Arrays], result: Result
         ) -> list[UpgradeChange]:
-            changes = changes_of(subject, result, works, params.judge)
-            if not changes:
+            ran = [pair for pair in works if {*pair} <= result.outcomes.keys()]
+            if not ran:
                 raise UserError(f"not both versions have a way to run {subject.suffix} files")
-            return changes
+            kinds = product(ran, result.distributions)
+            return [change_of(subject, result, *kind, params.judge) for kind in kinds]
 
         found.run(request, params, pool, subjects, _backends(works), judged)
     return found
@@ -246,7 +252,7 @@ def pairs_of(old: str, new: str) -> Iterator[UpgradePair]:
 
 
 def _backends(pairs: Sequence[UpgradePair]) -> list[str]:
-    return list(dict.fromkeys(backend for pair in pairs for backend in (pair.old, pair.new)))
+    return list(dict.fromkeys(chain(*pairs)))
 
 
 def generated_models(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,8 @@ from asterism.differential.adapters.backends import library_of, product_of, suff
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.comparing.blaming import Blame, ModelPart
 from asterism.differential.comparing.judging import (
-    UnresolvedDifference,
-    judge_of_file,
     lacks_reference,
     run_subject,
-    unresolved_of,
 )
 from asterism.differential.comparing.naming import title_of
 from asterism.differential.comparing.upgrade import UpgradeChange
@@ -46,7 +43,7 @@ from asterism.differential.report.markdown import templates
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.differential.subjects.reading import given_inputs
+from asterism.differential.subjects.reading import read_inputs
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.section import KeyFigure, ReportSection
 
@@ -93,8 +90,13 @@ class ComparisonRequest:
     root: Path = Path()
 
     def inputs_of(self, subject: ModelFile, seed: int) -> dict[str, Arrays]:
-        """What a model runs on, by the name of the inputs."""
-        return given_inputs(subject, self.models, self.inputs, self.distributions, seed)
+        """What a model runs on, by the name of the inputs: the user's batch, or what is drawn.
+
+        Models beside the user's files have no batch of the user's.
+        """
+        if self.inputs is not None and subject.name in {path.stem for path in self.models}:
+            return {self.inputs.stem: read_inputs(self.inputs, subject)}
+        return {name: subject.draw(seed, name) for name in self.distributions}
 
 
 @dataclass
@@ -142,7 +144,7 @@ class ComparisonRow:
             "new": _off(change.new),
             "apart": min(change.apart, 1e30),
             "said": change.said,
-            "answers": list(change.answers),
+            "answers": [gave for _, gave in change.answers],
         }
         if part is None:
             return found
@@ -191,7 +193,6 @@ class BackendComparison:
         versions: of the packages in each of two versions.
         subjects: the models, with what became of each.
         no_reference: models that no reference computes, by name, and why.
-        unresolved: differences of which nothing decides who is right.
         rejected: models, ways to run them and nodes to blame that were left out, with the reason.
         left_out: configurations that do not work here, and why.
     """
@@ -201,7 +202,6 @@ class BackendComparison:
     versions: Sequence[Mapping[str, str]] = ()
     subjects: list[tuple[ModelFile, list[UpgradeChange]]] = field(default_factory=list)
     no_reference: dict[str, str] = field(default_factory=dict)
-    unresolved: list[UnresolvedDifference] = field(default_factory=list)
     rejected: NotCompared = field(default_factory=list)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -218,20 +218,28 @@ class BackendComparison:
         return list(found.values())
 
     @property
+    def unresolved(self) -> list[UpgradeChange]:
+        """What nothing decides, once for each model and kind of inputs."""
+        undecided = [change for _, change in self._ending(UNRESOLVED)]
+        return list({(one.subject, one.distribution): one for one in undecided}.values())
+
+    @property
     def beyond(self) -> Mapping[str, str]:
         """Models whose values their own type cannot hold, by name, and where."""
-        ends = [(s.name, c.at_fault) for s, changes in self.subjects for c in changes]
-        return {name: one.message for name, one in ends if one.symptom == BEYOND_TYPE}
+        return {model.name: one.at_fault.message for model, one in self._ending(BEYOND_TYPE)}
 
     @property
     def invalid(self) -> Mapping[str, str]:
         """Models that are not to be run on these inputs, and the inputs' shapes."""
-        found = {}
+        return {
+            model.name: " ".join(f"{s.label}={','.join(map(str, s.shape))}" for s in model.inputs)
+            for model, _ in self._ending(INVALID_INPUTS)
+        }
+
+    def _ending(self, status: str) -> Iterator[tuple[ModelFile, UpgradeChange]]:
+        """Each model with what of it has a status."""
         for subject, changes in self.subjects:
-            if any(change.at_fault.symptom == INVALID_INPUTS for change in changes):
-                shapes = (f"{s.label}={','.join(map(str, s.shape))}" for s in subject.inputs)
-                found[subject.name] = " ".join(shapes)
-        return found
+            yield from ((subject, one) for one in changes if one.at_fault.symptom == status)
 
     @property
     def is_bad(self) -> bool:
@@ -265,7 +273,10 @@ class BackendComparison:
                 for subject, worst in self.worst()
             ],
             "findings": [row.to_json() for row in self.rows],
-            "unresolved": [asdict(one) for one in self.unresolved],
+            "unresolved": [
+                {"subject": one.subject, "distribution": one.distribution, "answers": one.answers}
+                for one in self.unresolved
+            ],
             "no_reference": self.no_reference,
             "invalid": self.invalid,
             "beyond": self.beyond,
@@ -301,10 +312,6 @@ class BackendComparison:
                 result = run_subject(pool, subject, inputs, readers)
                 changes = judge(subject, inputs, result)
                 self.subjects.append((subject, changes))
-                undecided = (c for c in changes if c.at_fault.symptom == UNRESOLVED)
-                for name in dict.fromkeys(change.distribution for change in undecided):
-                    judged = judge_of_file(subject, result, name, params.judge)
-                    self.unresolved.append(unresolved_of(subject.name, judged))
                 if why := lacks_reference(subject, result):
                     self.no_reference[subject.name] = why
         require_some(self.subjects, self.rejected)
@@ -359,7 +366,7 @@ class BackendComparison:
 
 def _statuses(script: Path, change: UpgradeChange) -> dict[str, int]:
     """How a script ends in each of the compared versions of its library, by their titles."""
-    libraries = map(library_of, (change.pair.old, change.pair.new))
+    libraries = map(library_of, change.pair)
     return {
         title_of(name): exit_statuses(script, 1, interpreter_of(name))[0]
         for name in dict.fromkeys(libraries)

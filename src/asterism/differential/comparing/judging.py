@@ -6,7 +6,7 @@ Where nothing decides, the answers are told: what each gave where they are furth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import precision_of
 from asterism.differential.engine.tasks import GivenFile, Result, Task
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.special_values import FiniteProbes
-from asterism.differential.oracle.standard import ReferenceOutputs, StandardRuns
+from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.memo.universe.tensors import EPSILON
 
 #: The largest number of half precision.
 _LARGEST = float(np.finfo(np.float16).max)
@@ -68,12 +65,6 @@ def all_values(
     return found
 
 
-def findings_of(subject: ModelFile, result: Result, params: JudgeParams) -> list[Finding]:
-    """What every configuration under test does with a model, for each kind of inputs."""
-    judges = (judge_of_file(subject, result, d, params) for d in result.distributions)
-    return [one for judge in judges for one in judge.findings()]
-
-
 def judge_of_file(
     subject: ModelFile, result: Result, distribution: str, params: JudgeParams
 ) -> Judge:
@@ -85,32 +76,14 @@ def judge_of_file(
         distribution: the inputs.
         params: tolerances.
     """
-    references, outputs = subject.references, result.outputs
-    bounds, declared = tolerance_of(subject, params), subject.declared
-    right = outputs.get(references.right, {}).get(distribution, [])
+    runs, declared = subject.references, subject.declared
+    bounds = params.tolerance(subject.epsilon, subject.depth)
     standard = None
     if subject.is_in_reference:
-        standard = ReferenceOutputs.of(
-            outputs,
-            distribution,
-            StandardRuns([references.right], references.right, references.perturbed),
-            declared if len(declared) == len(right) else (),
-            bounds,
-            FiniteProbes.of(
-                outputs, references.probes, distribution, by_letter=subject.is_defined_for_nan
-            ),
-        )
-    return Judge(
-        result,
-        distribution,
-        bounds,
-        standard,
-        declared,
-        subject.quantises,
-        rejecter=references.right,
-        kin=references.kin,
-        ways_show=True,
-    )
+        told = runs, declared, bounds
+        by_letter = subject.is_defined_for_nan
+        standard = ReferenceOutputs.of(result.outputs, distribution, *told, by_letter=by_letter)
+    return Judge(result, distribution, bounds, standard, declared, subject.quantises, runs)
 
 
 def lacks_reference(subject: ModelFile, result: Result) -> str:
@@ -121,21 +94,6 @@ def lacks_reference(subject: ModelFile, result: Result) -> str:
     if outcome.status != "ok":
         return failure(outcome).said
     return "" if subject.is_in_reference else "the reference passes over an attribute of a node"
-
-
-def tolerance_of(subject: ModelFile, params: JudgeParams) -> Tolerance:
-    """What rounding explains: by the coarsest type of the file, and by its longest path."""
-    epsilon = EPSILON[subject.coarsest]
-    return Tolerance(params.ulps, params.conditioning, epsilon, depth_of(subject))
-
-
-def depth_of(subject: ModelFile) -> int:
-    """Number of nodes on the longest path."""
-    depths: dict[str, int] = {}
-    for node in subject.nodes:
-        depth = max((depths.get(name, 0) for name in node.reads), default=0) + 1
-        depths |= dict.fromkeys(node.makes, depth)
-    return max(depths.values(), default=1)
 
 
 def within_type(
@@ -183,28 +141,17 @@ def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution
     return ""
 
 
-@dataclass(frozen=True)
-class UnresolvedDifference:
-    """A model and inputs on which libraries differ, and nothing decides which of them is right.
+#: Configurations that agree, and what they gave where answers are furthest apart; for each group.
+Answers = tuple[tuple[tuple[str, ...], str], ...]
+
+
+def answers_of(judge: Judge) -> Answers:
+    """What each group of backends gave that agree, the largest group first.
+
+    The reference comes last, where there is one.
 
     Args:
-        subject: name of the model.
-        distribution: its inputs.
-        answers: configurations that agree, the largest group first, and what each group gave; the
-            reference comes last, where there is one.
-    """
-
-    subject: str
-    distribution: str
-    answers: list[tuple[list[str], str]]
-
-
-def unresolved_of(subject: str, judge: Judge) -> UnresolvedDifference:
-    """What each group of backends gave that agree.
-
-    Args:
-        subject: name of the model.
-        judge: of it, on the inputs on which nothing decides.
+        judge: of a model, on inputs on which nothing decides.
     """
     groups: list[list[str]] = []
     for backend in sorted(judge.ran, key=lambda b: precision_of(b) is not None):
@@ -217,8 +164,7 @@ def unresolved_of(subject: str, judge: Judge) -> UnresolvedDifference:
     if judge.standard is not None:
         groups.append(["the reference"])
         given.append(list(judge.standard.expected))
-    answers = zip(groups, answers_in_words(given), strict=True)
-    return UnresolvedDifference(subject, judge.distribution, list(answers))
+    return tuple(zip(map(tuple, groups), answers_in_words(given), strict=True))
 
 
 def answers_in_words(given: Sequence[Arrays]) -> list[str]:

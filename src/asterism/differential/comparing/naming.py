@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from importlib.metadata import PackageNotFoundError
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
-from asterism.differential.adapters.backends import file_float64, plugin_of, reads_given, suffix_of
+from asterism.differential.adapters.backends import plugin_of, reads_given, suffix_of
 from asterism.differential.adapters.environments import environment, versions_of
-from asterism.differential.adapters.library import LIBRARIES, FileLibrary
+from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
 from asterism.differential.adapters.versions import package_of
 from asterism.differential.comparing import making
 
@@ -19,9 +18,9 @@ Say = Callable[[str], None]
 
 def readers_of(formats: Container[str]) -> list[str]:
     """The libraries under test that run files of these formats, by the files' suffixes."""
-    tested = [name for name in LIBRARIES if f"{name}:float64" not in file_float64()]
-    kinds = {name: LIBRARIES[name] for name in tested}
-    return [n for n, k in kinds.items() if issubclass(k, FileLibrary) and k.suffix in formats]
+    kinds = {name: LIBRARIES[name] for name in LIBRARIES}
+    tested = {name: kind for name, kind in kinds.items() if not issubclass(kind, FileReference)}
+    return [n for n, k in tested.items() if issubclass(k, FileLibrary) and k.suffix in formats]
 
 
 def readers_of_version(
@@ -90,19 +89,15 @@ def ways_of(library: str) -> list[str]:
 
 
 def installed(library: str) -> str:
-    """The installed version of a library; nothing where it is not installed."""
-    try:
-        return versions_of(library)[plugin_of(library).packages[0]]
-    except PackageNotFoundError:
-        return ""
+    """A library's own version, in its environment or here; nothing where it is not installed."""
+    return versions_of(library).get(plugin_of(library).packages[0], "")
 
 
 def package_versions(library: str) -> dict[str, str]:
     """The packages of a library's environment; of the installed one those that it names."""
-    return environment(library).versions if "@" in library else plugin_of(library)().versions()
+    return environment(library).versions if "@" in library else versions_of(library)
 
 
 def title_of(library: str) -> str:
     """A library with its full version."""
-    plugin = plugin_of(library)
-    return f"{plugin.name} {versions_of(library)[plugin.packages[0]]}"
+    return f"{plugin_of(library).name} {installed(library)}"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import option_of
-from asterism.differential.comparing.judging import answers_in_words, judge_of_file
+from asterism.differential.comparing.judging import Answers, answers_in_words, judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     RIGHT,
@@ -51,8 +51,7 @@ UNCHANGED = ("both off alike", "neither runs", "within rounding", "same")
 SAME, ALIKE, APART = "same", "within rounding", "apart"
 
 
-@dataclass(frozen=True)
-class UpgradePair:
+class UpgradePair(NamedTuple):
     """One way to run a model, in both versions.
 
     Args:
@@ -82,7 +81,7 @@ class UpgradeChange:
         apart: largest difference between the versions' outputs.
         referee: what the versions were compared with in place of a reference; nothing where one
             says what is right.
-        answers: what each version gave where they are furthest apart, where nothing decides.
+        answers: what each version gave, where they are wrong in two ways or nothing decides.
         status: of the version at fault, where that is told in place of the change.
     """
 
@@ -92,7 +91,7 @@ class UpgradeChange:
     outputs: str = APART
     apart: float = 0.0
     referee: str = ""
-    answers: tuple[str, ...] = ()
+    answers: Answers = ()
     status: str = ""
 
     @property
@@ -162,18 +161,6 @@ class UpgradeChange:
         return next((one.said for one in (self.old, self.new) if one.said), "")
 
 
-def changes_of(
-    subject: ModelFile, result: Result, pairs: Sequence[UpgradePair], params: JudgeParams
-) -> list[UpgradeChange]:
-    """What the upgrade does to a model, for each way to run it and each kind of inputs."""
-    return [
-        change_of(subject, result, pair, distribution, params)
-        for pair in pairs
-        if pair.old in result.outcomes and pair.new in result.outcomes
-        for distribution in result.distributions
-    ]
-
-
 def change_of(
     subject: ModelFile, result: Result, pair: UpgradePair, distribution: str, params: JudgeParams
 ) -> UpgradeChange:
@@ -193,7 +180,8 @@ def change_of(
     outputs = SAME if same_bits(*given) else alike
     change = UpgradeChange(subject.name, old, new, outputs, furthest_apart(*given), referee)
     if change.kind in ("both wrong", "differs"):
-        return replace(change, answers=tuple(answers_in_words(given)))
+        versions = (pair.old,), (pair.new,)
+        return replace(change, answers=tuple(zip(versions, answers_in_words(given), strict=True)))
     return change
 
 

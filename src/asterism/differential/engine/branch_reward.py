@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.engine.branches import SWITCH, by_module
+from asterism.differential.engine.branches import SWITCH
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -71,13 +71,3 @@ def branch_reward(backends: Sequence[str], weights: Path, seed: int) -> Iterator
     with WorkerPool(backends, _LIMITS, weights, {SWITCH: "1"}) as worker_pool:
         worker_pool.start()
         yield BranchReward(worker_pool, seed)
-
-
-def branch_table(learnt: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Branch coverage by module of the libraries, of all that rewards have learnt together."""
-    branches: set[str] = set()
-    exits: dict[str, int] = {}
-    for one in learnt:
-        branches.update(one["branches"])
-        exits.update(one["exits"])
-    return by_module(branches, exits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,25 +62,28 @@ class BranchMeter:
         return Path(file).relative_to(root).as_posix()
 
 
-def by_module(branches: Iterable[str], exits: Mapping[str, int]) -> dict[str, list[Any]]:
+def branch_table(learnt: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """A table of branch coverage: module, branches reached, and all in the files entered.
 
     A module is a package's part of two levels: ``keras/src/layers``, ``tf2onnx/rewriter``.
 
     Args:
-        branches: ``file:from:to``.
-        exits: branches of each file that was entered.
+        learnt: by each reward, as :meth:`BranchMeter.news` has it; what several have learnt counts
+            once.
     """
-    reached: defaultdict[str, int] = defaultdict(int)
-    whole: defaultdict[str, int] = defaultdict(int)
-    for branch in branches:
-        reached[_module(branch.partition(":")[0])] += 1
+    reached: dict[str, set[str]] = defaultdict(set)
+    exits: dict[str, int] = {}
+    for one in learnt:
+        for branch in one["branches"]:
+            reached[_module(branch.partition(":")[0])].add(branch)
+        exits.update(one["exits"])
+    whole: Counter[str] = Counter()
     for file, count in exits.items():
         whole[_module(file)] += count
     names = sorted(name for name, count in whole.items() if count)
     return {
         "module": names,
-        "reached": [reached[name] for name in names],
+        "reached": [len(reached[name]) for name in names],
         "branches": [whole[name] for name in names],
     }
 

@@ -17,6 +17,7 @@ from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import (
     REFERENCES,
+    all_references,
     check_backends,
     coarsely_perturbed,
     converter_of,
@@ -24,7 +25,6 @@ from asterism.differential.adapters.backends import (
     option_of,
     plugin_of,
     precision_of,
-    probes,
     reads_given,
     under_test,
 )
@@ -145,7 +145,7 @@ class WorkerPool(Workers):
         coarse = task.dtypes | {precision_of(b) for b in backends}
         useless = {run for run, dtype in coarsely_perturbed().items() if dtype not in coarse}
         if not task.is_probed:
-            useless |= probes()
+            useless.update(*(runs.probes for runs in all_references()))
         return tuple(b for b in backends if b not in useless)
 
     def described(self, graph: Graph, changed: Config | None = None) -> dict[int, LayerDescription]:

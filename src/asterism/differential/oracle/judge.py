@@ -19,6 +19,7 @@ from asterism.differential.adapters.backends import (
     under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS
+from asterism.differential.adapters.reference import ReferenceRuns
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
@@ -52,9 +53,8 @@ class Judge:
         standard: what is right by the references; None where none says so.
         dtypes: that outputs have by the subject; none where it does not say so of all.
         quantises: whether the subject quantises: a few steps are allowed between two backends.
-        rejecter: the reference by whose rejection the inputs may be invalid; nothing for none.
-        kin: a library that shares its kernels with the reference; nothing where there is none.
-        ways_show: whether another way of the same library shows too that the type suffices.
+        of_file: the references of a subject that is a file; None for a generated model. A file may
+            be invalid, and another way of the same library shows too that its type suffices.
     """
 
     result: Result
@@ -63,9 +63,7 @@ class Judge:
     standard: ReferenceOutputs | None
     dtypes: Sequence[str] = ()
     quantises: bool = False
-    rejecter: str = ""
-    kin: str = ""
-    ways_show: bool = False
+    of_file: ReferenceRuns | None = None
 
     @property
     def is_known(self) -> bool:
@@ -148,11 +146,17 @@ class Judge:
         return self.beside(other, one).off(outputs, one) is None
 
     def _failed(self, one: Finding, others: Sequence[str], no_one: str) -> Finding:
-        """A failure is the library's fault where another one, or a reference, runs the subject."""
+        """A failure is the library's fault where another one, or a reference, runs the subject.
+
+        It is the converter's whose file the library rejects while it takes another converter's.
+        """
         (backend,) = one.backends
         outcome = self.result.outcomes[backend]
         if one.symptom == UNSUPPORTED:
             return one
+        source = converter_of(backend) if outcome.stage == "compile" else None
+        if source is not None and _reads_another(one.library, source, self.ran):
+            one = replace(one, library=source)
         agreeing = _partners(backend, others)
         agreeing += [] if self.standard is None else self.standard.references
         impossible = no_one == INVALID_INPUTS and outcome.status == "error"
@@ -168,7 +172,7 @@ class Judge:
         if one.symptom == STATED_LIMIT:
             return one
         others = [b for b in _partners(backend, right) if precision_of(b) is None]
-        if not self.ways_show:
+        if self.of_file is None:
             others = [b for b in others if library_of(b) != one.library]
         if others and not self.is_known:
             one = self.of(backend, others[0])
@@ -179,7 +183,7 @@ class Judge:
     def _why_nothing_runs(self) -> str:
         """What a failure is that no other backend disproves."""
         outcomes = self.result.outcomes
-        reference = outcomes.get(self.rejecter)
+        reference = None if self.of_file is None else outcomes.get(self.of_file.right)
         failed = [b for b in under_test(outcomes) if outcomes[b].status == "error"]
         together = len(products_of(failed)) > len(products_of(self.ran))
         rejects = reference is not None and reference.status == "error" and together
@@ -190,7 +194,7 @@ class Judge:
         if not self.is_known:
             return self._agreeing()
         right = [b for b in self.ran if found[b].symptom in (RIGHT, SPECIAL_VALUES)]
-        if not self.kin:
+        if self.of_file is None or not self.of_file.kin:
             return right
         others = [b for b in self.ran if not self._is_kin(b) and precision_of(b) is None]
         together = len(products_of(others)) > 1 and all(
@@ -218,7 +222,7 @@ class Judge:
 
     def _is_kin(self, backend: str) -> bool:
         """Whether a backend shares its kernels with the reference."""
-        return product_of(library_of(backend)) == self.kin
+        return self.of_file is not None and product_of(library_of(backend)) == self.of_file.kin
 
     def _blamed(self, wrong: Sequence[str], right: Sequence[str]) -> Iterable[tuple[str, str]]:
         """Wrong backends with whom to blame: the library, or the converter of the file it reads.
@@ -231,7 +235,7 @@ class Judge:
             library = library_of(backend)
             readers = [b for b in sources if sources[b] == source]
             if source is not None and all(b in wrong for b in readers):
-                doubted = len(products_of(readers)) > 1 or reads_another(library, source, right)
+                doubted = len(products_of(readers)) > 1 or _reads_another(library, source, right)
                 if doubted and any(library_of(b) == CONVERTERS[source].host for b in right):
                     library = source
             yield backend, library
@@ -254,7 +258,7 @@ def failure(outcome: ExecutionOutcome) -> Finding:
     )
 
 
-def reads_another(library: str, source: str, right: Iterable[str]) -> bool:
+def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
     """Whether a library is right on another converter's file of the model."""
     return any(library_of(r) == library and converter_of(r) not in (source, None) for r in right)
 

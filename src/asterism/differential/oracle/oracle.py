@@ -7,15 +7,12 @@ blame, and a reference outside of the majority of references is a finding of its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from asterism.core.randomness.random_streams import stream
 from asterism.differential.adapters.backends import (
-    ON_OTHER_INPUTS,
-    PERTURBED,
-    PERTURBED_FROM,
-    PROBES,
+    OF_GRAPHS,
     REFERENCES,
     converter_of,
     library_of,
@@ -25,7 +22,6 @@ from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, 
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import outside_of
 from asterism.differential.engine.tasks import Result
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     APART,
     FAILURES,
@@ -37,11 +33,10 @@ from asterism.differential.oracle.finding import (
     UNRESOLVED,
     Finding,
 )
-from asterism.differential.oracle.judge import Judge, failure, reads_another
+from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.special_values import FiniteProbes
-from asterism.differential.oracle.standard import ReferenceOutputs, StandardRuns, d_mad, distance
+from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import special_kinds
 
@@ -100,7 +95,8 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
 def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:
     """Exceptions, crashes, hangs and memory, one finding for each library and frame."""
     found = []
-    ran = [r for r in result.outcomes if r not in ON_OTHER_INPUTS and result.outcomes[r].ran]
+    others = OF_GRAPHS.on_other_inputs
+    ran = [r for r in result.outcomes if r not in others and result.outcomes[r].ran]
     if not ran and (rejected := _rejections(result)):
         backends = tuple(o.backend for o in rejected)
         facts = {"symptom": INVALID_MODEL, "library": KERAS, "backends": backends}
@@ -108,13 +104,12 @@ def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[F
     grouped: dict[tuple[str, ...], list[Finding]] = {}
     for one in judged:
         if one.symptom in FAILURES and result.outcomes[one.backends[0]].failed:
-            library = _rejecter(result.outcomes[one.backends[0]], ran)
-            key = (library, one.symptom, one.stage, one.exception, one.frame)
+            key = (one.library, one.symptom, one.stage, one.exception, one.frame)
             grouped.setdefault(key, []).append(one)
     severity = _severity(graph, result.distributions)
-    for (library, *_), group in sorted(grouped.items()):
-        one = replace(group[0], library=library, severity=severity, agreeing=tuple(ran))
-        found.append(replace(one, backends=tuple(one.backends[0] for one in group)))
+    for _, group in sorted(grouped.items()):
+        backends = tuple(one.backends[0] for one in group)
+        found.append(replace(group[0], backends=backends, severity=severity, agreeing=tuple(ran)))
     return [replace(one, distributions=result.distributions) for one in found]
 
 
@@ -139,18 +134,6 @@ def _severity(graph: Graph, distributions: Iterable[str]) -> str:
     return "special" if special or set(distributions) & set(SPECIAL_DISTRIBUTIONS) else "normal"
 
 
-def _rejecter(outcome: ExecutionOutcome, ran: Sequence[str]) -> str:
-    """Whom to blame for a failure: the library, or the converter whose file it rejects.
-
-    It is the converter where the same library takes another converter's file of the model.
-    """
-    library = library_of(outcome.backend)
-    if outcome.backend in CONVERTERS or outcome.stage != "compile":
-        return library
-    source = converter_of(outcome.backend)
-    return source if source is not None and reads_another(library, source, ran) else library
-
-
 def judge_of(
     graph: Graph,
     result: Result,
@@ -167,13 +150,11 @@ def judge_of(
         params: tolerances.
         outputs: nodes that were put out, in place of those that are compared.
     """
-    bounds = Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
+    bounds = params.tolerance(graph.epsilon, graph.depth)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     dtypes = [graph.tensors[i].dtype for i in nodes]
-    of_weights = {*special_kinds(graph), *result.special}
-    probes = FiniteProbes.of(result.outputs, PROBES, distribution, of_weights)
-    runs = StandardRuns(REFERENCES, PERTURBED_FROM, PERTURBED)
-    standard = ReferenceOutputs.of(result.outputs, distribution, runs, dtypes, bounds, probes)
+    told = OF_GRAPHS, dtypes, bounds, {*special_kinds(graph), *result.special}
+    standard = ReferenceOutputs.of(result.outputs, distribution, *told)
     if standard is not None:
         standard = standard.by_majority()
     return Judge(result, distribution, bounds, standard)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
+from asterism.differential.engine.tolerance import Tolerance
 
 
 class JudgeParams(ParameterSection):
@@ -18,3 +19,12 @@ class JudgeParams(ParameterSection):
         gt=0,
         description="multiple of what float32's rounding of inputs and weights moves the output",
     )
+
+    def tolerance(self, epsilon: float, depth: int) -> Tolerance:
+        """What rounding explains in the outputs of a model.
+
+        Args:
+            epsilon: of the coarsest dtype in the model.
+            depth: layers, or nodes, on the longest path.
+        """
+        return Tolerance(self.ulps, self.conditioning, epsilon, depth)

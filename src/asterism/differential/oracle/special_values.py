@@ -15,14 +15,12 @@ A difference in what is open is "special value handling". It is counted, and is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from asterism.differential.adapters.reference import PROBED
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -44,31 +42,6 @@ class FiniteProbes:
     high: Sequence[Array]
     low: Sequence[Array]
     by_letter: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        outputs: Mapping[str, Mapping[str, Sequence[Array]]],
-        names: tuple[str, str],
-        kind: str,
-        of_weights: Iterable[str] = (),
-        *,
-        by_letter: bool = False,
-    ) -> FiniteProbes | None:
-        """The probes among the outputs of all backends; None where there are none.
-
-        Args:
-            outputs: by backend and kind of inputs.
-            names: of the two probes.
-            kind: of the inputs.
-            of_weights: kinds of the special numbers among the weights.
-            by_letter: see :class:`FiniteProbes`.
-        """
-        kinds = tuple(k for k in PROBED if k == kind or k in of_weights)
-        high, low = (outputs.get(name, {}).get(kind) for name in names)
-        if not kinds or high is None or low is None or len(high) != len(low):
-            return None
-        return cls(kinds, high, low, by_letter)
 
     def is_open(
         self, at: int, expected: Array, allowed: Array, actual: Array | None = None

@@ -6,15 +6,15 @@ with float64 references, and rounding says how far they may move.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backends import INDEPENDENT, REFERENCES, precision_of
-from asterism.differential.adapters.reference import STEP
+from asterism.differential.adapters.reference import PROBED, STEP, ReferenceRuns
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.memo.universe.tensors import EPSILON
@@ -131,20 +131,6 @@ def tolerance_for(backend: str, tolerance: Tolerance) -> Tolerance:
     return Tolerance(ulps, conditioning, EPSILON[precision], tolerance.depth)
 
 
-class StandardRuns(NamedTuple):
-    """The runs in float64 that say what is right, by name.
-
-    Args:
-        references: each of which may be right.
-        perturbed_from: the run that rounding moves.
-        perturbed: that run with inputs and weights off by rounding, by the rounding's dtype.
-    """
-
-    references: Sequence[str]
-    perturbed_from: str
-    perturbed: Mapping[str, Sequence[str]]
-
-
 @dataclass(frozen=True)
 class ReferenceOutputs:
     """What outputs are compared with, for one kind of inputs. Truth values count as 0 and 1.
@@ -171,10 +157,12 @@ class ReferenceOutputs:
         cls,
         outputs: Mapping[str, Mapping[str, Arrays]],
         distribution: str,
-        runs: StandardRuns,
+        runs: ReferenceRuns,
         dtypes: Sequence[str],
         tolerance: Tolerance,
-        probes: FiniteProbes | None,
+        of_weights: Iterable[str] = (),
+        *,
+        by_letter: bool = False,
     ) -> ReferenceOutputs | None:
         """The standard among the outputs of all backends; None where no reference ran.
 
@@ -182,9 +170,10 @@ class ReferenceOutputs:
             outputs: by backend and kind of inputs.
             distribution: the inputs.
             runs: names of the runs.
-            dtypes: that each output must have, where it is said of as many as there are.
+            dtypes: that each output must have; those of another number of outputs say nothing.
             tolerance: of backends that round to the model's own dtype.
-            probes: where inputs are special.
+            of_weights: kinds of the special numbers among the weights.
+            by_letter: see :class:`FiniteProbes`.
         """
         given = {b: kinds[distribution] for b, kinds in outputs.items() if distribution in kinds}
         references = {name: given[name] for name in runs.references if name in given}
@@ -194,8 +183,13 @@ class ReferenceOutputs:
             dtype: [given[name] for name in names if name in given]
             for dtype, names in runs.perturbed.items()
         }
-        base = given.get(runs.perturbed_from)
-        return cls(references, dtypes, tolerance, base, moved, probes)
+        kinds = tuple(k for k in PROBED if k == distribution or k in of_weights)
+        high, low = ([*given.get(name, ())] for name in runs.probes)
+        probes = FiniteProbes(kinds, high, low, by_letter)
+        has_probes = bool(kinds) and set(runs.probes) <= given.keys() and len(high) == len(low)
+        base = given.get(runs.right)
+        found = cls(references, dtypes, tolerance, base, moved, probes if has_probes else None)
+        return found if len(dtypes) == len(found.expected) else replace(found, dtypes=())
 
     @property
     def expected(self) -> Arrays:

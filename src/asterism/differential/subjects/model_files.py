@@ -18,8 +18,9 @@ from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
 from asterism.differential.adapters.backends import file_references
 from asterism.differential.adapters.library import EXTRA_MODULES
-from asterism.differential.adapters.reference import FileReferences
+from asterism.differential.adapters.reference import ReferenceRuns
 from asterism.differential.engine.inputs import BATCH
+from asterism.memo.universe.tensors import EPSILON
 
 Arrays = list[NDArray[Any]]
 
@@ -113,7 +114,7 @@ class ModelFile(ABC):
     inputs: tuple[InputSpec, ...]
 
     @property
-    def references(self) -> FileReferences:
+    def references(self) -> ReferenceRuns:
         """The float64 runs that say what such files compute."""
         return file_references()[self.suffix]
 
@@ -136,6 +137,20 @@ class ModelFile(ABC):
     @abstractmethod
     def coarsest(self) -> str:
         """The coarsest type of floating numbers in it."""
+
+    @property
+    def epsilon(self) -> float:
+        """The relative rounding of the coarsest type."""
+        return EPSILON[self.coarsest]
+
+    @property
+    def depth(self) -> int:
+        """Number of nodes on the longest path."""
+        depths: dict[str, int] = {}
+        for node in self.nodes:
+            depth = max((depths.get(name, 0) for name in node.reads), default=0) + 1
+            depths |= dict.fromkeys(node.makes, depth)
+        return max(depths.values(), default=1)
 
     @property
     def quantises(self) -> bool:

@@ -66,27 +66,6 @@ def _reader_of(path: Path) -> Reader:
     return SUBJECTS[path.suffix]
 
 
-def given_inputs(
-    subject: ModelFile,
-    own: Sequence[Path],
-    batch: Path | None,
-    distributions: Iterable[str],
-    seed: int,
-) -> dict[str, list[NDArray[Any]]]:
-    """What a model is run with, by the name of the inputs: the user's batch, or what is drawn.
-
-    Args:
-        subject: the model.
-        own: the user's model files; other models have no batch of the user's.
-        batch: an ``.npz``, or None for none.
-        distributions: to be drawn.
-        seed: of the run.
-    """
-    if batch is not None and subject.name in {path.stem for path in own}:
-        return {batch.stem: read_inputs(batch, subject)}
-    return {name: subject.draw(seed, name) for name in distributions}
-
-
 def read_inputs(path: Path, subject: ModelFile) -> list[NDArray[Any]]:
     """A user's own batch for a model: the arrays of an ``.npz`` by the names of its inputs.
 

@@ -1,13 +1,13 @@
 """Coverage against slow twins, and its properties."""
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.graphs.coverage import PAPER_PAIRS, Coverage, declared, elements_of, of_the_paper
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.universe.parameters import Number
+from asterism.memo.universe.parameters import BINS, Number
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError
 from memo.coverage_twins import (
@@ -140,6 +140,8 @@ def test_declared_pairs_are_those_that_were_seen_to_meet():
 def test_the_bins_of_numbers_equal_their_slow_twin(number, value):
     if number.integer and not isinstance(value, int):
         value = round(value)
+    places = BINS * (value - number.low) / (number.high - number.low)
+    assume(number.integer or abs(places - round(places)) > 1e-9)  # the end of a bin is rounded
     assert set(number.labels(value)) == slow_labels(number, value)
 
 

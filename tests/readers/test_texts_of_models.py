@@ -7,6 +7,7 @@ have one text in one place, and most readers reject them.
 import pytest
 
 from asterism.core.messages.errors import UserError
+from asterism.models.isolation import isolated_model
 from hostile_text import MARK, TEXTS, environment_of_children, noted_by_children, watched
 from models.small_litert import lite_streaming, lite_variable
 from readers import consumers, onnx_models
@@ -131,6 +132,8 @@ def run_on(use, kind, content, many, tmp_path, monkeypatch):
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path / "state"))
     for name, value in environment_of_children(tmp_path / "children").items():
         monkeypatch.setenv(name, value)
+    # A process is watched from its start on: none is forked from one that has started before.
+    monkeypatch.setattr(isolated_model, "fork_server", lambda _process: None)
     worked = []
     with watched() as seen:
         for number, new in enumerate(many):

@@ -9,53 +9,34 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
-
-from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.graph import INPUT, Graph, Node, WeightEdit, output_of
 from asterism.memo.graphs.weights import WEIGHT_EDITS
-from asterism.memo.universe.parameters import LARGEST
+from asterism.memo.universe.parameters import are_whole, is_whole
 from asterism.memo.universe.spec import MAX_RANK, universe
-from asterism.memo.universe.tensors import FLOATS, INTEGER, InvalidLayerError, Tensor, require
+from asterism.memo.universe.tensors import (
+    FLOATS,
+    INTEGER,
+    Config,
+    InvalidLayerError,
+    Tensor,
+    require,
+)
 
 #: Elements of one item of an input. To draw a batch of two then takes a gigabyte.
 LARGEST_INPUT = 2**26
 
-Identity = Annotated[int, Field(ge=0, le=LARGEST)]
-Size = Annotated[int, Field(ge=1, le=LARGEST)]
-Dtype = Annotated[str, Field(pattern=f"^({'|'.join((*FLOATS, INTEGER))})$")]
-#: The seed of a run may have many digits.
-NodeSeed = Annotated[int, Field(ge=0, lt=2**256)]
-#: A name of stored weights: of a model and its nested layers.
-WeightsName = Annotated[str, Field(max_length=4096)]
+#: Bits of a seed; the seed of a run may have many digits.
+_SEED_BITS = 256
+#: Characters of a name of stored weights: of a model and its nested layers.
+_LONGEST_NAME = 4096
 
-
-@dataclass(frozen=True)
-class NodeRecord:
-    """A node of a graph as JSON has it; see :class:`~asterism.memo.graphs.graph.Node`."""
-
-    id: Identity
-    type: str
-    config: dict[str, Any]
-    inputs: tuple[Identity, ...]
-    seed: NodeSeed
-    weights: WeightsName | None = None
-    edits: tuple[tuple[str, NodeSeed], ...] = ()
-    repair: bool = False
-
-
-@dataclass(frozen=True)
-class InputRecord:
-    """The configuration of an input: its shape without the batch, and what integers are below."""
-
-    shape: Annotated[tuple[Size, ...], Field(max_length=MAX_RANK - 1)]
-    dtype: Dtype
-    bound: Size = 1
+_NEEDED = frozenset({"id", "type", "config", "inputs", "seed"})
+_OPTIONAL = frozenset({"weights", "edits", "repair"})
+_OF_INPUTS = frozenset({"shape", "dtype", "bound"})
 
 
 def graph_from_json(value: Any) -> Graph:
@@ -74,11 +55,10 @@ def graph_from_json(value: Any) -> Graph:
     tensors: dict[int, Tensor] = {}
     for number, given in enumerate(listed):
         try:
-            record = record_from(NodeRecord, given)
-            node = _checked(record, nodes)
-            tensors[record.id] = output_of(node, [tensors[i] for i in node.inputs])
-            nodes[record.id] = node
-        except (UserError, InvalidLayerError) as error:
+            identity, node = _identified(given, nodes)
+            tensors[identity] = output_of(node, [tensors[i] for i in node.inputs])
+            nodes[identity] = node
+        except InvalidLayerError as error:
             raise UserError(f"{_called(number, given)}: {error}") from None
         except KeyError as missing:  # what a shape rule asks a configuration for
             raise UserError(f"{_called(number, given)}: it has no {missing}") from None
@@ -96,22 +76,60 @@ def _called(number: int, given: Any) -> str:
     return f"node {number}, {reprlib.repr(kind)}"
 
 
-def _checked(record: NodeRecord, before: Mapping[int, Node]) -> Node:
-    """The node of a record; it may read those that stand before it."""
-    kind, config = record.type, record.config
-    require(record.id not in before, "another node has its id")
-    require(all(i in before for i in record.inputs), "it reads a node that stands behind it")
+def _identified(given: Any, before: Mapping[int, Node]) -> tuple[int, Node]:
+    """A node and its identity; it may read those that stand before it."""
+    require(isinstance(given, dict), "a node is a mapping")
+    for key in sorted(map(str, _NEEDED - given.keys())):
+        raise InvalidLayerError(f"it has no {key!r}")
+    for key in sorted(map(str, given.keys() - _NEEDED - _OPTIONAL)):
+        raise InvalidLayerError(f"no node has the key {reprlib.repr(key)}")
+    identity, kind, config, inputs = (given[k] for k in ("id", "type", "config", "inputs"))
+    require(
+        is_whole(identity, 0) and identity not in before,
+        "its id is no number, or another node has it",
+    )
+    require(isinstance(kind, str), "its type is no name")
+    require(isinstance(config, dict), "its config is no mapping")
+    require(are_whole(inputs, 0), "its inputs are no list of ids")
+    require(all(i in before for i in inputs), "it reads a node that does not stand before it")
     if kind == INPUT:
-        require(not record.inputs, "an input reads nothing")
-        shape = record_from(InputRecord, config).shape
-        require(prod(shape) <= LARGEST_INPUT, f"it has more than {LARGEST_INPUT:,} elements")
+        require(not inputs, "an input reads nothing")
+        _check_input(config)
     elif kind in universe():
         universe()[kind].check(config)
     else:
         raise InvalidLayerError("the universe declares no such layer")
+    weights = given.get("weights")
+    named = "weights" not in given or (isinstance(weights, str) and len(weights) <= _LONGEST_NAME)
+    require(named, "its weights are no name")
+    repair = given.get("repair", False)
+    require(isinstance(repair, bool), "its repair is neither true nor false")
+    edits = _edits(given.get("edits", []))
+    return identity, Node(kind, config, tuple(inputs), _seed(given["seed"]), weights, edits, repair)
+
+
+def _check_input(config: Config) -> None:
+    for key in sorted(map(str, config.keys() - _OF_INPUTS)):
+        raise InvalidLayerError(f"an input has no {reprlib.repr(key)}")
+    shape, dtype = config["shape"], config["dtype"]
+    require(are_whole(shape, 1) and len(shape) < MAX_RANK, "its shape is no list of sizes")
+    require(prod(shape) <= LARGEST_INPUT, f"it has more than {LARGEST_INPUT:,} elements")
+    require(dtype in (*FLOATS, INTEGER), "its dtype is none that a layer takes")
+    require(is_whole(config.get("bound", 1), 1), "its bound is no number")
+
+
+def _edits(given: Any) -> tuple[WeightEdit, ...]:
+    require(isinstance(given, list), "its edits are no list")
     edits = []
-    for name, seed in record.edits:
-        require(name in WEIGHT_EDITS, f"{reprlib.repr(name)} is no edit of weights")
-        edits.append(WeightEdit(name, seed))
-    weights, repair = record.weights, record.repair
-    return Node(kind, config, record.inputs, record.seed, weights, tuple(edits), repair)
+    for edit in given:
+        pair = isinstance(edit, list) and len(edit) == 2 and isinstance(edit[0], str)
+        require(pair and edit[0] in WEIGHT_EDITS, f"{reprlib.repr(edit)} is no edit of weights")
+        edits.append(WeightEdit(edit[0], _seed(edit[1])))
+    return tuple(edits)
+
+
+def _seed(value: Any) -> int:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    require(whole and 0 <= value < 1 << _SEED_BITS, "its seed is no number from 0 on")
+    seed: int = value
+    return seed

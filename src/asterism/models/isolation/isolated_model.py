@@ -144,7 +144,7 @@ class IsolatedModel:
         try:
             worker = self._idle.get_nowait()
         except Empty:
-            worker = WorkerProcess(serve, self._opening, forks=_forks(os.getpid()))
+            worker = WorkerProcess(serve, self._opening, forks=fork_server(os.getpid()))
             self._workers.append(worker)
         try:
             yield worker
@@ -196,7 +196,7 @@ class IsolatedModel:
 
 
 @cache
-def _forks(_process: int) -> ForkServer | None:
+def fork_server(_process: int) -> ForkServer | None:
     """What forks the processes of the models that a process opens; None where that is not safe."""
     if sys.platform != "linux":
         return None

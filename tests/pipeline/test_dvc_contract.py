@@ -170,7 +170,7 @@ class TestCommands:
         dvc_quietly(root, "status")
         with pytest.raises(UserError, match="no-stage"):
             dvc_quietly(root, "commit", "--force", "--", "no-stage")
-        assert not capfd.readouterr().out
+        assert capfd.readouterr() == ("", "")
 
     def test_commit_writes_the_lock_the_cache_and_the_run_cache(self, root):
         before = len(entry_files(root))

@@ -59,10 +59,11 @@ def _errors_of_dvc() -> Iterator[list[str]]:
     """The errors that DVC logs in the block, in the place of its own handlers."""
     logger, said = logging.getLogger("dvc"), _Errors()
     own, logger.handlers[:] = logger.handlers[:], [said]
+    propagated, logger.propagate = logger.propagate, False  # else handlers of all loggers print it
     try:
         yield said.lines
     finally:
-        logger.handlers[:] = own
+        logger.handlers[:], logger.propagate = own, propagated
 
 
 class _Errors(logging.Handler):

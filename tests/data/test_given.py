@@ -1,5 +1,6 @@
 """Inputs that a user gives: folders of images, sound and files, arrays, labels."""
 
+import io
 import json
 import time
 
@@ -68,20 +69,40 @@ def test_arrays_bring_their_labels(tmp_path):
     assert np.array_equal(read_inputs(tmp_path / "b.npy", "tensors", Shaping()).items, items)
 
 
+BY_NAME = {"a/0.png": 3, "b/1.png": 1, "b/3.png": 0, "a/2.png": 1}
+PETS = ["cat", "dog", "dog", "cat"]
+
+
+def json_of(labels):
+    return json.dumps(labels).encode()
+
+
+def csv_of(labels):
+    return b"file,label\r\n" + b"".join(f'"{n}", {x}\n'.encode() for n, x in labels.items())
+
+
+def npy(labels):
+    file = io.BytesIO()
+    np.save(file, np.array(labels))
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
-    ("told", "labels", "classes"),
+    ("file", "told", "less", "labels", "classes"),
     [
-        ({"a/0.png": 3, "a/2.png": 1, "b/1.png": 1, "b/3.png": 0}, [3, 1, 1, 0], ()),
-        (["cat", "dog", "dog", "cat"], [0, 1, 1, 0], ("cat", "dog")),
+        ("by_name.json", json_of(BY_NAME), json_of({"a/0.png": 3}), [3, 1, 1, 0], ()),
+        ("list.json", json_of(PETS), json_of(PETS[:-1]), [0, 1, 1, 0], ("cat", "dog")),
+        ("by_name.csv", csv_of(BY_NAME), csv_of({"a/0.png": 3}), [3, 1, 1, 0], ()),
+        ("list.npy", npy([3, 1, 1, 0]), npy([3, 1]), [3, 1, 1, 0], ()),
     ],
 )
-def test_labels_come_from_a_file(tmp_path, told, labels, classes):
-    path = tmp_path / "labels.json"
-    path.write_text(json.dumps(told))
+def test_labels_come_from_a_file(tmp_path, file, told, less, labels, classes):
+    path = tmp_path / file
+    path.write_bytes(told)
     found = read_inputs(pictures(tmp_path / "p"), "images", Shaping(), path)
     assert found.labels.tolist() == labels and found.classes == classes
-    path.write_text(json.dumps(told[:-1] if isinstance(told, list) else {"a/0.png": 3}))
-    with pytest.raises(UserError, match=r"no label .*4 inputs"):
+    path.write_bytes(less)
+    with pytest.raises(UserError, match=f"{file}.* 4 inputs"):
         read_inputs(tmp_path / "p", "images", Shaping(), path)
 
 

@@ -70,7 +70,7 @@ def read_as_they_are(path: Path, kind: str | None, labels: Path | None) -> Array
     Args:
         path: a file or a folder.
         kind: of the inputs; None for what the files' names say.
-        labels: a JSON file.
+        labels: a file of labels.
 
     Raises:
         UserError: they cannot be read, or have several sizes.

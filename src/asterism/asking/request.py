@@ -24,7 +24,7 @@ class VetRequest:
         kind: of the inputs.
         comparison: of the outputs.
         options: of the comparison.
-        labels: a JSON file.
+        labels: a file of labels.
         preprocessing: a choice of ``conf/preprocessing``, for images.
         constants: ``NAME=NUMBER`` or ``NAME=ROLE``, values of further inputs.
         minutes: that the answer may take.

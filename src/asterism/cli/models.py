@@ -89,7 +89,8 @@ def vet(
         str | None, typer.Option(help="How outputs are compared, such as top_label.")
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="JSON: label by file name, or a list; else by folder.")
+        Path | None,
+        typer.Option(help=".json or .csv: by file name; .json or .npy: a list; else by folder."),
     ] = None,
     preprocessing: Annotated[
         str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")

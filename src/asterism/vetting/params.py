@@ -111,7 +111,7 @@ class VetParams(ParameterSection):
     original: File = Field(description="a model file: .onnx, .tflite, .lite, .keras, .h5 or .pt2")
     compressed: File = Field(description="its compressed version, of any of these formats")
     inputs: File = Field(description="a file or a folder of inputs")
-    labels: File = Field(description="a JSON file of labels; none: those of folders or arrays")
+    labels: File = Field(description="a file of labels; none: those of folders or arrays")
     length: int | None = Field(
         ge=1,
         le=2**31 - 1,

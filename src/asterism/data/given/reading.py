@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -152,7 +153,8 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
             ``images``, ``x``) and the labels ``labels`` (or ``y``).
         kind: the kind's name.
         shaping: what the model takes.
-        labels: a JSON file: label by the file's name within the folder, or a list of labels.
+        labels: label by the file's name within the folder (``.json``, or ``.csv`` of two columns),
+            or a list in the order of the inputs (``.json``, ``.npy``).
 
     Raises:
         UserError: there are none, one is damaged, they do not fit together or into the model, or
@@ -219,13 +221,28 @@ def _labels(
 ) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """Labels and names of classes: from the file, else from the folders."""
     if path is not None:
-        with reading(f"the labels {path}"):
-            told = parse_json(read_within(path, "limits.text_mb"), str(path))
+        told = _told(path, len(names))
         given = [told.get(name) for name in names] if isinstance(told, dict) else told
         if not isinstance(given, list) or len(given) != len(names) or None in given:
-            raise UserError(f"{path} has no label for each of the {len(names)} inputs")
+            raise UserError(
+                f"{path} has no label for each of the {len(names)} inputs: give a list in their "
+                f"order, or labels by name, such as {names[0]}"
+            )
         if all(isinstance(label, int) for label in given):
             return as_labels(given, str(path)), ()
         named = [json.dumps(x) if not isinstance(x, str) else x for x in given]
         return numbered(named, str(path))
     return numbered(folders, str(inputs)) if folders else (None, ())
+
+
+def _told(path: Path, count: int) -> Any:
+    """What a file of labels says: labels by name, or a list of as many as there are inputs."""
+    if path.suffix == ".npy":
+        return _own_labels(read_array(path), count, path).tolist()
+    with reading(f"the labels {path}"):
+        text = read_within(path, "limits.text_mb").decode("utf-8-sig")
+        if path.suffix == ".csv":
+            return {
+                row[0]: row[1].strip() for row in csv.reader(text.splitlines()) if len(row) == 2
+            }
+        return parse_json(text, str(path))

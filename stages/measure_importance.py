@@ -63,6 +63,7 @@ def run(params: Params) -> None:
     measured = measure(fitted, base, pool, augmentations)
     save_fitted(fitted, ARTIFACTS)
     save_combinations(measured, split.base, ARTIFACTS)
-    heatmaps(model, params.importance.relevance, data).save(ARTIFACTS)
+    shown = heatmaps(model, params.importance.relevance, data.test_images, data.test_labels)
+    shown.save(ARTIFACTS)
     write_json(Path("metrics/measure_importance.json"), measured.metrics)
     write_table(PLOTS / "coverage.csv", measured.rows)

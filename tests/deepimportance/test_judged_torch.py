@@ -10,11 +10,14 @@ from torch.nn import functional
 import asterism
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composite import COMPOSITES, RuleSettings
+from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.judged_torch import JudgedTorch
+from asterism.deepimportance.params import RelevanceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from thinning import every
 
+RULES = RelevanceParams(composite="zero", epsilon=1e-6, alpha=3.0, gamma=0.25)
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 RNG = np.random.default_rng(0)
 L = keras.layers
@@ -91,6 +94,18 @@ def test_relevance_is_that_of_keras_on_the_same_weights(composite, ours, theirs)
     same, found = JudgedTorch(net, PICTURES, UNIT).explainer(theirs, rules)(PICTURES)
     np.testing.assert_allclose(same, scores, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found, relevance, rtol=1e-4, atol=1e-5 * np.abs(relevance).max())
+
+
+@pytest.mark.parametrize("composite", every(3, COMPOSITES.names()))
+def test_relevance_of_pixels_is_that_of_keras_on_the_same_weights(composite):
+    model, net = twins()
+    rules, labels = RULES.model_copy(update={"composite": composite}), np.arange(90) % 4
+    wanted = heatmaps(JudgedKeras(model, UNIT), rules, PICTURES, labels)
+    found = heatmaps(JudgedTorch(net, PICTURES, UNIT), rules, PICTURES, labels)
+    assert found.labels.tolist() == [0] * 3 + [1] * 3 + [2] * 3, "the model has three classes"
+    assert np.array_equal(found.images, PICTURES[[0, 4, 8, 1, 5, 9, 2, 6, 10]])
+    atol = 1e-5 * np.abs(wanted.relevance).max()
+    np.testing.assert_allclose(found.relevance, wanted.relevance, rtol=1e-4, atol=atol)
 
 
 def test_tests_are_judged_as_keras_judges_them():
@@ -268,6 +283,26 @@ def test_texts_tables_sequences_and_programs_are_judged(make, items, layer, tmp_
         tmp_path / "net.pt2", items[:60], items[60:], labels[:60], overrides=few
     )
     assert again.values == pytest.approx(found.values)
+
+
+@pytest.mark.parametrize(("first", "shown"), [(nn.Identity(), True), (torch.cumsum, False)])
+def test_the_page_shows_the_relevance_of_pixels_where_it_has_a_way(first, shown, tmp_path):
+    class Coloured(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.out = nn.Conv2d(3, 4, 3), nn.Linear(4, 3)
+
+        def forward(self, x):
+            seen = first(x) if isinstance(first, nn.Module) else first(x, 2)
+            return self.out(torch.relu(self.conv(seen)).mean((2, 3)))
+
+    pictures = RNG.integers(0, 256, (60, 6, 6, 3), np.uint8)
+    labels = np.arange(60) % 3
+    few = ["importance.neurons=[2]"]
+    parts = (pictures[:40], pictures[40:], labels[:40], labels[40:])
+    found = asterism.judge_tests(Coloured(), *parts, overrides=few)
+    page = found.page(tmp_path / "page.html").read_text("utf-8")
+    assert ("importance-relevance" in page) == shown
 
 
 def test_what_relevance_cannot_pass_is_named():

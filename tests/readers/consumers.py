@@ -134,7 +134,7 @@ def adequacy(path: Path, folder: Path) -> None:
     judged = JudgedKeras(model, UNIT)
     fitted = fit(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
     save_fitted(fitted, folder)
-    heatmaps(judged, RULES, data, 1)
+    heatmaps(judged, RULES, data.test_images, data.test_labels, 1)
 
 
 def obtain(path: Path, folder: Path) -> None:

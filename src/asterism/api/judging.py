@@ -18,7 +18,7 @@ from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.params import AttackParams
 from asterism.config import changed_params
 from asterism.core.files.artifacts import write_json
-from asterism.core.messages.console import log_within_a_program
+from asterism.core.messages.console import get_logger, log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.parameters.registry import unknown
@@ -27,6 +27,7 @@ from asterism.criteria.params import CriteriaParams
 from asterism.data.given.reading import Arrays
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import FittedCriteria, fit
+from asterism.deepimportance.heatmaps import Heatmaps, heatmaps
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure
 from asterism.deepimportance.params import ImportanceParams
@@ -36,6 +37,8 @@ from asterism.project import packaged_conf
 
 if TYPE_CHECKING:
     import polars as pl
+
+log = get_logger(__name__)
 
 
 class _Params(ParameterSection):
@@ -68,6 +71,7 @@ class JudgedTests(LaneResult):
     added: dict[str, AugmentationSet]
     _fitted: FittedCriteria
     _measured: AdequacyMeasurement
+    _heatmaps: Heatmaps | None
     _params: _Params
 
     _lane = "importance"
@@ -84,7 +88,10 @@ class JudgedTests(LaneResult):
         return rows if self.added else rows.filter(pl.col("inputs") == "test set")
 
     def _write(self, workspace: Path) -> ParameterSection:
-        save_fitted(self._fitted, workspace / "artifacts/measure_importance")
+        folder = workspace / "artifacts/measure_importance"
+        save_fitted(self._fitted, folder)
+        if self._heatmaps is not None:
+            self._heatmaps.save(folder)
         write_json(workspace / "metrics/measure_importance.json", self._measured.metrics)
         attacked = {name: added.summary() for name, added in self.added.items()}
         write_json(workspace / "metrics/attack.json", attacked)
@@ -114,7 +121,8 @@ def judge_tests(
             ``(N, H, W, C)``; or a data set of such and labels.
         test: test inputs, in the same form.
         train_labels: of the training inputs, integers ``(N,)``; None for those of the data set.
-        test_labels: of the test inputs; only attacks need them.
+        test_labels: of the test inputs. Attacks need them, and so does the part of the page that
+            shows the relevance of pixels.
         layer: the subject layer; None for the last hidden one. In PyTorch, a module by its fully
             qualified name, or an activation that is a function by its name in the exported graph.
         preprocessing: a name of ``conf/preprocessing``, which pictures go through.
@@ -182,8 +190,22 @@ def judge_tests(
         added=added,
         _fitted=fitted,
         _measured=measured,
+        _heatmaps=_relevance_of_pixels(judged, tests, params),
         _params=params,
     )
+
+
+def _relevance_of_pixels(judged: JudgedModel, tests: Arrays, params: _Params) -> Heatmaps | None:
+    """Of labelled pictures in grey or colour, where relevance has a way to their pixels."""
+    items, labels = tests.items, tests.labels
+    shown = items.dtype == np.uint8 and items.ndim == 4 and items.shape[-1] in (1, 3)
+    if not shown or labels is None or not judged.classifies:
+        return None
+    try:
+        return heatmaps(judged, params.importance.relevance, items, labels)
+    except UserError as error:
+        log.warning("the page shows no relevance of pixels", reason=str(error))
+        return None
 
 
 def _parted(

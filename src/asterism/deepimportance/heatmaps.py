@@ -1,4 +1,4 @@
-"""Relevance of pixels, for a few inputs of each class."""
+"""Relevance of pixels, for a few pictures of each class."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
-from asterism.data import Dataset
 from asterism.deepimportance.composite import composite_of
-from asterism.deepimportance.judged_keras import JudgedKeras
+from asterism.deepimportance.judged_model import Floats, JudgedModel
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.tracing import BATCH
-from asterism.models.keras_models.preprocessing import model_input
 
-PER_CLASS = 3
+#: Pictures of a class, and classes: a page is to be looked at.
+PER_CLASS, CLASSES = 3, 20
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Heatmaps:
     """
 
     images: NDArray[np.uint8]
-    relevance: NDArray[np.float32]
+    relevance: Floats
     labels: NDArray[np.int64]
 
     def save(self, folder: Path) -> None:
@@ -39,20 +38,33 @@ class Heatmaps:
 
 
 def heatmaps(
-    model: JudgedKeras,
+    model: JudgedModel,
     params: RelevanceParams,
-    data: Dataset,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.int64],
     per_class: int = PER_CLASS,
 ) -> Heatmaps:
-    """Relevance, for their class, of the first test inputs of each class."""
+    """Relevance, for their class, of the first pictures of each of the first classes.
+
+    Args:
+        model: a classifier of pictures.
+        params: rules of relevance.
+        images: uint8 ``(N, H, W, C)``.
+        labels: int64 ``(N,)``; pictures of classes that the model lacks are left out.
+        per_class: how many pictures of a class.
+
+    Raises:
+        UserError: relevance has no way to the model's input.
+    """
+    known = [label for label in np.unique(labels) if 0 <= label < model.outputs]
     chosen = np.concatenate(
-        [np.flatnonzero(data.test_labels == label)[:per_class] for label in range(data.classes)]
+        [np.zeros(0, np.int64)]
+        + [np.flatnonzero(labels == label)[:per_class] for label in known[:CLASSES]]
     )
-    images, labels = data.test_images[chosen], data.test_labels[chosen]
-    propagate = model.propagator(None, composite_of(params))
-    relevance = []
+    images, labels = images[chosen], labels[chosen]
+    explain = model.pixel_explainer(composite_of(params))
+    relevance = [np.zeros((0, *images.shape[1:3]), np.float32)]
     for start in range(0, len(images), BATCH):
         part = slice(start, start + BATCH)
-        _, found = propagate(model_input(images[part], model.preprocessing), labels[part])
-        relevance.append(found.sum(axis=-1))
+        relevance.append(explain(images[part], labels[part]))
     return Heatmaps(images, np.concatenate(relevance), labels)

@@ -14,7 +14,13 @@ from asterism.attacks.attack import PixelNetwork
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composite import Composite
-from asterism.deepimportance.judged_model import Explainer, Floats, JudgedModel, Recorder
+from asterism.deepimportance.judged_model import (
+    Explainer,
+    Floats,
+    JudgedModel,
+    PixelExplainer,
+    Recorder,
+)
 from asterism.deepimportance.keras_relevance import Propagator, over_places
 from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
@@ -83,14 +89,25 @@ class JudgedKeras(JudgedModel):
 
     def explainer(self, layer: str, composite: Composite) -> Explainer:
         """See :meth:`.JudgedModel.explainer`."""
-        propagate = self.propagator(layer, composite)
+        propagate = self._propagator(layer, composite)
         return lambda items: propagate.per_neuron(model_input(items, self.preprocessing))
+
+    def pixel_explainer(self, composite: Composite) -> PixelExplainer:
+        """See :meth:`.JudgedModel.pixel_explainer`."""
+        propagate = self._propagator(None, composite)
+
+        def explained(items: NDArray[np.uint8], labels: NDArray[np.int64]) -> Floats:
+            _, found = propagate(model_input(items, self.preprocessing), labels)
+            summed: Floats = found.sum(axis=-1)
+            return summed
+
+        return explained
 
     def on_pixels(self) -> PixelNetwork:
         """See :meth:`.JudgedModel.on_pixels`."""
         return KerasNetwork(up_to_logits(self._whole), self.preprocessing)
 
-    def propagator(self, layer: str | None, composite: Composite) -> Propagator:
+    def _propagator(self, layer: str | None, composite: Composite) -> Propagator:
         """Relevance at a layer, None: at the input."""
         channels = int(self.model.inputs[0].shape[-1])
         ends = np.stack([np.zeros((1, 1, channels)), np.full((1, 1, channels), 255.0)])

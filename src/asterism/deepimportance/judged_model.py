@@ -18,6 +18,9 @@ Recorder = Callable[[NDArray[np.generic]], tuple[list[Floats], Floats]]
 #: Of a batch of inputs, the scores ``(N, K)`` and the relevance of a layer's neurons for the
 #: winner, ``(N, neurons)``.
 Explainer = Callable[[NDArray[np.generic]], tuple[Floats, Floats]]
+#: Of pictures, uint8 ``(N, H, W, C)``, the relevance of their pixels for the scores of the given
+#: classes, ``(N, H, W)``: summed over channels.
+PixelExplainer = Callable[[NDArray[np.uint8], NDArray[np.int64]], Floats]
 
 
 class JudgedModel(ABC):
@@ -73,6 +76,14 @@ class JudgedModel(ABC):
 
         Raises:
             UserError: relevance has no way to the layer.
+        """
+
+    @abstractmethod
+    def pixel_explainer(self, composite: Composite) -> PixelExplainer:
+        """Says what the pixels of pictures contribute to scores.
+
+        Raises:
+            UserError: relevance has no way to the model's input.
         """
 
     @abstractmethod

@@ -15,9 +15,15 @@ from asterism.attacks.attack import PixelNetwork
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composite import Composite
-from asterism.deepimportance.judged_model import Explainer, Floats, JudgedModel, Recorder
+from asterism.deepimportance.judged_model import (
+    Explainer,
+    Floats,
+    JudgedModel,
+    PixelExplainer,
+    Recorder,
+)
 from asterism.deepimportance.network import Linear
-from asterism.deepimportance.relevance import carrying, place_of, propagate
+from asterism.deepimportance.relevance import carrying, place_of, propagate, require_way
 from asterism.deepimportance.torch_layers import (
     ACTIVATIONS,
     CHANNELS_FIRST,
@@ -120,19 +126,39 @@ class JudgedTorch(JudgedModel):
         target, axis = place_of(self._network, layer), _neurons(self._calls[layer])
 
         def explained(x: torch.Tensor) -> list[torch.Tensor]:
-            values = self._network.values(x)
-            scores = values[self._network.start]
-            flat = scores.reshape(len(x), -1)
-            winners = nn.functional.one_hot(flat.argmax(1), flat.shape[1])
-            seed = (flat * winners).reshape(scores.shape)
-            found = propagate(self._network, composite, values, seed, target)
-            return [flat, _over_places(found, axis, torch.sum)]
+            scores, found = self._relevance(x, None, composite, target)
+            return [scores, _over_places(found, axis, torch.sum)]
 
         def of_items(items: NDArray[Any]) -> tuple[Floats, Floats]:
-            flat, summed = self._by_batches(explained, items)
-            return flat, summed
+            scores, summed = self._by_batches(explained, items)
+            return scores, summed
 
         return of_items
+
+    def pixel_explainer(self, composite: Composite) -> PixelExplainer:
+        """See :meth:`.JudgedModel.pixel_explainer`."""
+        require_way(self._network, 0, "the input")
+
+        def explained(x: torch.Tensor, labels: torch.Tensor) -> list[torch.Tensor]:
+            _, found = self._relevance(x, labels, composite, 0)
+            return [found.sum(1)]
+
+        def of_items(items: NDArray[np.uint8], labels: NDArray[np.int64]) -> Floats:
+            (summed,) = self._by_batches(explained, items, labels)
+            return summed
+
+        return of_items
+
+    def _relevance(
+        self, x: torch.Tensor, labels: torch.Tensor | None, composite: Composite, target: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores ``(N, K)``, and a node's relevance for those of the labels, None: the winners'."""
+        values = self._network.values(x)
+        scores = values[self._network.start]
+        flat = scores.reshape(len(x), -1)
+        chosen = flat.argmax(1) if labels is None else labels.to(flat.device)
+        seed = (flat * nn.functional.one_hot(chosen, flat.shape[1])).reshape(scores.shape)
+        return flat, propagate(self._network, composite, values, seed, target)
 
     def on_pixels(self) -> PixelNetwork:
         """See :meth:`.JudgedModel.on_pixels`."""
@@ -151,17 +177,21 @@ class JudgedTorch(JudgedModel):
         )
 
     def _by_batches(
-        self, function: Callable[[torch.Tensor], list[torch.Tensor]], items: NDArray[Any]
+        self,
+        function: Callable[..., list[torch.Tensor]],
+        items: NDArray[Any],
+        labels: NDArray[np.int64] | None = None,
     ) -> list[Floats]:
         """What a function of a batch gives, of all items: a fixed number of rows is filled up."""
         parts = []
         for start in range(0, len(items), self._rows):
-            part = items[start : start + self._rows]
-            missing = self._rows - len(part) if self._fixed else 0
-            filled = np.concatenate([part, np.repeat(part[-1:], missing, 0)]) if missing else part
+            rows = np.arange(start, min(start + self._rows, len(items)))
+            missing = self._rows - len(rows) if self._fixed else 0
+            filled = np.pad(rows, (0, missing), mode="edge")
+            given = [] if labels is None else [torch.from_numpy(labels[filled])]
             with torch.no_grad():
-                found = function(self._given(filled))
-            parts.append([as_array(value[: len(part)]) for value in found])
+                found = function(self._given(items[filled]), *given)
+            parts.append([as_array(value[: len(rows)]) for value in found])
         return [np.concatenate(found) for found in zip(*parts, strict=True)]
 
     def _exported(self, model: Any, example: NDArray[Any]) -> fx.GraphModule:

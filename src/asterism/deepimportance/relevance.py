@@ -32,11 +32,25 @@ def place_of(network: Network, layer: str) -> int:
             f"to the layers before them ({', '.join(inner)})"
         )
     place = network.outputs_of[layer]
+    require_way(network, place, f"the layer {layer!r}")
+    return place
+
+
+def require_way(network: Network, place: int, told: str) -> None:
+    """Reject a node that relevance cannot reach from the scores.
+
+    Args:
+        network: the operations.
+        place: index of the node, before the scores.
+        told: what messages call it.
+
+    Raises:
+        UserError: it names the operation that relevance cannot pass.
+    """
     for index in sorted(carrying(network) & network.leading_from(place) - {place}):
         operation = network.nodes[index].operation
         if isinstance(operation, Opaque):
-            raise UserError(f"relevance cannot pass {operation.told} behind the layer {layer!r}")
-    return place
+            raise UserError(f"relevance cannot pass {operation.told} behind {told}")
 
 
 def carrying(network: Network) -> set[int]:

@@ -85,8 +85,11 @@ class NearValue(Rule):
         reach = self.partly * abs(paper)
         if low > paper + reach or high < paper - reach:
             return ClaimVerdict(NOT_REPRODUCED, told)
-        if (high - low) / 2 > reach or apart > self.partly:
-            return ClaimVerdict(NOT_DECIDED, f"{told}; the interval is too wide")
+        if (high - low) / 2 > reach:
+            return ClaimVerdict(NOT_DECIDED, f"{told}; the runs vary too much to decide")
+        if apart > self.partly:
+            near = f"{100 * self.partly:g}% of the paper's value"
+            return ClaimVerdict(NOT_DECIDED, f"{told}; the interval reaches within {near}")
         if self.no_effect is not None and low <= self.no_effect <= high:
             word = NOT_DECIDED if low <= paper <= high else NOT_REPRODUCED
             held = f"the interval holds {self.no_effect:g}, no effect"

@@ -47,6 +47,7 @@ class InGroups(TyperGroup):
 app = typer.Typer(
     cls=InGroups,
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # else lines of docstrings end where they end in the source
     pretty_exceptions_enable=False,
     help=(
         "Test deep-learning systems, reproducibly. Begin with `asterism doctor`, or with "

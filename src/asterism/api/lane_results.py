@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from asterism.core.parameters.params import ParameterSection
+from asterism.report.base.document import write_document
 from asterism.report.base.section import ReportSection
-from asterism.report.whole.page import SECTIONS, write_page
+from asterism.report.whole.page import SECTIONS
 
 
 class LaneResult(ABC):
@@ -42,7 +43,7 @@ class LaneResult(ABC):
         Args:
             path: the file, ``.html``; one that is there is replaced.
         """
-        write_page(self._workspace, Path(path), [self._lane])
+        write_document(Path(path), [self._section], sweeps="")
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -54,19 +55,11 @@ class LaneResult(ABC):
         return str(Markup("<p>{}</p><table>{}</table>").format(self.verdict, rows))
 
     @cached_property
-    def _folder(self) -> tempfile.TemporaryDirectory[str]:
-        folder = tempfile.TemporaryDirectory(prefix="asterism-results-")
-        workspace = Path(folder.name)
-        params = self._write(workspace).model_dump(mode="json")
-        (workspace / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
-        return folder
-
-    @property
-    def _workspace(self) -> Path:
-        return Path(self._folder.name)
-
-    @cached_property
     def _section(self) -> ReportSection:
-        section = SECTIONS[self._lane](self._workspace)
+        with tempfile.TemporaryDirectory(prefix="asterism-results-") as name:
+            workspace = Path(name)
+            params = self._write(workspace).model_dump(mode="json")
+            (workspace / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
+            section = SECTIONS[self._lane](workspace)
         assert section is not None, "its results are there"
         return section

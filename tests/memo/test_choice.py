@@ -11,11 +11,12 @@ from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.choice import MODEL_COST, broadest, cost_of
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.coverage import Coverage, elements_of
-from asterism.memo.graphs.graph import sequential
+from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import generate_params, layer
 from memo.test_generation import SEEDS
 
+FIRST = {"data_format": "channels_first"}
 MODELS = st.lists(st.tuples(st.frozensets(st.integers(0, 12)), st.integers(1, 4)), max_size=8)
 
 
@@ -88,28 +89,25 @@ def test_of_models_that_cover_the_same_the_one_of_fewest_steps_is_run():
 
 
 @pytest.mark.parametrize(
-    ("shape", "kind", "config", "cost"),
+    ("shape", "kind", "config", "steps", "cost"),
     [
-        ((4,), "ReLU", {}, 1),
-        ((5, 2), "LSTM", {"units": 2}, 14 + 3 * 5),
-        ((5, 2), "Bidirectional", {"layer": "LSTM", "units": 2}, 35 + 6 * 5),
-        ((5, 2), "TimeDistributed", {"layer": "Dense"}, 1 + 3 * 5),
-        ((3, 4, 2), "ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, 35 + 13 * 3),
+        ((4,), "ReLU", {}, 1, 1),
+        ((5, 2), "LSTM", {"units": 2}, 5, 14 + 3 * 5),
+        ((5, 2), "Bidirectional", {"layer": "LSTM", "units": 2}, 10, 35 + 6 * 5),
+        ((5, 2), "TimeDistributed", {"layer": "Dense"}, 5, 1 + 3 * 5),
+        ((6, 5, 3), "TimeDistributed", {"layer": "LSTM"}, 30, None),
+        ((3, 4, 2), "ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, 3, 35 + 13 * 3),
+        ((3, 4, 2), "ConvLSTM1D", {"filters": 2, "kernel_size": [2], **FIRST}, 3, 35 + 13 * 3),
         (
-            (3, 4, 2),
-            "ConvLSTM1D",
-            {"filters": 2, "kernel_size": [2], "data_format": "channels_first"},
-            35 + 13 * 3,
-        ),
-        (
-            (3, 4, 4, 4, 2),
-            "ConvLSTM3D",
-            {"filters": 2, "kernel_size": [2, 2, 2], "data_format": "channels_first"},
-            35 + 113 * 3,
+            *((3, 4, 4, 4, 2), "ConvLSTM3D", {"filters": 2, "kernel_size": [2] * 3, **FIRST}),
+            *(3, 35 + 113 * 3),
         ),
     ],
 )
-def test_a_loop_costs_what_it_was_measured_to_cost(shape, kind, config, cost):
+def test_a_loop_takes_its_steps_and_costs_what_it_was_measured_to_cost(
+    shape, kind, config, steps, cost
+):
     alone = sequential(Tensor(shape), [layer(kind, **config)])
-    assert cost_of(alone) == MODEL_COST + cost
+    assert alone.steps == steps and cost in (None, cost_of(alone) - MODEL_COST)
+    assert alone.add(Node("ReLU", {}, (1,)))[0].steps == steps + 1
     assert cost_of(sequential(Tensor((4,)), [layer("ReLU")] * 3)) == MODEL_COST + 3

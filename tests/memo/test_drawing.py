@@ -1,14 +1,13 @@
 """What an operator aims at, what it draws, and the shapes that repairs bring about."""
 
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.generating.operator import Context, configured, insert
 from asterism.memo.generating.shape_adapters import to_rank, with_room
-from asterism.memo.graphs.coverage import Coverage, coverage_of
+from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
@@ -90,15 +89,3 @@ def i_read(graph, node):
             source = graph.nodes[source].inputs[0]
         found.append(source)
     return found
-
-
-def test_gain_counts_an_option_once():
-    graph = convolutional()
-    known = coverage_of([graph])
-    other = graph.change(1, config={**graph.nodes[1].config, "padding": "valid"})
-    assert ("Conv2D", "padding", "valid") not in known.parameters
-    aimed = replace(Context(stream(0), known))
-    assert aimed.wanted("Conv2D", "padding") == "valid"
-    assert coverage_of([graph, other]).parameters - known.parameters == {
-        ("Conv2D", "padding", "valid")
-    }

@@ -92,22 +92,6 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "config", "shape", "steps"),
-    [
-        ("LSTM", {"units": 2}, (6, 3), 6),
-        ("ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, (5, 4, 3), 5),
-        ("Bidirectional", {"layer": "GRU", "units": 2}, (6, 3), 12),
-        ("TimeDistributed", {"layer": "Dense"}, (6, 3), 6),
-        ("TimeDistributed", {"layer": "LSTM"}, (6, 5, 3), 30),
-        ("Dense", {"units": 2}, (6, 3), 1),
-    ],
-)
-def test_steps_are_what_layers_compute_one_after_another(kind, config, shape, steps):
-    graph = sequential(Tensor(shape), [layer(kind, **config), layer("ReLU")])
-    assert graph.steps == steps + 1
-
-
 @pytest.mark.parametrize("strategy", ["memo", "memo_r", "muffin"])
 def test_no_model_makes_more_steps_or_elements_than_allowed(strategy):
     budget = generate_params(models=60, mutations=4, max_steps=20, max_elements=300)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from asterism.memo.graphs.coverage import can_meet
-from asterism.memo.universe.shapes import factorise, join, pairs, per_axis, split, window_output
+from asterism.memo.universe.shapes import factorise
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
@@ -198,40 +197,6 @@ def test_a_layer_rejects_this(name, config, shapes, reason):
         output(name, config, shapes)
 
 
-def test_sizes_and_channels_stand_in_the_order_of_the_format():
-    assert split({}, Tensor((7, 8, 3))) == ((7, 8), 3)
-    assert split(FIRST, Tensor((3, 7, 8))) == ((7, 8), 3)
-    assert join({}, [7, 8], 3) == (7, 8, 3)
-    assert join(FIRST, [7, 8], 3) == (3, 7, 8)
-    assert per_axis(2, 3) == [2, 2, 2] and per_axis([1, 2], 2) == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("size", "window", "stride", "dilation", "valid", "same"),
-    [(7, 3, 1, 1, 5, 7), (7, 3, 2, 1, 3, 4), (8, 3, 3, 1, 2, 3), (7, 3, 1, 2, 3, 7)],
-)
-def test_a_window_slides_as_often_as_it_fits(size, window, stride, dilation, valid, same):
-    places = [at for at in range(0, size, stride) if at + dilation * (window - 1) < size]
-    assert window_output(size, window, stride, "valid", dilation) == valid == len(places)
-    assert window_output(size, window, stride, "same", dilation) == same
-    assert window_output(2, 3, 1, "valid") == 0
-
-
-@pytest.mark.parametrize(
-    ("value", "axes", "expected"),
-    [
-        (2, 2, [(2, 2), (2, 2)]),
-        ([1, 2], 1, [(1, 2)]),
-        ([1, 2], 2, [(1, 1), (2, 2)]),
-        ([[1, 2], [3, 4]], 2, [(1, 2), (3, 4)]),
-        ([[1, 2]], 1, [(1, 2)]),
-        ([3], 1, [(3, 3)]),
-    ],
-)
-def test_amounts_before_and_after_have_many_forms(value, axes, expected):
-    assert pairs(value, axes) == expected
-
-
 @pytest.mark.parametrize(
     ("size", "axes", "expected"),
     [
@@ -241,29 +206,3 @@ def test_amounts_before_and_after_have_many_forms(value, axes, expected):
 )
 def test_a_size_is_the_product_of_about_equal_factors(size, axes, expected):
     assert factorise(size, axes) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "rank", "ranks"),
-    [
-        *(("LSTM", 3, {2, 3}), ("Bidirectional", 3, {2, 3}), ("ConvLSTM2D", 5, {4, 5})),
-        *(("Flatten", 4, {2}), ("Reshape", 3, {2, 3, 4, 5, 6}), ("RepeatVector", 2, {3})),
-        *(("GlobalMaxPooling2D", 4, {2, 4}), ("MaxPooling2D", 4, {4}), ("Dense", 3, {3})),
-        *(("TimeDistributed", 5, {3, 4, 5}), ("EinsumDense", 2, {2}), ("EinsumDense", 3, {3, 4})),
-        *(("EinsumDense", 5, {5}), ("Embedding", 3, {4})),
-    ],
-)
-def test_a_layer_can_put_out_these_ranks(name, rank, ranks):
-    assert universe()[name].out_ranks(rank) == ranks
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "can"),
-    [
-        *(("LSTM", "Dense", True), ("LSTM", "Conv2D", False), ("Flatten", "LSTM", False)),
-        *(("RepeatVector", "LSTM", True), ("Dense", "Embedding", False)),
-        *(("Embedding", "Conv2D", True), ("ConvLSTM3D", "Conv3D", True)),
-    ],
-)
-def test_layers_meet_where_their_ranks_and_dtypes_do(first, second, can):
-    assert can_meet(universe()[first], universe()[second]) is can

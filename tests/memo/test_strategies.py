@@ -1,7 +1,6 @@
 """What strategies propose, learn and remember; words for what Keras configures; drawn weights."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,28 +98,9 @@ class TestMemo:
         assert memo._pool[2] == wanted[kept]
         assert len(memo._pool) == 3
 
-    def test_what_it_has_learnt_is_the_same_after_it_was_read_back(self):
-        memo = Memo(SEEDS, generate_params())
-        for number in range(6):
-            proposed = memo.propose(rng(number), Coverage())
-            if proposed is not None:
-                memo.reward(replace(proposed, gain=number))
-        again = Memo(SEEDS, generate_params())
-        again.restore(memo.learnt())
-        assert again.learnt() == memo.learnt()
-        assert again._current == memo._current in again._choices
-        fresh = Memo(SEEDS, generate_params())
-        fresh.restore(Memo(SEEDS, generate_params()).learnt())
-        assert fresh._current is None
-
 
 class TestCampaigns:
     """Models of a campaign, on disk and of several islands."""
-
-    def test_an_island_is_read_as_it_was_saved(self, tmp_path):
-        island = Island([mutant(branching(), 2)], Counter({"x": 1}), {"seen": [1]})
-        island.save(tmp_path)
-        assert Island.load(tmp_path) == island
 
     def test_the_rewards_of_islands_that_have_one_are_kept(self):
         islands = [Island([], Counter(), seen) for seen in (None, {"seen": 1})]

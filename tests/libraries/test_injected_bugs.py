@@ -18,7 +18,6 @@ from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries import injected_library
 from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET
 from libraries.small_triage import triage_params
 from memo.small_graphs import layer
@@ -129,11 +128,6 @@ def examine(worker_pool, kind, folder):
             assert exit_statuses(script, 1) == (0,), "the script must say when the bug is gone"
     finally:
         worker_pool.switch.write_text("")
-
-
-def test_the_fake_library_is_what_it_claims():
-    assert set(KINDS) == set(SYMPTOM)
-    assert injected_library.Injected.name == "injected"
 
 
 #: PyTorch interpolates with other weights, in float64 too.

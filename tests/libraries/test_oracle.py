@@ -109,17 +109,6 @@ def test_a_reference_that_is_outvoted_excuses_no_backend():
     assert (found.symptom, found.backends) == ("values differ", ("tensorflow:eager",))
 
 
-def test_of_two_pairs_the_one_with_more_independent_references_is_right():
-    pytorch, jax, numpy, tensorflow = REFERENCES
-    both = dict.fromkeys((pytorch, tensorflow), RIGHT + 1)
-    assert {f.backends for f in findings(wrong=both)} == {(pytorch,), (tensorflow,)}
-    both = dict.fromkeys((jax, numpy), RIGHT + 1)
-    assert {f.backends for f in findings(wrong=both) if f.symptom == "reference differs"} == {
-        (pytorch,),
-        (tensorflow,),
-    }
-
-
 def test_without_a_majority_every_reference_excuses():
     wrong = {r: RIGHT + 3 * at for at, r in enumerate(REFERENCES)}
     wrong["jax:jit"] = (RIGHT + 6).astype(np.float32)
@@ -301,6 +290,8 @@ def test_special_weights_have_the_severity_of_special_inputs():
     for graph, severity in ((GRAPH, "normal"), (edited, "special")):
         found = judge(graph, made, JUDGE, 0).findings
         assert [f.severity for f in found] == [severity, severity]
+    (found,) = judge(GRAPH, result(wrong=off, distribution="nan"), JUDGE, 0).findings
+    assert found.severity == "special"
 
 
 def test_of_a_message_whole_words_are_kept_and_of_a_log_the_last_ones():
@@ -320,33 +311,11 @@ def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():
     assert "Loop" in steady(loop) and "int32" in steady(loop)
 
 
-def test_special_inputs_have_a_severity_of_their_own():
-    off = (RIGHT + 1).astype(np.float32)
-    (found,) = judge(GRAPH, result(wrong={"jax:jit": off}, distribution="nan"), JUDGE, 0).findings
-    assert found.severity == "special"
-
-
-def test_d_mad_against_a_slow_twin_and_its_blindness_to_targets_of_zero():
-    rng = np.random.default_rng(1)
-    one, target = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
-    two = -one
-    slow = []
-    for output in (one, two):
-        total = 0.0
-        for i in range(3):
-            for j in range(4):
-                total += abs(output[i, j] - target[i, j])
-        slow.append(total / 12)
-    expected = abs(slow[0] - slow[1]) / (slow[0] + slow[1])
-    assert d_mad(one, two, target) == pytest.approx(expected)
-    assert expected > 0.01
-    assert d_mad(one, two, np.zeros((3, 4))) == 0
-
-
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
         ([1.0, -3.0], [1.0, 1.0], (2 - 1) / (2 + 1)),
+        ([1.0, 2.0], [-1.0, -2.0], 0.0),  # which a target of zero hides
         ([1.0, -3.0], [], 1.0),
         ([], [1.0, -3.0], 1.0),
         ([], [], 0.0),
@@ -358,6 +327,7 @@ def test_d_mad_against_a_slow_twin_and_its_blindness_to_targets_of_zero():
 )
 def test_cradles_metric_compares_mean_distances_from_the_target(first, second, expected):
     one, other = np.float32(first), np.float32(second)
+    assert d_mad(one + 7, other + 7, np.float64(7)) == pytest.approx(expected)
     assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
     assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))
 
@@ -398,13 +368,6 @@ def test_judged_is_what_is_no_larger_than_a_quarter_of_the_dtypes_largest(dtype,
             reference = np.array([exact, 1.0])
             found = ReferenceOutputs({"right": [reference]}, [dtype], tolerance).off([output])
             assert (found and found.kind) == kind
-
-
-def test_what_is_too_large_for_the_dtype_is_not_judged():
-    huge = np.array([1e39, 1.0])
-    overflowed = np.array([np.inf, 1.0], np.float32)
-    tolerance = Tolerance(64, 8, 2.0**-23, 2)
-    assert ReferenceOutputs({"right": [huge]}, ["float32"], tolerance).off([overflowed]) is None
 
 
 def test_signatures_are_stable():

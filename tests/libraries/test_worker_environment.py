@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.workers.starting import LaunchError
+from asterism.core.workers.starting import KilledError, LaunchError
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker import Worker, serve
+from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -133,17 +133,6 @@ def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_wo
     assert alive == [] and not list(tmp_path.glob("asterism-*"))
 
 
-def test_an_import_that_fails_is_said_and_nothing_raises():
-    server = keras_forks("no_such_backend", ENVIRONMENT)
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    try:
-        assert not handle.start()
-        assert "no_such_backend" in handle.broken
-        assert handle.ask({"step": "run"})["status"] == "blocked"
-    finally:
-        server.stop()
-
-
 RUN = """
 import sys
 from asterism.differential.engine.tasks import Task
@@ -200,26 +189,14 @@ def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number, do
     assert number == signal.SIGKILL or not left, "what they wrote is removed"
 
 
-@pytest.mark.slow
-def test_no_worker_is_started_while_closing(server, folder):
+@pytest.mark.parametrize("library", ["small", "lone"])
+def test_no_worker_is_started_while_closing(folder, library):
     """One that crashed just now would be started anew, and its import waited for."""
-    handles = [
-        WorkerClient("small", LIMITS, ENVIRONMENT, server),
-        WorkerClient("lone", LIMITS, ENVIRONMENT),
-    ]
-    try:
-        for handle in handles:
-            assert handle.ask(request(folder, "abort"))["status"] == "crash"
-            handle.give_up()
-            with pytest.raises(CancelledError):
-                handle.ask(request(folder, "none"))
-            assert handle.pid is None
-        server.stop()
-        with pytest.raises(LaunchError, match="any more"):
-            server.fork(serve, ["small"], 0, 1)
-    finally:
-        for handle in handles:
-            handle.stop()
+    handle = WorkerClient(library, LIMITS, ENVIRONMENT)
+    handle.give_up()
+    with pytest.raises(CancelledError):
+        handle.ask(request(folder, "none"))
+    assert handle.pid is None
 
 
 @pytest.mark.parametrize("library", ["small", pytest.param("lone", marks=pytest.mark.slow)])
@@ -271,30 +248,20 @@ def test_a_worker_that_is_always_killed_has_crashed(server, folder):
             handle.stop()
 
 
-@pytest.mark.slow
-def test_an_import_that_is_killed_from_outside_begins_once_more(tmp_path, folder):
+@pytest.mark.parametrize(("error", "times"), [(KilledError, 2), (LaunchError, 1)])
+def test_an_import_that_is_killed_from_outside_begins_once_more(error, times):
     """Otherwise its library would be left out of the whole run."""
-    fake = tmp_path / "modules/keras.py"
-    fake.parent.mkdir()
-    fake.write_text(
-        "import os, pathlib, sys\n"
-        "mark = pathlib.Path(__file__ + '.killed')\n"
-        "if not mark.exists():\n"
-        "    mark.touch()\n"
-        "    os.kill(os.getpid(), 9)\n"
-        f"sys.path.remove({str(fake.parent)!r})\n"
-        "del sys.modules['keras']\n"
-        "import keras\n"
-    )
-    path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    try:
-        assert handle.start(), handle.broken
-        assert handle.ask(request(folder, "none"))["status"] == "ok"
-    finally:
-        handle.stop()
-        server.stop()
+    tried = []
+
+    class Forks:
+        def fork(self, *given):
+            tried.append(given)
+            raise error("no process")
+
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, Forks())
+    assert not handle.start() and len(tried) == times
+    assert handle.broken == "no process"
+    assert handle.ask({"step": "run"})["status"] == "blocked" and len(tried) == times
 
 
 def test_an_interrupt_waits_for_no_import(tmp_path):

@@ -14,7 +14,6 @@ from asterism.differential.adapters.backends import (
     precision_of,
     suffix_of,
 )
-from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.programs import constants_of, in_float64
@@ -131,13 +130,6 @@ def test_the_perturbed_run_is_off_by_little(program, tmp_path, option):
 def test_libraries_run_programs(program, tmp_path, library, option):
     assert is_backend(f"{library}:{option}") and suffix_of(f"{library}:{option}") == ".pt2"
     for ours, theirs in zip(run(program, [X], tmp_path, library, option), right(), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("library", ["pytorch_program", "onnx_program"])
-def test_the_lines_alone_run_programs(path, library):
-    prepared = Prepared(LIBRARIES[library]().code("file"), {"path": str(path)})
-    for ours, theirs in zip(prepared.run([X]), right(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
-from asterism.differential.engine.messages import is_unsupported, steady
+from asterism.differential.engine.messages import is_unsupported, last_words, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.finding import Finding, signature, skeleton
+from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
+from asterism.differential.oracle.judged import REMEMBERED, Histories
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
@@ -394,3 +395,73 @@ def test_a_findings_excess_is_written_with_two_digits_and_finite():
     finding = Finding(0, "values differ", "run", "jax", ("jax:jit",), excess=1.23456)
     assert finding.to_json()["excess"] == 1.23
     assert replace(finding, excess=1e40).to_json()["excess"] == 1e30
+
+
+def outcome_of(model, backend, status="ok"):
+    return ExecutionOutcome(model, backend, "run", status)
+
+
+def ran(model, *backends, died=()):
+    outcomes = {b: outcome_of(model, b, "crash" if b in died else "ok") for b in backends}
+    return Result(model, ("normal",), outcomes)
+
+
+def test_each_worker_has_its_own_history_which_ends_with_its_process():
+    histories = Histories()
+    histories.add(ran(0, "jax:jit", "tensorflow:eager"))
+    histories.add(ran(1, "jax:jit", "jax:eager", "tf2onnx", died=("jax:jit",)))
+    histories.add(ran(2, "jax:eager"))
+    assert histories.before("jax:jit") == (EarlierModel(2, ("normal",)),)
+    assert [e.model for e in histories.before("tensorflow:xla")] == [0]
+    assert [e.model for e in histories.before("tf2onnx")] == [1]
+    assert histories.before("pytorch:eager") == ()
+    for model in range(100):
+        histories.add(ran(model, "jax:jit"))
+    assert [e.model for e in histories.before("jax:jit")] == [*range(100 - REMEMBERED, 100)]
+
+
+def test_a_blocked_step_asked_nothing_of_its_worker():
+    histories = Histories()
+    histories.add(Result(0, ("normal",), {"jax:jit": outcome_of(0, "jax:jit", "blocked")}))
+    assert histories.before("jax:jit") == ()
+
+
+RETRACING = "WARNING:tensorflow:5 out of the last 5 calls triggered tf.function retracing."
+ABORTS = {
+    "2026-11-24 01:24:11.123456: F /root/tensor_shape.cc:587] Check failed: size >= 0": (
+        "F tensor_shape.cc:587] Check failed: size >= 0"
+    ),
+    "F0000 00:00:1732411451.123456   12345 tensor_shape.cc:587] Check failed: 0 < 1": (
+        "F tensor_shape.cc:587] Check failed: 0 < 1"
+    ),
+    "free(): invalid pointer": "free(): invalid pointer",
+    "double free or corruption (out)": "double free or corruption (out)",
+    "LLVM ERROR: out of luck": "LLVM ERROR: out of luck",
+    "python: x.cpp:12: int f(): Assertion `n > 0' failed.": (
+        "python: x.cpp:12: int f(): Assertion `n > 0' failed."
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), ABORTS.items())
+def test_an_abort_is_told_by_its_own_line(line, said):
+    lines = [
+        RETRACING,
+        "W0000 00:00:1732411451.1 12 a.cc:1] slow",
+        line,
+        RETRACING,
+        "    @ 0x7f12 f",
+    ]
+    told = steady("\n".join(last_words(lines)), end=True)
+    assert told.startswith(said) and "retracing" not in told and "slow" not in told
+
+
+def test_all_lines_of_an_exception_that_ends_a_process_are_told():
+    lines = ["x", "terminate called after throwing an instance of 'E'", "  what():  no", "Aborted"]
+    assert last_words(lines) == lines[1:]
+
+
+def test_without_such_words_the_latest_lines_stand_but_no_warnings():
+    lines = [RETRACING, *(f"line {n}" for n in range(12)), "x.py:3: UserWarning: no", RETRACING]
+    assert last_words(lines) == [f"line {n}" for n in range(4, 12)]
+    assert last_words([RETRACING]) == []

@@ -76,13 +76,6 @@ class TestFromScratch:
 class TestMemo:
     """What guides the choice of models and operators."""
 
-    def test_rewards_are_shared_by_the_operators_that_were_applied(self):
-        memo = Memo(SEEDS, generate_params())
-        memo._slot, memo._applied = 2, ["NLA", "CMode"]
-        memo.reward(mutant(branching(), 5))
-        assert dict(memo._model_scores) == {2: 5.0}
-        assert dict(memo._operator_scores) == {"NLA": 2.5, "CMode": 2.5}
-
     @pytest.mark.parametrize(
         ("gain", "most", "kept"),
         [(3, 20, "mutant"), (0, 20, "before"), (3, 5, "seed"), (3, 6, "mutant")],

@@ -266,7 +266,6 @@ def test_known_issues_are_a_mapping(tmp_path):
     assert read_known_issues(str(file)) == {}
     wrong = {
         "- a": "must map",
-        "a: [": "is not YAML",
         "a: {limit: b}": "'a': 'link'",
         "a: {link: b, more: c}": "'a': 'more'",
         "a: {link: b, inputs: odd}": "there are no inputs 'odd'",
@@ -275,7 +274,7 @@ def test_known_issues_are_a_mapping(tmp_path):
         file.write_text(text)
         with pytest.raises(UserError, match=message):
             read_known_issues(str(file))
-    with pytest.raises(UserError, match="cannot read"):
+    with pytest.raises(UserError, match=r"none\.yaml"):
         read_known_issues(str(tmp_path / "none.yaml"))
 
 

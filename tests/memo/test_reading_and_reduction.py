@@ -80,33 +80,6 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
     assert keeps(reduced, elements_of(graph)) and len(reduced.layers) <= len(graph.layers)
 
 
-def test_json_that_is_no_model_is_rejected():
-    for text in ("[]", '{"a": 1}'):
-        with pytest.raises(UserError, match="no Keras model"):
-            graph_of_json(text, 4)
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        None,
-        {"layers": [{"class_name": ["Dense"], "config": {}}]},
-        {"layers": [{"class_name": "__init__", "config": {"name": "x", "batch_shape": [1, 2]}}]},
-        {"layers": [1], "input_layers": [], "output_layers": []},
-        {"layers": [], "input_layers": [["a"]], "output_layers": [[["a"]]]},
-        {
-            "layers": [
-                {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [1, "a"]}}
-            ]
-        },
-    ],
-)
-def test_json_that_is_half_a_model_is_a_users_error(config):
-    for kind in ("Functional", "Sequential", ["Sequential"]):
-        with pytest.raises(UserError):
-            graph_of_json({"class_name": kind, "config": config}, 4)
-
-
 @pytest.mark.parametrize(
     ("argument", "value"),
     [

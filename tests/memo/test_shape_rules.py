@@ -7,6 +7,9 @@ from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
 FIRST = {"data_format": "channels_first"}
+SAME, SEQUENCES = {"padding": "same"}, {"return_sequences": True}
+CONVOLUTION = {"filters": 4, "kernel_size": 3}
+GROUPED = {"head_dim": 3, "num_key_value_heads": 2}
 
 #: Layer, configuration, shapes of the inputs, and the shape of the output.
 SHAPES = [
@@ -27,21 +30,11 @@ SHAPES = [
     ("Conv2D", {"filters": 4, "kernel_size": 3, **FIRST}, [(2, 7, 8)], (4, 5, 6)),
     ("SeparableConv2D", {"filters": 4, "kernel_size": [3, 3]}, [(7, 8, 2)], (5, 6, 4)),
     ("DepthwiseConv2D", {"kernel_size": 3, "depth_multiplier": 3}, [(7, 8, 2)], (5, 6, 6)),
-    (
-        "DepthwiseConv2D",
-        {"kernel_size": 3, "strides": 2, "padding": "same"},
-        [(7, 8, 2)],
-        (4, 4, 2),
-    ),
+    ("DepthwiseConv2D", {"kernel_size": 3, "strides": 2, **SAME}, [(7, 8, 2)], (4, 4, 2)),
     ("Conv1DTranspose", {"filters": 3, "kernel_size": 4, "strides": 2}, [(5, 2)], (12, 3)),
     ("Conv1DTranspose", {"filters": 3, "kernel_size": 2, "strides": 3}, [(5, 2)], (15, 3)),
     ("Conv1DTranspose", {"filters": 3, "kernel_size": 3, "dilation_rate": 2}, [(5, 2)], (9, 3)),
-    (
-        "Conv2DTranspose",
-        {"filters": 3, "kernel_size": 3, "strides": [1, 2], "padding": "same"},
-        [(5, 6, 2)],
-        (5, 12, 3),
-    ),
+    ("Conv2DTranspose", {**CONVOLUTION, "strides": [1, 2], **SAME}, [(5, 6, 2)], (5, 12, 4)),
     ("Flatten", {}, [(2, 3, 4)], (24,)),
     ("Reshape", {"target_shape": [4, 6]}, [(2, 3, 4)], (4, 6)),
     ("Reshape", {"target_shape": [4, -1, 2]}, [(2, 3, 4)], (4, 3, 2)),
@@ -68,19 +61,10 @@ SHAPES = [
     ("LSTM", {"units": 5}, [(3, 4)], (5,)),
     ("GRU", {"units": 5, "return_sequences": True}, [(3, 4)], (3, 5)),
     ("Bidirectional", {"layer": "LSTM", "units": 5}, [(3, 4)], (10,)),
-    (
-        "Bidirectional",
-        {"layer": "GRU", "units": 5, "merge_mode": "sum", "return_sequences": True},
-        [(3, 4)],
-        (3, 5),
-    ),
+    ("Bidirectional", {"layer": "GRU", "units": 5, "merge_mode": "sum"}, [(3, 4)], (5,)),
+    ("Bidirectional", {"layer": "GRU", "units": 5, **SEQUENCES}, [(3, 4)], (3, 10)),
     ("ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, [(5, 7, 3)], (6, 2)),
-    (
-        "ConvLSTM2D",
-        {"filters": 2, "kernel_size": [3, 2], "return_sequences": True, **FIRST},
-        [(5, 3, 7, 8)],
-        (5, 2, 5, 7),
-    ),
+    ("ConvLSTM2D", {**CONVOLUTION, **SEQUENCES, **FIRST}, [(5, 3, 7, 8)], (5, 4, 5, 6)),
     ("TimeDistributed", {"layer": "Dense", "units": 5}, [(3, 4)], (3, 5)),
     ("TimeDistributed", {"layer": "Dense"}, [(3, 4)], (3, 3)),
     ("TimeDistributed", {"layer": "LSTM"}, [(6, 3, 4)], (6, 3)),
@@ -89,12 +73,7 @@ SHAPES = [
     ("Attention", {}, [(3, 4), (5, 4)], (3, 4)),
     ("Attention", {}, [(3, 4), (5, 6), (5, 4)], (3, 6)),
     ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}, [(3, 4), (5, 4)], (3, 4)),
-    (
-        "GroupQueryAttention",
-        {"head_dim": 3, "num_query_heads": 4, "num_key_value_heads": 2},
-        [(3, 4), (5, 4)],
-        (3, 4),
-    ),
+    ("GroupQueryAttention", {**GROUPED, "num_query_heads": 4}, [(3, 4), (5, 4)], (3, 4)),
     ("GroupNormalization", {"groups": 4}, [(3, 8)], (3, 8)),
     ("GroupNormalization", {"groups": 3, "axis": 1}, [(3, 8)], (3, 8)),
     ("GroupNormalization", {"groups": -1}, [(3, 7)], (3, 7)),
@@ -111,24 +90,9 @@ REJECTED = [
     ("AdaptiveMaxPooling2D", {"output_size": [8, 2]}, [(7, 8, 3)], "only shrinks"),
     ("Conv2D", {"filters": 4, "kernel_size": 3, "groups": 4}, [(7, 8, 6)], "the channels"),
     ("Conv2D", {"filters": 3, "kernel_size": 3, "groups": 2}, [(7, 8, 6)], "the filters"),
-    (
-        "Conv1D",
-        {"filters": 3, "kernel_size": 3, "padding": "causal", **FIRST},
-        [(7, 8)],
-        "channels last",
-    ),
-    (
-        "Conv1DTranspose",
-        {"filters": 3, "kernel_size": 3, "strides": 2, "dilation_rate": 2},
-        [(7, 8)],
-        "exclude each other",
-    ),
-    (
-        "ConvLSTM1D",
-        {"filters": 2, "kernel_size": 2, "dilation_rate": 2},
-        [(5, 7, 3)],
-        "no parameter",
-    ),
+    ("Conv1D", {**CONVOLUTION, "padding": "causal", **FIRST}, [(7, 8)], "channels last"),
+    ("Conv1DTranspose", {**CONVOLUTION, "strides": 2, "dilation_rate": 2}, [(7, 8)], "exclude"),
+    ("ConvLSTM1D", {**CONVOLUTION, "dilation_rate": 2}, [(5, 7, 3)], "no parameter"),
     ("Reshape", {"target_shape": [-1, -1]}, [(6,)], "one size at most"),
     ("Reshape", {"target_shape": [4, -1]}, [(6,)], "must divide"),
     ("Reshape", {"target_shape": [0, -1]}, [(6,)], "must divide"),
@@ -155,12 +119,7 @@ REJECTED = [
     ("Attention", {}, [(3, 4), (5, 6)], "one depth"),
     ("Attention", {}, [(3, 4), (5, 6), (7, 4)], "one length"),
     ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}, [(3, 4), (5, 6)], "one depth"),
-    (
-        "GroupQueryAttention",
-        {"head_dim": 3, "num_query_heads": 3, "num_key_value_heads": 2},
-        [(3, 4), (5, 4)],
-        "must divide",
-    ),
+    ("GroupQueryAttention", {**GROUPED, "num_query_heads": 3}, [(3, 4), (5, 4)], "must divide"),
     ("GroupNormalization", {"groups": 3}, [(3, 8)], "divide the axis"),
     ("GroupNormalization", {"groups": 9}, [(3, 8)], "at most"),
     ("GroupNormalization", {"groups": 0}, [(3, 8)], "at most"),

@@ -53,22 +53,6 @@ PARAMS = ("-c", "from asterism.cli import main; main()", "params")
 
 
 @pytest.mark.slow
-def test_commands_know_a_library_outside_of_the_package(project, monkeypatch):
-    command(project, *PARAMS, *OVERRIDES)
-    assert "injected:eager" in (project / "params.yaml").read_text()
-    rejected = {
-        "libraries.injected_library": ("injected:no", "injected has no backend 'no'"),
-        "libraries.none": ("injected:eager", "ASTERISM_LIBRARIES names libraries.none"),
-        "": ("injected:eager", "no library is called 'injected'"),
-    }
-    for modules, (backend, said) in rejected.items():
-        monkeypatch.setenv("ASTERISM_LIBRARIES", modules)
-        with pytest.raises(RuntimeError, match=said) as error:
-            command(project, *PARAMS, f"execute.backends=[{backend}]")
-        assert str(error.value).count("\n") == 1
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["execute_models", "judge_models", "triage_findings"])
 def test_a_parameter_that_is_code_ends_a_stage_before_anything_runs(name, project):
     command(project, *PARAMS, *OVERRIDES)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
@@ -26,6 +25,7 @@ from asterism.memo.graphs.keras_build import build
 from asterism.memo.universe.tensors import Tensor
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
+from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
 
@@ -124,8 +124,7 @@ def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_wo
         task = Task(0, sequential(Tensor((3,)), [layer("ReLU")]), inputs, backends=("small:hang",))
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(worker_pool.run, task)
-            while not list(tmp_path.rglob("*.hangs")):
-                time.sleep(0.02)
+            wait_until(lambda: list(tmp_path.rglob("*.hangs")))
             monkeypatch.setattr(WorkerClient, "stop", noting)
             worker_pool.close()
             with pytest.raises(CancelledError):
@@ -146,33 +145,12 @@ with WorkerPool(sys.argv[1:], Limits(1000.0, 2000)) as worker_pool:
 
 
 def started(tmp_path, backends, marks, more=()):
-    """A process with a worker pool whose workers hang, when all of them do; and the workers."""
-    path = os.pathsep.join([*map(str, more), ENVIRONMENT["PYTHONPATH"]])
-    variables = {**os.environ, **ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
+    """A process with a worker pool whose workers hang, when all of them do; and its mark."""
+    marked, path = Marked(), os.pathsep.join([*map(str, more), ENVIRONMENT["PYTHONPATH"]])
+    variables = {**marked.environment, **ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
     process = subprocess.Popen([sys.executable, "-c", RUN, *backends], env=variables)
-    while sum(1 for _ in tmp_path.rglob("*.hangs")) < marks:
-        assert process.poll() is None
-        time.sleep(0.05)
-    return process, psutil.Process(process.pid).children(recursive=True)
-
-
-def left_of(processes, patience=20.0):
-    """Those that still live after a while, which are killed."""
-    deadline = time.monotonic() + patience
-    while left := [p for p in processes if lives(p)]:
-        if time.monotonic() > deadline:
-            for process in left:
-                process.kill()
-            break
-        time.sleep(0.05)
-    return left
-
-
-def lives(process):
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    wait_until(lambda: sum(1 for _ in tmp_path.rglob("*.hangs")) == marks)
+    return process, marked
 
 
 @pytest.mark.parametrize(
@@ -180,10 +158,10 @@ def lives(process):
     every(3, [(signal.SIGKILL, "hang"), (signal.SIGINT, "hang"), (signal.SIGKILL, "hold")]),
 )
 def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number, doing):
-    process, workers = started(tmp_path, (f"small:{doing}", f"lone:{doing}"), marks=2)
-    assert len(workers) == 3, "a fork server, its fork, and one started anew"
+    process, marked = started(tmp_path, (f"small:{doing}", f"lone:{doing}"), marks=2)
+    assert len(marked.running()) == 4, "with a fork server, its fork, and one started anew"
     process.send_signal(number)
-    assert left_of([psutil.Process(process.pid), *workers]) == []
+    assert marked.left() == []
     assert process.wait() == -number
     left = list(tmp_path.glob("asterism-*"))
     assert number == signal.SIGKILL or not left, "what they wrote is removed"
@@ -212,38 +190,28 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "victim", ["fork", *(pytest.param(v, marks=pytest.mark.slow) for v in ("server", "lone"))]
+    ("option", "kills", "expected"),
+    [
+        ("once", 1, {"status": "ok"}),
+        pytest.param(
+            *("hang", 2, {"status": "crash", "exception": "SIGKILL"}), marks=pytest.mark.slow
+        ),
+    ],
 )
-def test_a_worker_that_is_killed_from_outside_is_asked_once_more(server, folder, victim):
-    """As a system short of memory does: that is no answer of the library's."""
-    alone = victim == "lone"
-    handle = WorkerClient(
-        "lone" if alone else "small", LIMITS, ENVIRONMENT, None if alone else server
-    )
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            asked = pool.submit(handle.ask, request(folder, "once"))
-            while not list(folder.glob("*.hangs")):
-                time.sleep(0.05)
-            os.kill(server.pid if victim == "server" else handle.pid, 9)
-            assert asked.result(60)["status"] == "ok"
-        finally:
-            handle.stop()
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_always_killed_has_crashed(server, folder):
+def test_a_worker_that_is_killed_from_outside_is_asked_once_more(
+    server, folder, option, kills, expected
+):
+    """As a system short of memory does: that is no answer of the library's, but for the second."""
     handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         try:
-            asked = pool.submit(handle.ask, request(folder, "hang"))
-            for _ in range(2):
-                while not (marks := list(folder.glob("*.hangs"))):
-                    time.sleep(0.05)
-                marks[0].unlink()
+            asked = pool.submit(handle.ask, request(folder, option))
+            for _ in range(kills):
+                (mark,) = wait_until(lambda: list(folder.glob("*.hangs")))
+                if option == "hang":
+                    mark.unlink()
                 os.kill(handle.pid, signal.SIGKILL)
-            answer = asked.result(60)
-            assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
+            assert expected.items() <= asked.result(60).items()
         finally:
             handle.stop()
 
@@ -270,10 +238,10 @@ def test_an_interrupt_waits_for_no_import(tmp_path):
     fake.write_text(
         "import time, pathlib\npathlib.Path(__file__ + '.hangs').touch()\ntime.sleep(1000)\n"
     )
-    process, importing = started(tmp_path, ("small:none",), 1, more=[fake.parent])
-    assert len(importing) == 1
+    process, marked = started(tmp_path, ("small:none",), 1, more=[fake.parent])
+    assert len(marked.running()) == 2
     process.send_signal(signal.SIGINT)
-    assert left_of([psutil.Process(process.pid), *importing]) == []
+    assert marked.left() == []
     assert process.wait() == -signal.SIGINT
 
 

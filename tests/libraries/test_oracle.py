@@ -5,7 +5,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
@@ -123,6 +123,7 @@ def test_what_a_reference_rounds_to_float32_in_between_is_no_disagreement():
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=4))
+@example([0, 1, 1, 0])  # the independent ones count
 def test_a_vote_against_a_slow_twin(answers):
     names = list(REFERENCES[: len(answers)])
     outputs = {n: [RIGHT + a] for n, a in zip(names, answers, strict=True)}

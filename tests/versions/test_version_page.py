@@ -119,9 +119,10 @@ def test_the_worst_of_a_model_in_one_way():
 def test_changes_of_one_kind_share_a_row():
     first, second = change(), change(pair=FASTER, inputs="wide")
     other, again = change("other"), change(inputs="wide")
-    found = comparison(first, second, other, again, shown=second)
-    assert [row.changes for row in found.rows] == [[first, second, again], [other]]
-    shared, _ = found.to_json()["findings"]
+    failed = change(kind="no longer runs")
+    found = comparison(first, second, other, again, failed, shown=second)
+    assert [row.changes for row in found.rows] == [[failed], [first, second, again], [other]]
+    _, shared, _ = found.to_json()["findings"]
     assert shared["nodes"] == ["Exp a"] and shared["script"] == "01-folder/repro.py"
 
 

@@ -22,6 +22,7 @@ from asterism.memo.graphs.weights import layer_weights
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, layer
 
+JUDGE = JudgeParams(ulps=64, conditioning=8)
 NAN, INF = np.nan, np.inf
 GIVEN = {"nan": [NAN, -1.0, 2.0], "infinity": [INF, -1.0, 2.0], "largest": [3e38, -2e38, 1e38]}
 
@@ -136,12 +137,7 @@ def result_of(right, high, low, wrong, warned="", kind="nan", special=()):
 
 
 def judged_on(*arrays, warned=""):
-    verdict = judge(
-        branching(),
-        result_of(*arrays, warned=warned),
-        JudgeParams(ulps=64, conditioning=8),
-        0,
-    )
+    verdict = judge(branching(), result_of(*arrays, warned=warned), JUDGE, 0)
     return [[(f.symptom, f.library) for f in some] for some in (verdict.findings, verdict.apart)]
 
 
@@ -171,10 +167,9 @@ def test_a_difference_that_the_library_warns_of_stands_apart():
 def test_references_that_differ_in_what_nothing_decides_agree():
     made = result_of(RIGHT, with_first(RIGHT, 1e4), with_first(RIGHT, -3e3), RIGHT)
     made.outputs[REFERENCES[1]] = {"nan": [with_first(RIGHT, 5.0)]}
-    assert judge(branching(), made, JudgeParams(ulps=64, conditioning=8), 0).findings == []
+    assert judge(branching(), made, JUDGE, 0).findings == []
 
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 PLAIN = sequential(
     Tensor((4,)), [layer("Dense", units=3), layer("Activation", activation="hard_shrink")]
 )

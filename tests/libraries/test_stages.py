@@ -125,9 +125,7 @@ def shrunk(state):
 
 
 @pytest.mark.slow
-def test_from_models_to_a_confirmed_script_and_a_killed_triage_goes_on_to_the_same_bytes(
-    judged, tmp_path
-):
+def test_models_get_a_confirmed_script_also_where_triage_is_killed(judged, tmp_path):
     whole, metrics, _ = triage(judged, tmp_path / "undisturbed")
     assert metrics["unique"] == 1 and metrics["not_minimal"] == 0
     assert metrics["reproduced_in_three_processes"] == 1

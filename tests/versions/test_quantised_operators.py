@@ -121,16 +121,9 @@ def judged(name, folder, change=lambda outputs: outputs):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_reference_computes_what_onnx_runtime_does(name, tmp_path):
+def test_the_reference_computes_what_onnx_runtime_does_and_zeros_are_wrong(name, tmp_path):
     assert judged(name, tmp_path) in ("same", "within rounding")
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_off_by_more_than_a_step_is_wrong(name, tmp_path):
-    def zeros(outputs):
-        return [np.zeros_like(output) for output in outputs]
-
-    assert judged(name, tmp_path, zeros) == "now wrong"
+    assert judged(name, tmp_path, lambda given: [np.zeros_like(y) for y in given]) == "now wrong"
 
 
 @pytest.mark.parametrize(("steps", "kind"), [(1, "within rounding"), (3, "now wrong")])

@@ -16,7 +16,7 @@ from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.converters import keras_onnx, tf2onnx
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from libraries.cotangents import cotangent
+from libraries.small_runs import cotangent
 from models.small_litert import LiteFile
 
 W = np.arange(6, dtype=np.float32).reshape(3, 2) - 2

@@ -30,7 +30,7 @@ from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Tensor
-from libraries.planned_tasks import tasks_of
+from libraries.small_runs import tasks_of
 from memo.small_graphs import branching, layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)

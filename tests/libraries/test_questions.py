@@ -1,6 +1,5 @@
 """Derivatives and steps of training: what they are, and faults of them that outputs do not show."""
 
-import os
 import sys
 
 import keras
@@ -29,7 +28,7 @@ from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries.cotangents import cotangent
+from libraries.small_runs import cotangent, worker_environment
 from memo.small_graphs import layer
 from places import ROOT
 
@@ -61,10 +60,7 @@ def given(graph, question):
 
 @pytest.fixture(scope="module")
 def worker_pool():
-    environment = {
-        "ASTERISM_LIBRARIES": "seeding.copies",
-        "PYTHONPATH": os.pathsep.join(["src", "benchmarks"]),
-    }
+    environment = worker_environment("seeding.copies", "benchmarks")
     copies = tuple(f"seeded_pytorch:{name}" for name in FAULTS)
     with WorkerPool((*REFERENCES, *SOUND, *copies), Limits(300.0, 3000), None, environment) as made:
         assert made.start() == {}

@@ -23,7 +23,7 @@ from asterism.differential.triage.shrink import isolated
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries.small_triage import triage_params
+from libraries.small_runs import triage_params
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -142,6 +142,7 @@ class TakesTheOtherFile(Everything):
 
 
 def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
+    """What could not run is not gone."""
     worker_pool = TakesTheOtherFile()
     (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
     assert (whole.library, whole.backends) == ("onnxruntime", ("onnxruntime:keras_onnx",))
@@ -156,14 +157,6 @@ def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
     assert found.ablation["onnxruntime:keras_onnx"] == "shows"
     assert found.ablation["onnxruntime:tf2onnx"] == "ok"
     assert not set(REFERENCES) & set(found.ablation)
-
-
-def test_what_could_not_run_is_not_gone():
-    worker_pool = TakesTheOtherFile()
-    (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
-    (found,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), PARAMS).run(
-        [whole], [GRAPH], ["normal"]
-    )
     answers = [found.ablation[f"dtype {d}"] for d in ("float32", "float64", "float16")]
     assert answers == ["shows", "shows", "no file to read"]
 

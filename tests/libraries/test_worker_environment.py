@@ -25,14 +25,12 @@ from asterism.memo.graphs.keras_build import build
 from asterism.memo.universe.tensors import Tensor
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
+from libraries.small_runs import worker_environment
 from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
 
-ENVIRONMENT = {
-    "ASTERISM_LIBRARIES": small_library.__name__,
-    "PYTHONPATH": os.pathsep.join(["src", "tests"]),
-}
+ENVIRONMENT = worker_environment(small_library.__name__)
 LIMITS = Limits(60.0, 2000)
 
 

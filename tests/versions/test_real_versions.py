@@ -19,7 +19,7 @@ from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from libraries.small_triage import triage_params
+from libraries.small_runs import triage_params
 from manual.page_commands import commands
 from real_environments import make_or_skip
 

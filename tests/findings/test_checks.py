@@ -220,12 +220,6 @@ def test_the_index_has_versions_by_what_they_say_in_their_own_order(project):
     assert "| has it: jax 0.9, 0.10 |" in page
 
 
-def test_the_index_names_those_that_cannot_tell_where_none_can(project):
-    told = {"jax@0.10": "cannot tell", "jax@0.9": "cannot tell"}
-    page = index_page([finding(project, elsewhere=told)])
-    assert "| cannot tell: jax 0.9, 0.10 |" in page
-
-
 def test_the_command_notes_it_in_the_index(project):
     finding(project)
     finding(project, "other", library="openvino")

@@ -125,6 +125,7 @@ from asterism.core.resuming import checkpoints
 from asterism.core.settings import machine
 from asterism.core.resuming.checkpoints import Checkpoint
 from memo.small_graphs import generate_params
+from memo.test_generation import SEEDS
 
 class Dying(Checkpoint):
     def save(self, fill, grows=()):

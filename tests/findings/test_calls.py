@@ -254,13 +254,9 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
             ("values differ", "actual = list(inputs)", GONE),
             ("wrong dtype", "actual = [inputs[0], inputs[1].double()]", LIVES),
             ("wrong shape", "actual = list(inputs)[:1]", LIVES),
-            (ERROR, "raise ValueError('no such size here')", LIVES),
             (ERROR, "raise ValueError('quite another')", OTHER),
-            (ERROR, "actual = 1", GONE),
             (SILENT_ACCEPTANCE, "actual = 1", LIVES),
-            (SILENT_ACCEPTANCE, "raise ValueError('no')", GONE),
             (CRASH, "import os; os.abort()", LIVES),
-            (CRASH, "actual = 1", GONE),
         ],
     ),
 )

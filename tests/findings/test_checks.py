@@ -185,13 +185,6 @@ def test_a_check_runs_in_the_versions_of_its_library_alone(project):
     assert found == {"jax@0.1": "has it", "jax@0.2": "has it not"}
 
 
-def test_findings_of_a_converter_run_in_its_versions(project):
-    entry = finding(project, library="tf2onnx")
-    assert elsewhere(project / "findings", entry, ["jax@0.1", "tf2onnx@0.1"]) == {
-        "tf2onnx@0.1": "has it"
-    }
-
-
 @pytest.mark.parametrize("text", ["import sys\nsys.exit(2)\n", "import time\ntime.sleep(60)\n"])
 def test_a_check_that_fails_otherwise_or_takes_too_long_cannot_tell(project, text):
     entry = finding(project, text=text)
@@ -225,12 +218,6 @@ def test_the_index_has_versions_by_what_they_say_in_their_own_order(project):
     told = {"jax@0.10": "has it", "jax@0.9": "has it", "jax@0.5": "cannot tell"}
     page = index_page([finding(project, elsewhere=told)])
     assert "| has it: jax 0.9, 0.10 |" in page
-
-
-def test_the_index_names_those_that_cannot_tell_where_none_can(project):
-    told = {"jax@0.10": "cannot tell", "jax@0.9": "cannot tell"}
-    page = index_page([finding(project, elsewhere=told)])
-    assert "| cannot tell: jax 0.9, 0.10 |" in page
 
 
 def test_the_command_notes_it_in_the_index(project):

@@ -16,7 +16,7 @@ from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.converters import keras_onnx, tf2onnx
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from libraries.cotangents import cotangent
+from libraries.small_runs import cotangent
 from models.small_litert import LiteFile
 
 W = np.arange(6, dtype=np.float32).reshape(3, 2) - 2
@@ -223,13 +223,8 @@ class Recorded:
         self.called.append((path, options))
 
 
-def subject(model, asked=None, **facts):
-    def keras(**options):
-        if asked is not None:
-            asked.append(options)
-        return model
-
-    return SimpleNamespace(keras=keras, **facts)
+def subject(model, **facts):
+    return SimpleNamespace(keras=lambda **_: model, **facts)
 
 
 @pytest.mark.parametrize("shapes", [((None, 3),), ((None, 3), (None, 2, 4))])
@@ -258,10 +253,8 @@ def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(tmp_path, monkey
 
     fake = SimpleNamespace(convert=SimpleNamespace(from_function=from_function))
     monkeypatch.setitem(sys.modules, "tf2onnx", fake)
-    given, target = (
-        subject(Recorded(((None, 3), (None, 2))), opset=15, batch=2),
-        tmp_path / "m.onnx",
-    )
+    given = subject(Recorded(((None, 3), (None, 2))), opset=15, batch=2)
+    target = tmp_path / "m.onnx"
     if fails == 2:
         with pytest.raises(ValueError, match="it fails"):
             tf2onnx.Tf2Onnx().convert(given, target)

@@ -20,6 +20,7 @@ from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Tensor
 from libraries.faulty_draws import UnscaledJax, UnscaledPyTorch
+from libraries.small_runs import worker_environment
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -176,10 +177,7 @@ def test_what_is_relied_upon_in_keras_and_in_the_libraries(tmp_path):
 
 @pytest.fixture(scope="module")
 def worker_pool():
-    environment = {
-        "ASTERISM_LIBRARIES": "libraries.faulty_draws",
-        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
-    }
+    environment = worker_environment("libraries.faulty_draws")
     wanted = (*REFERENCES, *TRAINED, *COPIES)
     with WorkerPool(wanted, Limits(300.0, 4000), None, environment) as made:
         assert made.start() == {}

@@ -1,6 +1,5 @@
 """Models in another form, a second length, and inputs whose memory is written over."""
 
-import os
 from dataclasses import replace
 
 import keras
@@ -23,6 +22,7 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import faulty_copies  # noqa: F401  (registers them)
+from libraries.small_runs import worker_environment
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -46,10 +46,7 @@ def test_a_model_has_a_form_where_it_has_what_is_changed():
 
 @pytest.mark.slow
 def test_each_kind_finds_its_fault_and_blames_no_sound_backend():
-    environment = {
-        "ASTERISM_LIBRARIES": "libraries.faulty_copies",
-        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
-    }
+    environment = worker_environment("libraries.faulty_copies")
     backends = (*FLOAT64, *BACKENDS, *FAULTS.values())
     with WorkerPool(backends, Limits(120.0, 2000), environment=environment) as pool:
         assert pool.start() == {}

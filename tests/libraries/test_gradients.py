@@ -15,7 +15,7 @@ from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries.cotangents import cotangent
+from libraries.small_runs import cotangent
 from memo.small_graphs import layer
 
 #: Those that differentiate: all but the NumPy reference.

@@ -18,9 +18,8 @@ from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries import injected_library
 from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET
-from libraries.small_triage import triage_params
+from libraries.small_runs import triage_params, worker_environment
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -52,11 +51,7 @@ def worker_pool(tmp_path_factory):
     switch = tmp_path_factory.mktemp("fault") / "switch"
     switch.write_text("")
     os.environ[SWITCH] = str(switch)
-    environment = {
-        "ASTERISM_LIBRARIES": "libraries.injected_library",
-        SWITCH: str(switch),
-        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
-    }
+    environment = worker_environment("libraries.injected_library") | {SWITCH: str(switch)}
     backends = ("injected:eager", *FLOAT64, "tensorflow:eager", "pytorch:eager")
     with WorkerPool(backends, Limits(20.0, 600), environment=environment) as made:
         assert made.start() == {}
@@ -129,11 +124,6 @@ def examine(worker_pool, kind, folder):
             assert exit_statuses(script, 1) == (0,), "the script must say when the bug is gone"
     finally:
         worker_pool.switch.write_text("")
-
-
-def test_the_fake_library_is_what_it_claims():
-    assert set(KINDS) == set(SYMPTOM)
-    assert injected_library.Injected.name == "injected"
 
 
 #: PyTorch interpolates with other weights, in float64 too.

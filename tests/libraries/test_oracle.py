@@ -5,15 +5,16 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
-from asterism.differential.engine.messages import is_unsupported, steady
+from asterism.differential.engine.messages import is_unsupported, last_words, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.oracle.finding import Finding, signature, skeleton
+from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
+from asterism.differential.oracle.judged import REMEMBERED, Histories
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
@@ -109,17 +110,6 @@ def test_a_reference_that_is_outvoted_excuses_no_backend():
     assert (found.symptom, found.backends) == ("values differ", ("tensorflow:eager",))
 
 
-def test_of_two_pairs_the_one_with_more_independent_references_is_right():
-    pytorch, jax, numpy, tensorflow = REFERENCES
-    both = dict.fromkeys((pytorch, tensorflow), RIGHT + 1)
-    assert {f.backends for f in findings(wrong=both)} == {(pytorch,), (tensorflow,)}
-    both = dict.fromkeys((jax, numpy), RIGHT + 1)
-    assert {f.backends for f in findings(wrong=both) if f.symptom == "reference differs"} == {
-        (pytorch,),
-        (tensorflow,),
-    }
-
-
 def test_without_a_majority_every_reference_excuses():
     wrong = {r: RIGHT + 3 * at for at, r in enumerate(REFERENCES)}
     wrong["jax:jit"] = (RIGHT + 6).astype(np.float32)
@@ -133,6 +123,7 @@ def test_what_a_reference_rounds_to_float32_in_between_is_no_disagreement():
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=4))
+@example([0, 1, 1, 0])  # the independent ones count
 def test_a_vote_against_a_slow_twin(answers):
     names = list(REFERENCES[: len(answers)])
     outputs = {n: [RIGHT + a] for n, a in zip(names, answers, strict=True)}
@@ -301,6 +292,8 @@ def test_special_weights_have_the_severity_of_special_inputs():
     for graph, severity in ((GRAPH, "normal"), (edited, "special")):
         found = judge(graph, made, JUDGE, 0).findings
         assert [f.severity for f in found] == [severity, severity]
+    (found,) = judge(GRAPH, result(wrong=off, distribution="nan"), JUDGE, 0).findings
+    assert found.severity == "special"
 
 
 def test_of_a_message_whole_words_are_kept_and_of_a_log_the_last_ones():
@@ -320,33 +313,11 @@ def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():
     assert "Loop" in steady(loop) and "int32" in steady(loop)
 
 
-def test_special_inputs_have_a_severity_of_their_own():
-    off = (RIGHT + 1).astype(np.float32)
-    (found,) = judge(GRAPH, result(wrong={"jax:jit": off}, distribution="nan"), JUDGE, 0).findings
-    assert found.severity == "special"
-
-
-def test_d_mad_against_a_slow_twin_and_its_blindness_to_targets_of_zero():
-    rng = np.random.default_rng(1)
-    one, target = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
-    two = -one
-    slow = []
-    for output in (one, two):
-        total = 0.0
-        for i in range(3):
-            for j in range(4):
-                total += abs(output[i, j] - target[i, j])
-        slow.append(total / 12)
-    expected = abs(slow[0] - slow[1]) / (slow[0] + slow[1])
-    assert d_mad(one, two, target) == pytest.approx(expected)
-    assert expected > 0.01
-    assert d_mad(one, two, np.zeros((3, 4))) == 0
-
-
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
         ([1.0, -3.0], [1.0, 1.0], (2 - 1) / (2 + 1)),
+        ([1.0, 2.0], [-1.0, -2.0], 0.0),  # which a target of zero hides
         ([1.0, -3.0], [], 1.0),
         ([], [1.0, -3.0], 1.0),
         ([], [], 0.0),
@@ -358,6 +329,7 @@ def test_d_mad_against_a_slow_twin_and_its_blindness_to_targets_of_zero():
 )
 def test_cradles_metric_compares_mean_distances_from_the_target(first, second, expected):
     one, other = np.float32(first), np.float32(second)
+    assert d_mad(one + 7, other + 7, np.float64(7)) == pytest.approx(expected)
     assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
     assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))
 
@@ -400,13 +372,6 @@ def test_judged_is_what_is_no_larger_than_a_quarter_of_the_dtypes_largest(dtype,
             assert (found and found.kind) == kind
 
 
-def test_what_is_too_large_for_the_dtype_is_not_judged():
-    huge = np.array([1e39, 1.0])
-    overflowed = np.array([np.inf, 1.0], np.float32)
-    tolerance = Tolerance(64, 8, 2.0**-23, 2)
-    assert ReferenceOutputs({"right": [huge]}, ["float32"], tolerance).off([overflowed]) is None
-
-
 def test_signatures_are_stable():
     base = {
         "model": 0,
@@ -431,3 +396,73 @@ def test_a_findings_excess_is_written_with_two_digits_and_finite():
     finding = Finding(0, "values differ", "run", "jax", ("jax:jit",), excess=1.23456)
     assert finding.to_json()["excess"] == 1.23
     assert replace(finding, excess=1e40).to_json()["excess"] == 1e30
+
+
+def outcome_of(model, backend, status="ok"):
+    return ExecutionOutcome(model, backend, "run", status)
+
+
+def ran(model, *backends, died=()):
+    outcomes = {b: outcome_of(model, b, "crash" if b in died else "ok") for b in backends}
+    return Result(model, ("normal",), outcomes)
+
+
+def test_each_worker_has_its_own_history_which_ends_with_its_process():
+    histories = Histories()
+    histories.add(ran(0, "jax:jit", "tensorflow:eager"))
+    histories.add(ran(1, "jax:jit", "jax:eager", "tf2onnx", died=("jax:jit",)))
+    histories.add(ran(2, "jax:eager"))
+    assert histories.before("jax:jit") == (EarlierModel(2, ("normal",)),)
+    assert [e.model for e in histories.before("tensorflow:xla")] == [0]
+    assert [e.model for e in histories.before("tf2onnx")] == [1]
+    assert histories.before("pytorch:eager") == ()
+    for model in range(100):
+        histories.add(ran(model, "jax:jit"))
+    assert [e.model for e in histories.before("jax:jit")] == [*range(100 - REMEMBERED, 100)]
+
+
+def test_a_blocked_step_asked_nothing_of_its_worker():
+    histories = Histories()
+    histories.add(Result(0, ("normal",), {"jax:jit": outcome_of(0, "jax:jit", "blocked")}))
+    assert histories.before("jax:jit") == ()
+
+
+RETRACING = "WARNING:tensorflow:5 out of the last 5 calls triggered tf.function retracing."
+ABORTS = {
+    "2026-11-24 01:24:11.123456: F /root/tensor_shape.cc:587] Check failed: size >= 0": (
+        "F tensor_shape.cc:587] Check failed: size >= 0"
+    ),
+    "F0000 00:00:1732411451.123456   12345 tensor_shape.cc:587] Check failed: 0 < 1": (
+        "F tensor_shape.cc:587] Check failed: 0 < 1"
+    ),
+    "free(): invalid pointer": "free(): invalid pointer",
+    "double free or corruption (out)": "double free or corruption (out)",
+    "LLVM ERROR: out of luck": "LLVM ERROR: out of luck",
+    "python: x.cpp:12: int f(): Assertion `n > 0' failed.": (
+        "python: x.cpp:12: int f(): Assertion `n > 0' failed."
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), ABORTS.items())
+def test_an_abort_is_told_by_its_own_line(line, said):
+    lines = [
+        RETRACING,
+        "W0000 00:00:1732411451.1 12 a.cc:1] slow",
+        line,
+        RETRACING,
+        "    @ 0x7f12 f",
+    ]
+    told = steady("\n".join(last_words(lines)), end=True)
+    assert told.startswith(said) and "retracing" not in told and "slow" not in told
+
+
+def test_all_lines_of_an_exception_that_ends_a_process_are_told():
+    lines = ["x", "terminate called after throwing an instance of 'E'", "  what():  no", "Aborted"]
+    assert last_words(lines) == lines[1:]
+
+
+def test_without_such_words_the_latest_lines_stand_but_no_warnings():
+    lines = [RETRACING, *(f"line {n}" for n in range(12)), "x.py:3: UserWarning: no", RETRACING]
+    assert last_words(lines) == [f"line {n}" for n in range(4, 12)]
+    assert last_words([RETRACING]) == []

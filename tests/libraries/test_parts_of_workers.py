@@ -15,7 +15,7 @@ from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries.planned_tasks import tasks_of
+from libraries.small_runs import tasks_of
 from memo.small_graphs import layer
 
 GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])

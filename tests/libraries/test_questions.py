@@ -1,6 +1,5 @@
 """Derivatives and steps of training: what they are, and faults of them that outputs do not show."""
 
-import os
 import sys
 
 import keras
@@ -22,21 +21,14 @@ from asterism.differential.adapters.questions import (
     RESIZED,
     WEIGHT_GRADIENT,
 )
-from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
-from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.judged import judge_all
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.reproduction import Reproduction
-from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries.cotangents import cotangent
-from libraries.small_triage import triage_params
+from libraries.small_runs import cotangent, worker_environment
 from memo.small_graphs import layer
 from places import ROOT
 
@@ -68,10 +60,7 @@ def given(graph, question):
 
 @pytest.fixture(scope="module")
 def worker_pool():
-    environment = {
-        "ASTERISM_LIBRARIES": "seeding.copies",
-        "PYTHONPATH": os.pathsep.join(["src", "benchmarks"]),
-    }
+    environment = worker_environment("seeding.copies", "benchmarks")
     copies = tuple(f"seeded_pytorch:{name}" for name in FAULTS)
     with WorkerPool((*REFERENCES, *SOUND, *copies), Limits(300.0, 3000), None, environment) as made:
         assert made.start() == {}
@@ -153,34 +142,6 @@ def test_a_fault_that_outputs_do_not_show_is_found(worker_pool, name):
     result = asked(worker_pool, graph, fault.distribution, copy)
     (finding,) = judge(graph, result, JUDGE, 0).findings
     assert (finding.backends, finding.distributions) == ((copy,), (fault.distribution,))
-
-
-@pytest.mark.slow
-def test_a_wrong_gradient_by_weights_goes_the_whole_way_from_a_run_to_a_shrunk_finding(
-    worker_pool, tmp_path, monkeypatch
-):
-    copy = f"seeded_pytorch:{next(n for n in FAULTS if 'scaled_gradient_by_weights_of_Dense' in n)}"
-    graph = sequential(
-        Tensor((4,)), [layer("Dense", units=5), layer("LeakyReLU"), layer("Dense", units=3)]
-    )
-    usable = (*REFERENCES, "tensorflow:eager", copy)
-    monkeypatch.setattr(worker_pool, "backends", usable)
-    record = execute([graph, DROPPED], worker_pool, ["normal", WEIGHT_GRADIENT, "training"], 0)
-    record.save(tmp_path)
-    asked_for = [(t["index"], t["distributions"]) for t in Record.load(tmp_path).tasks()]
-    assert (0, ["training"]) in asked_for and (1, ["training"]) in asked_for
-    judged = judge_all([graph, DROPPED], Record.load(tmp_path), JUDGE, 0)
-    findings = [Finding.from_json(f.to_json()) for f in judged.findings if f.backends == (copy,)]
-    assert {f.distributions for f in findings} >= {(WEIGHT_GRADIENT,), ("training",)}
-    assert all(f.question for f in findings)
-    params = triage_params(max_unique=3, max_steps=6, hang_seconds=60)
-    one = [f for f in findings if f.distributions == (WEIGHT_GRADIENT,) and f.model == 0]
-    (unique,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), params).run(
-        one, [graph], ["normal"]
-    )
-    assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Dense"]
-    assert "weight gradient of Dense" in unique.signature
-    assert unique.ablation["input normal"] == "gone"
 
 
 def test_layers_that_draw_random_numbers_in_training_are_known_and_asked():

@@ -128,12 +128,6 @@ def test_gone_is_not_remembered_of_a_worker_that_died(path, triaged):
     assert again.asked > 0 and len(read_facts(path)) == 3
 
 
-def test_a_budget_that_ends_it_says_what_it_would_take(triaged):
-    (found, *_), _ = triaged(None, Workers(), max_steps=1)
-    assert "stopped by triage.max_steps=1; " in found.minimality
-    assert found.minimality.endswith(" smaller models are left to try") and not found.out_of_time
-
-
 def test_what_is_remembered_is_whole(path, triaged):
     """A finding by values: its layer, its distance and what it ran after."""
     off = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("gradient",), excess=1.2345)

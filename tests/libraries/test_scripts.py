@@ -370,20 +370,17 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     assert onnx_reference(text, inputs, wrong) == onnx_reference(text, inputs, None) == ""
 
 
-@pytest.mark.parametrize("name", ['a"""', "a\\b", "☃"])
-def test_a_name_that_could_end_a_text_gets_no_native_script(name):
-    first = helper.make_node("Relu", ["x"], [name])
-    assert onnx_text(exported(first, helper.make_node("Relu", [name], ["z"]))) is None
+#: A name that could end a text, bytes that ONNX cannot print, and a long model.
+NOT_WRITTEN = [
+    *([["x", name, "z"], {}] for name in ('a"""', "a\\b", "☃")),
+    [["x", "z"], {"mode": b"\x82"}],
+    [["x", *(f"n{i}" for i in range(60)), "z"], {}],
+]
 
 
-def test_bytes_that_onnx_cannot_print_get_no_native_script():
-    node = helper.make_node("Relu", ["x"], ["z"], mode=b"\x82")
-    assert onnx_text(exported(node)) is None
-
-
-def test_a_long_model_gets_no_native_script():
-    names = ["x", *(f"n{i}" for i in range(60)), "z"]
-    nodes = [helper.make_node("Relu", [a], [b]) for a, b in itertools.pairwise(names)]
+@pytest.mark.parametrize(("names", "attributes"), NOT_WRITTEN)
+def test_what_would_be_no_text_gets_no_native_script(names, attributes):
+    nodes = [helper.make_node("Relu", [a], [b], **attributes) for a, b in itertools.pairwise(names)]
     assert onnx_text(exported(*nodes)) is None
 
 

@@ -2,17 +2,23 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from asterism.core.files.artifacts import read_json, read_table, write_json
+from asterism.core.files.hashes import digest_of
 from asterism.differential.engine.record import Record
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
+from asterism.memo.universe.tensors import Tensor
 from libraries.injected_library import SWITCH, TARGET
 from libraries.test_injected_bugs import GRAPHS
+from memo.small_graphs import layer
 from places import ROOT
 
 OVERRIDES = [
@@ -47,22 +53,6 @@ PARAMS = ("-c", "from asterism.cli import main; main()", "params")
 
 
 @pytest.mark.slow
-def test_commands_know_a_library_outside_of_the_package(project, monkeypatch):
-    command(project, *PARAMS, *OVERRIDES)
-    assert "injected:eager" in (project / "params.yaml").read_text()
-    rejected = {
-        "libraries.injected_library": ("injected:no", "injected has no backend 'no'"),
-        "libraries.none": ("injected:eager", "ASTERISM_LIBRARIES names libraries.none"),
-        "": ("injected:eager", "no library is called 'injected'"),
-    }
-    for modules, (backend, said) in rejected.items():
-        monkeypatch.setenv("ASTERISM_LIBRARIES", modules)
-        with pytest.raises(RuntimeError, match=said) as error:
-            command(project, *PARAMS, f"execute.backends=[{backend}]")
-        assert str(error.value).count("\n") == 1
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["execute_models", "judge_models", "triage_findings"])
 def test_a_parameter_that_is_code_ends_a_stage_before_anything_runs(name, project):
     command(project, *PARAMS, *OVERRIDES)
@@ -80,29 +70,86 @@ def test_a_parameter_that_is_code_ends_a_stage_before_anything_runs(name, projec
     assert told.startswith(f"error: {name}: ") and not mark.exists()
 
 
-@pytest.mark.slow
-def test_from_models_to_a_confirmed_script(project, monkeypatch):
-    command(project, *PARAMS, *OVERRIDES)
+ARTIFACTS, METRICS = "artifacts/triage_findings", "metrics/triage_findings.json"
+STEPS = "triage.max_steps=40"
+
+#: The message names no layer, so the layer at fault is looked for by halves.
+GRAPH = sequential(
+    Tensor((4, 5, 6)),
+    [
+        *(layer("Dense", units=units) for units in (4, 3, 5, 4, 3, 4)),
+        layer("ReLU"),
+        layer(TARGET, negative_slope=0.1),
+    ],
+)
+
+
+@pytest.fixture
+def judged(project, monkeypatch):
+    """A project in which a model has run and one finding waits for triage."""
+    command(project, *PARAMS, *OVERRIDES, STEPS)
     switch = project / "switch"
-    switch.write_text("perturb")
+    switch.write_text("exception")
     monkeypatch.setenv(SWITCH, str(switch))
-    write_models(project / "artifacts/generate_models", {"00000": GRAPHS[0], "00001": GRAPHS[1]})
+    write_models(project / "artifacts/generate_models", {"00000": GRAPH, "00001": GRAPHS[1]})
     write_weights(project / "artifacts/reduce_models/weights.npz", {})
-    for name in ("execute_models", "judge_models", "triage_findings"):
-        command(project, ROOT / "stages", name)
-    artifacts = project / "artifacts"
-    assert read_json(artifacts / "execute_models/left_out.json") == {}
-    assert len(Record.load(artifacts / "execute_models")) == 2
-    outcomes = read_table(artifacts / "execute_models/outcomes.csv")
-    assert set(outcomes["ok"]) == {2}
-    assert read_table(artifacts / "judge_models/unsupported.csv").is_empty()
-    judged = read_json(project / "metrics/judge_models.json")
-    assert judged["by_symptom"] == {"values differ": 1} and judged["invalid_rate"] == 0
-    triaged = read_json(project / "metrics/triage_findings.json")
-    assert (triaged["unique"], triaged["reproduced_in_three_processes"]) == (1, 1)
-    (unique,) = read_json(artifacts / "triage_findings/unique.json")
-    assert unique["layer"] == f"{TARGET}()" and unique["confirmed"] == [1, 1, 1]
-    folder = artifacts / "triage_findings" / unique["folder"]
+    command(project, ROOT / "stages", "execute_models")
+    command(project, ROOT / "stages", "judge_models")
+    ran = project / "artifacts/execute_models"
+    assert read_json(ran / "left_out.json") == {} and len(Record.load(ran)) == 2
+    assert set(read_table(ran / "outcomes.csv")["ok"]) == {1, 2}
+    assert read_table(project / "artifacts/judge_models/unsupported.csv").is_empty()
+    metrics = read_json(project / "metrics/judge_models.json")
+    assert metrics["by_symptom"] == {"error": 1} and metrics["invalid_rate"] == 0
+    return project
+
+
+def triage(folder, state, *overrides):
+    """Triage with its state elsewhere: a digest of all that it wrote, its metrics, its log."""
+    command(folder, *PARAMS, *OVERRIDES, STEPS, *overrides)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "stages"), "triage_findings"],
+        cwd=folder,
+        env=os.environ | {"ASTERISM_STATE_ROOT": str(state)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return digest_of(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
+
+
+def shrunk(state):
+    """The findings that are remembered."""
+    saved = sorted(state.glob("units/triage_findings/*/findings.checkpoint/*/facts.json"))
+    return read_json(saved[-1]) if saved else []
+
+
+@pytest.mark.slow
+def test_models_get_a_confirmed_script_also_where_triage_is_killed(judged, tmp_path):
+    whole, metrics, _ = triage(judged, tmp_path / "undisturbed")
+    assert metrics["unique"] == 1 and metrics["not_minimal"] == 0
+    assert metrics["reproduced_in_three_processes"] == 1
+    (unique,) = read_json(judged / ARTIFACTS / "unique.json")
+    folder = judged / ARTIFACTS / unique["folder"]
     files = {file.name for file in folder.iterdir()}
     assert files == {"model.json", "model.keras", "report.md", "repro.py"}
-    assert graph_from_json(read_json(folder / "model.json")) == graph_from_json(unique["graph"])
+    graph = graph_from_json(read_json(folder / "model.json"))
+    assert graph == graph_from_json(unique["graph"])
+    assert [graph.nodes[i].type for i in graph.layers] == [TARGET]
+    assert unique["confirmed"] == [1, 1, 1]
+    state = tmp_path / "disturbed"
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "stages"), "triage_findings"],
+        cwd=judged,
+        env=os.environ | {"ASTERISM_STATE_ROOT": str(state)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not shrunk(state):
+        assert process.poll() is None, "it came to its end before it was killed"
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again, same, log = triage(judged, state, "triage.minutes=0.0001")
+    assert (again, same) == (whole, metrics)
+    assert "remembered_findings=1" in log and shrunk(state) == shrunk(tmp_path / "undisturbed")

@@ -1,18 +1,29 @@
-"""What triage asks while it shrinks and varies, with answers that are made up."""
+"""Triage with answers that are made up: where values go wrong, what is shrunk and varied."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import REFERENCES, converter_of
+from asterism.differential.adapters.backends import FLOAT64, REFERENCES, converter_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.triage.reproduction import ReproducedRun, Reproduction
+from asterism.differential.report.writing import counts_of
+from asterism.differential.triage.reproduction import (
+    ReproducedRun,
+    Reproduction,
+    ablate,
+    first_diverging,
+    with_dtype,
+)
+from asterism.differential.triage.shrink import isolated
 from asterism.differential.triage.triage import Triage
-from asterism.memo.graphs.graph import sequential
+from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries.small_triage import triage_params
+from libraries.small_runs import triage_params
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -57,6 +68,7 @@ class Anywhere:
 
     def __init__(self, layers, in_all_backends):
         self.layers, self.in_all_backends = layers, in_all_backends
+        self.worker_pool = Everything()
 
     def look(self, graph, finding, *, everywhere=False, **_):
         wanted = self.in_all_backends if everywhere else self.layers
@@ -75,13 +87,12 @@ class Anywhere:
     ],
 )
 def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
-    monkeypatch, layers, in_all_backends, steps, said
+    layers, in_all_backends, steps, said
 ):
     params = PARAMS.model_copy(update={"max_steps": steps})
-    triage = Triage(Reproduction(Everything(), JUDGE, 0, 10), params)
-    monkeypatch.setattr(triage, "_show", Anywhere(layers, in_all_backends))
     finding = Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",))
-    found = triage._shrunk(finding, GRAPH, None)
+    show = Anywhere(layers, in_all_backends)
+    (found,), _ = Triage(show, params).run([finding], [GRAPH], ["normal"])
     assert found.minimality.startswith(said)
 
 
@@ -131,6 +142,7 @@ class TakesTheOtherFile(Everything):
 
 
 def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
+    """What could not run is not gone."""
     worker_pool = TakesTheOtherFile()
     (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
     assert (whole.library, whole.backends) == ("onnxruntime", ("onnxruntime:keras_onnx",))
@@ -145,13 +157,261 @@ def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
     assert found.ablation["onnxruntime:keras_onnx"] == "shows"
     assert found.ablation["onnxruntime:tf2onnx"] == "ok"
     assert not set(REFERENCES) & set(found.ablation)
-
-
-def test_what_could_not_run_is_not_gone():
-    worker_pool = TakesTheOtherFile()
-    (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
-    (found,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), PARAMS).run(
-        [whole], [GRAPH], ["normal"]
-    )
     answers = [found.ablation[f"dtype {d}"] for d in ("float32", "float64", "float16")]
     assert answers == ["shows", "shows", "no file to read"]
+
+
+RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
+
+
+def finding(symptom="values differ", library="jax", distributions=("normal",), **more):
+    facts = {"backends": (f"{library}:jit",), "distributions": distributions} | more
+    return Finding(3, symptom, "run", library, **facts)
+
+
+class Putting:
+    """A worker pool whose library is wrong at some nodes, for some inputs."""
+
+    def __init__(self, wrong):
+        self.wrong = wrong
+        self.tasks = []
+
+    def run(self, task):
+        self.tasks.append(task)
+        outputs = {}
+        for backend in task.backends:
+            outputs[backend] = {}
+            for distribution in task.inputs:
+                bad = self.wrong.get(distribution, ()) if backend == "jax:jit" else ()
+                dtype = np.float64 if backend in FLOAT64 else np.float32
+                outputs[backend][distribution] = [
+                    (RIGHT + 10 * (node in bad)).astype(dtype) for node in task.outputs
+                ]
+        return Result(task.index, tuple(task.inputs), {}, outputs)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "first"),
+    [
+        ({}, None),
+        ({"normal": {1, 2, 3}}, 1),
+        ({"normal": {2, 3}}, 2),
+        ({"normal": {3}}, 3),
+        ({"wide": {3}}, 3),
+        ({"normal": {2}, "wide": {1}}, 2),
+    ],
+)
+def test_the_first_layer_that_is_wrong_on_right_inputs_is_found(wrong, first):
+    pool = Putting(wrong)
+    inputs = {"normal": [RIGHT], "wide": [RIGHT]}
+    found = first_diverging(Reproduction(pool, JUDGE, 0, 9), Task(7, GRAPH, inputs), "jax:jit")
+    assert found == first
+    (task,) = pool.tasks
+    assert (task.index, task.outputs) == (7, (1, 2, 3))
+    assert task.backends == ("jax:jit", *FLOAT64)
+    assert task.inputs is inputs
+
+
+def test_a_layer_behind_a_wrong_one_is_not_at_fault():
+    """Of two branches the second goes wrong by itself, behind a layer that the first spoils."""
+    relu = {"dtype": "float32"}
+    graph = Graph(
+        {
+            0: input_node((4,)),
+            1: Node("ReLU", relu, (0,)),
+            2: Node("ReLU", relu, (0,)),
+            3: Node("Add", relu, (1, 2)),
+        }
+    )
+    pool = Putting({"normal": {2, 3}})
+    show, task = Reproduction(pool, JUDGE, 0, 9), Task(0, graph, {"normal": [RIGHT]})
+    assert first_diverging(show, task, "jax:jit") == 2
+
+
+class Shows:
+    """A finding that shows where a condition holds."""
+
+    def __init__(self, holds):
+        self._holds = holds
+
+    def look(self, graph, found, **options):
+        dtypes = {n.config.get("dtype") for n in graph.nodes.values()}
+        return ReproducedRun(found if self._holds(dtypes, found, options) else None, {})
+
+
+@pytest.mark.parametrize(
+    ("holds", "shown"),
+    [
+        (lambda dtypes, found, options: True, None),
+        (lambda dtypes, found, options: dtypes == {"float64"}, {"dtype float64"}),
+        (lambda dtypes, found, options: dtypes == {"float16"}, {"dtype float16"}),
+        (lambda dtypes, found, options: found.distributions == ("wide",), {"input wide"}),
+        (lambda dtypes, found, options: options.get("batch") == 1, {"batch of 1"}),
+        (lambda dtypes, found, options: options.get("opset") == 15, {"tf2onnx opset 15"}),
+    ],
+)
+def test_each_variation_is_tried_alone(holds, shown):
+    found = finding(library="onnxruntime", backends=("onnxruntime:tf2onnx",))
+    answers = ablate(Shows(holds), GRAPH, found, ["normal", "wide"])
+    assert list(answers) == [
+        *("dtype float32", "dtype float64", "dtype float16", "input normal", "input wide"),
+        *("tf2onnx opset 13", "tf2onnx opset 15", "tf2onnx opset 17", "batch of 1"),
+    ]
+    expected = set(answers) if shown is None else shown
+    assert {what for what, answer in answers.items() if answer == "shows"} == expected
+    assert set(answers.values()) <= {"shows", "gone"}
+
+
+@pytest.mark.parametrize(
+    ("backends", "opsets"),
+    [
+        (("keras_onnx",), ["keras_onnx opset 15", "keras_onnx opset 17", "keras_onnx opset 18"]),
+        (("litert:tflite", "jax:jit"), []),
+    ],
+)
+def test_opsets_are_varied_where_the_format_has_some(backends, opsets):
+    answers = ablate(Shows(lambda *_: True), GRAPH, finding(backends=backends), ["normal"])
+    assert [what for what in answers if "opset" in what] == opsets
+
+
+def test_another_dtype_leaves_integers():
+    graph = Graph(
+        {
+            0: input_node((3,), "int32"),
+            1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,)),
+        }
+    )
+    found = with_dtype(graph, "float16")
+    assert [node.config["dtype"] for node in found.nodes.values()] == ["int32", "float16"]
+    assert found.nodes[1].config["output_dim"] == 2
+    assert graph.nodes[1].config["dtype"] == "float32"
+
+
+class Usable:
+    """A worker pool in which some backends can be used."""
+
+    def __init__(self, *backends):
+        self._backends = backends
+
+    def usable(self):
+        return self._backends
+
+
+@pytest.mark.parametrize(
+    ("found", "usable", "expected"),
+    [
+        (
+            finding("error", "tf2onnx", backends=("tf2onnx",)),
+            ("jax:jit", "openvino:keras_onnx", "openvino:tf2onnx", "onnxruntime:tf2onnx"),
+            ("openvino:tf2onnx",),
+        ),
+        (
+            finding(
+                "error",
+                "jax",
+                agreeing=(
+                    "tensorflow:xla",
+                    "tensorflow:eager",
+                    "pytorch:eager",
+                    "openvino:tf2onnx",
+                ),
+            ),
+            ("jax:jit", "tensorflow:xla", "tensorflow:eager", "pytorch:eager", "openvino:tf2onnx"),
+            ("jax:jit", "pytorch:eager", "tensorflow:eager"),
+        ),
+        (
+            finding(
+                "error",
+                "tf2onnx",
+                backends=("openvino:tf2onnx",),
+                agreeing=("openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            ),
+            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+        ),
+    ],
+)
+def test_a_finding_is_asked_of_who_shows_it_and_of_those_that_tell_whom_to_blame(
+    found, usable, expected
+):
+    assert Reproduction(Usable(*usable), JUDGE, 0, 10)._backends(found) == expected
+
+
+class Unasked:
+    """A worker pool that is to run nothing."""
+
+    def run(self, task):
+        raise AssertionError(f"ran {sorted(task.inputs)}")
+
+
+def test_a_kind_of_inputs_that_a_model_has_nothing_for_is_not_run():
+    flat = Graph({0: input_node((3,)), 1: Node("ReLU", {"dtype": "float32"}, (0,))})
+    show = Reproduction(Unasked(), JUDGE, 0, 10)
+    for kind in ("split", "lengthened"):  # it has no layer to split, and no length
+        found = finding("values differ", "jax", backends=("jax:jit",), distributions=(kind,))
+        seen = show.look(flat, found)
+        assert (seen.finding, seen.answer(found.backends)) == (None, "does not apply")
+
+
+def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
+    dense = {"units": 2, "dtype": "float32"}
+    graph = Graph(
+        {
+            0: input_node((3,), "int32"),
+            1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,)),
+            2: input_node((3, 2)),
+            3: Node("Add", {"dtype": "float32"}, (1, 2)),
+            4: Node("Dense", dense, (3,)),
+        }
+    )
+    alone = isolated(graph, {1})
+    assert [node.type for node in alone.nodes.values()].count("Embedding") == 1
+    (source,) = (i for i in alone.nodes if alone.nodes[i].type == INPUT)
+    assert alone.nodes[source] == graph.nodes[0]
+    assert alone.nodes[1].inputs == (source,)
+    both = isolated(graph, {3, 4})
+    inputs = [i for i in both.nodes if both.nodes[i].type == INPUT]
+    assert both.nodes[3].inputs == tuple(inputs)
+    assert [both.tensors[i].shape for i in inputs] == [(3, 2), (3, 2)]
+    assert both.nodes[4].inputs == (3,)
+    assert list(both.layers) == [3, 4]
+
+
+def test_a_failure_is_told_with_what_the_backend_said():
+    end = ExecutionOutcome(2, "jax:jit", "compile", "error", "odd.Error", "it broke", "lib/a.py:f")
+    again = replace(end, backend="jax:eager")
+    other = replace(end, backend="pytorch:eager", frame="lib/b.py:g")
+    fine = {r: ExecutionOutcome(2, r, "run", "ok") for r in ("tensorflow:eager", *FLOAT64)}
+    outcomes = {o.backend: o for o in (end, again, other)} | fine
+    found = judge(GRAPH, Result(2, ("normal",), outcomes), JUDGE, 0).findings
+    assert [(f.library, f.backends, f.frame) for f in found] == [
+        ("jax", ("jax:jit", "jax:eager"), "lib/a.py:f"),
+        ("pytorch", ("pytorch:eager",), "lib/b.py:g"),
+    ]
+    first = found[0]
+    assert (first.model, first.symptom, first.stage) == (2, "error", "compile")
+    assert (first.exception, first.message) == ("odd.Error", "it broke")
+    assert first.distributions == ("normal",)
+    assert set(first.agreeing) >= {"tensorflow:eager"}
+
+
+def found(library, symptom):
+    return Finding(0, symptom, "run", library, (f"{library}:x",))
+
+
+def test_tested_libraries_and_converters_without_a_finding_count_zero():
+    findings = [
+        found("tf2onnx", "crash"), found("tf2onnx", "values differ"), found("jax", "crash"),
+    ]  # fmt: skip
+    backends = ["tensorflow:eager", "onnxruntime:tf2onnx_optimised", "onnxruntime:keras_onnx"]
+    assert counts_of(findings, backends) == {
+        "by_library": {
+            "jax": 1,
+            "keras": 0,
+            "keras_onnx": 0,
+            "onnxruntime": 0,
+            "tensorflow": 0,
+            "tf2onnx": 2,
+        },
+        "by_symptom": {"crash": 2, "values differ": 1},
+    }

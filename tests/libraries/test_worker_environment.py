@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
@@ -13,11 +12,11 @@ import psutil
 import pytest
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.workers.starting import LaunchError
+from asterism.core.workers.starting import KilledError, LaunchError
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker import Worker, serve
+from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -26,13 +25,12 @@ from asterism.memo.graphs.keras_build import build
 from asterism.memo.universe.tensors import Tensor
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
+from libraries.small_runs import worker_environment
+from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
 
-ENVIRONMENT = {
-    "ASTERISM_LIBRARIES": small_library.__name__,
-    "PYTHONPATH": os.pathsep.join(["src", "tests"]),
-}
+ENVIRONMENT = worker_environment(small_library.__name__)
 LIMITS = Limits(60.0, 2000)
 
 
@@ -124,24 +122,12 @@ def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_wo
         task = Task(0, sequential(Tensor((3,)), [layer("ReLU")]), inputs, backends=("small:hang",))
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(worker_pool.run, task)
-            while not list(tmp_path.rglob("*.hangs")):
-                time.sleep(0.02)
+            wait_until(lambda: list(tmp_path.rglob("*.hangs")))
             monkeypatch.setattr(WorkerClient, "stop", noting)
             worker_pool.close()
             with pytest.raises(CancelledError):
                 asked.result(60)
     assert alive == [] and not list(tmp_path.glob("asterism-*"))
-
-
-def test_an_import_that_fails_is_said_and_nothing_raises():
-    server = keras_forks("no_such_backend", ENVIRONMENT)
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    try:
-        assert not handle.start()
-        assert "no_such_backend" in handle.broken
-        assert handle.ask({"step": "run"})["status"] == "blocked"
-    finally:
-        server.stop()
 
 
 RUN = """
@@ -157,33 +143,12 @@ with WorkerPool(sys.argv[1:], Limits(1000.0, 2000)) as worker_pool:
 
 
 def started(tmp_path, backends, marks, more=()):
-    """A process with a worker pool whose workers hang, when all of them do; and the workers."""
-    path = os.pathsep.join([*map(str, more), ENVIRONMENT["PYTHONPATH"]])
-    variables = {**os.environ, **ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
+    """A process with a worker pool whose workers hang, when all of them do; and its mark."""
+    marked, path = Marked(), os.pathsep.join([*map(str, more), ENVIRONMENT["PYTHONPATH"]])
+    variables = {**marked.environment, **ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
     process = subprocess.Popen([sys.executable, "-c", RUN, *backends], env=variables)
-    while sum(1 for _ in tmp_path.rglob("*.hangs")) < marks:
-        assert process.poll() is None
-        time.sleep(0.05)
-    return process, psutil.Process(process.pid).children(recursive=True)
-
-
-def left_of(processes, patience=20.0):
-    """Those that still live after a while, which are killed."""
-    deadline = time.monotonic() + patience
-    while left := [p for p in processes if lives(p)]:
-        if time.monotonic() > deadline:
-            for process in left:
-                process.kill()
-            break
-        time.sleep(0.05)
-    return left
-
-
-def lives(process):
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    wait_until(lambda: sum(1 for _ in tmp_path.rglob("*.hangs")) == marks)
+    return process, marked
 
 
 @pytest.mark.parametrize(
@@ -191,35 +156,23 @@ def lives(process):
     every(3, [(signal.SIGKILL, "hang"), (signal.SIGINT, "hang"), (signal.SIGKILL, "hold")]),
 )
 def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number, doing):
-    process, workers = started(tmp_path, (f"small:{doing}", f"lone:{doing}"), marks=2)
-    assert len(workers) == 3, "a fork server, its fork, and one started anew"
+    process, marked = started(tmp_path, (f"small:{doing}", f"lone:{doing}"), marks=2)
+    assert len(marked.running()) == 4, "with a fork server, its fork, and one started anew"
     process.send_signal(number)
-    assert left_of([psutil.Process(process.pid), *workers]) == []
+    assert marked.left() == []
     assert process.wait() == -number
     left = list(tmp_path.glob("asterism-*"))
     assert number == signal.SIGKILL or not left, "what they wrote is removed"
 
 
-@pytest.mark.slow
-def test_no_worker_is_started_while_closing(server, folder):
+@pytest.mark.parametrize("library", ["small", "lone"])
+def test_no_worker_is_started_while_closing(folder, library):
     """One that crashed just now would be started anew, and its import waited for."""
-    handles = [
-        WorkerClient("small", LIMITS, ENVIRONMENT, server),
-        WorkerClient("lone", LIMITS, ENVIRONMENT),
-    ]
-    try:
-        for handle in handles:
-            assert handle.ask(request(folder, "abort"))["status"] == "crash"
-            handle.give_up()
-            with pytest.raises(CancelledError):
-                handle.ask(request(folder, "none"))
-            assert handle.pid is None
-        server.stop()
-        with pytest.raises(LaunchError, match="any more"):
-            server.fork(serve, ["small"], 0, 1)
-    finally:
-        for handle in handles:
-            handle.stop()
+    handle = WorkerClient(library, LIMITS, ENVIRONMENT)
+    handle.give_up()
+    with pytest.raises(CancelledError):
+        handle.ask(request(folder, "none"))
+    assert handle.pid is None
 
 
 @pytest.mark.parametrize("library", ["small", pytest.param("lone", marks=pytest.mark.slow)])
@@ -235,66 +188,46 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "victim", ["fork", *(pytest.param(v, marks=pytest.mark.slow) for v in ("server", "lone"))]
+    ("option", "kills", "expected"),
+    [
+        ("once", 1, {"status": "ok"}),
+        pytest.param(
+            *("hang", 2, {"status": "crash", "exception": "SIGKILL"}), marks=pytest.mark.slow
+        ),
+    ],
 )
-def test_a_worker_that_is_killed_from_outside_is_asked_once_more(server, folder, victim):
-    """As a system short of memory does: that is no answer of the library's."""
-    alone = victim == "lone"
-    handle = WorkerClient(
-        "lone" if alone else "small", LIMITS, ENVIRONMENT, None if alone else server
-    )
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            asked = pool.submit(handle.ask, request(folder, "once"))
-            while not list(folder.glob("*.hangs")):
-                time.sleep(0.05)
-            os.kill(server.pid if victim == "server" else handle.pid, 9)
-            assert asked.result(60)["status"] == "ok"
-        finally:
-            handle.stop()
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_always_killed_has_crashed(server, folder):
+def test_a_worker_that_is_killed_from_outside_is_asked_once_more(
+    server, folder, option, kills, expected
+):
+    """As a system short of memory does: that is no answer of the library's, but for the second."""
     handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         try:
-            asked = pool.submit(handle.ask, request(folder, "hang"))
-            for _ in range(2):
-                while not (marks := list(folder.glob("*.hangs"))):
-                    time.sleep(0.05)
-                marks[0].unlink()
+            asked = pool.submit(handle.ask, request(folder, option))
+            for _ in range(kills):
+                (mark,) = wait_until(lambda: list(folder.glob("*.hangs")))
+                if option == "hang":
+                    mark.unlink()
                 os.kill(handle.pid, signal.SIGKILL)
-            answer = asked.result(60)
-            assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
+            assert expected.items() <= asked.result(60).items()
         finally:
             handle.stop()
 
 
-@pytest.mark.slow
-def test_an_import_that_is_killed_from_outside_begins_once_more(tmp_path, folder):
+@pytest.mark.parametrize(("error", "times"), [(KilledError, 2), (LaunchError, 1)])
+def test_an_import_that_is_killed_from_outside_begins_once_more(error, times):
     """Otherwise its library would be left out of the whole run."""
-    fake = tmp_path / "modules/keras.py"
-    fake.parent.mkdir()
-    fake.write_text(
-        "import os, pathlib, sys\n"
-        "mark = pathlib.Path(__file__ + '.killed')\n"
-        "if not mark.exists():\n"
-        "    mark.touch()\n"
-        "    os.kill(os.getpid(), 9)\n"
-        f"sys.path.remove({str(fake.parent)!r})\n"
-        "del sys.modules['keras']\n"
-        "import keras\n"
-    )
-    path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
-    try:
-        assert handle.start(), handle.broken
-        assert handle.ask(request(folder, "none"))["status"] == "ok"
-    finally:
-        handle.stop()
-        server.stop()
+    tried = []
+
+    class Forks:
+        def fork(self, *given):
+            tried.append(given)
+            raise error("no process")
+
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, Forks())
+    assert not handle.start() and len(tried) == times
+    assert handle.broken == "no process"
+    assert handle.ask({"step": "run"})["status"] == "blocked" and len(tried) == times
 
 
 def test_an_interrupt_waits_for_no_import(tmp_path):
@@ -303,10 +236,10 @@ def test_an_interrupt_waits_for_no_import(tmp_path):
     fake.write_text(
         "import time, pathlib\npathlib.Path(__file__ + '.hangs').touch()\ntime.sleep(1000)\n"
     )
-    process, importing = started(tmp_path, ("small:none",), 1, more=[fake.parent])
-    assert len(importing) == 1
+    process, marked = started(tmp_path, ("small:none",), 1, more=[fake.parent])
+    assert len(marked.running()) == 2
     process.send_signal(signal.SIGINT)
-    assert left_of([psutil.Process(process.pid), *importing]) == []
+    assert marked.left() == []
     assert process.wait() == -signal.SIGINT
 
 

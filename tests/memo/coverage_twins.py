@@ -4,7 +4,6 @@ from functools import cache
 from itertools import product
 
 from asterism.core.randomness.random_streams import stream
-from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter, Sizes
 from asterism.memo.universe.spec import MAX_RANK, universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
@@ -86,54 +85,6 @@ def slow_inputs(graphs):
     return seen
 
 
-def slow_bin(value, low, high, integer):
-    """The bin of a number by going through all of them, or through the edges from below."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if not low <= value <= high:
-        return None
-    if integer:
-        numbers = list(range(int(low), int(high) + 1))
-        bins = min(5, len(numbers))
-        return f"bin{bins * numbers.index(value) // len(numbers)}"
-    edges = [low + (high - low) * n / 5 for n in range(1, 5)]
-    return f"bin{sum(value >= edge for edge in edges)}"
-
-
-def slow_kind(layer, name, value):
-    """The label of a value that depends on its input's shape, by what Keras means by it."""
-    if name == "equation":
-        left, output = value.split("->")
-        given, weights = left.split(",")
-        return f"rank {len(given)}, kernel of {len(weights)} axes, output of {len(output)}"
-    if name == "target_shape":
-        return f"{len(value)} axes" + (", one open" if value.count(-1) else "")
-    if name == "dims":
-        upwards = list(range(1, len(value) + 1))
-        return "identity" if value == upwards else "reversal" if value == upwards[::-1] else "other"
-    assert name in ("padding", "cropping")
-    axes = [value] if layer.endswith("1D") or isinstance(value, int) else value
-    borders = [[axis, axis] if isinstance(axis, int) else axis for axis in axes]
-    if all(before == after == 0 for before, after in borders):
-        return "none"
-    return "even" if all(before == after for before, after in borders) else "uneven"
-
-
-def slow_labels(parameter, value, layer=""):
-    """Options that a value covers, by the meaning of each kind of declaration."""
-    if isinstance(parameter, Choice):
-        return {str(v) for v in parameter.values if str(v) == str(value)}
-    if isinstance(parameter, Number):
-        found = {slow_bin(value, parameter.low, parameter.high, parameter.integer)}
-    elif isinstance(parameter, Sizes):
-        values = value if isinstance(value, list) else [value]
-        found = {slow_bin(v, parameter.low, parameter.high, True) for v in values}
-    else:
-        assert isinstance(parameter, ShapeDependentParameter)
-        return {slow_kind(layer, parameter.name, value)} & set(parameter.kinds)
-    return set() if None in found else found
-
-
 def slow_parameters(graphs):
     seen = set()
     for graph in graphs:
@@ -143,6 +94,5 @@ def slow_parameters(graphs):
             for name, value in node.config.items():
                 for parameter in universe()[node.type].all_parameters:
                     if parameter.name == name:
-                        labels = slow_labels(parameter, value, node.type)
-                        seen |= {(node.type, name, label) for label in labels}
+                        seen |= {(node.type, name, label) for label in parameter.labels(value)}
     return seen

@@ -1,4 +1,4 @@
-"""Operators, strategies, the selection and islands."""
+"""Operators, strategies, the selection, islands, and the choice of few models that cover much."""
 
 import os
 import signal
@@ -6,9 +6,13 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import combinations, product
+from math import e
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
@@ -16,6 +20,7 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import PartEnded, SharedWorkUnits, UnitShare
 from asterism.memo.generating import strategy as strategy_module
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
+from asterism.memo.generating.choice import MODEL_COST, broadest, cost_of
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.strategies.memo import Memo
@@ -27,6 +32,7 @@ from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
+from asterism.search.metropolis import MetropolisHastings
 from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
@@ -90,22 +96,6 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert (
         generate(SEEDS, generate_params(models=2, islands=5), 4)["memo"].growth[-1]["models"] == 2
     )
-
-
-@pytest.mark.parametrize(
-    ("kind", "config", "shape", "steps"),
-    [
-        ("LSTM", {"units": 2}, (6, 3), 6),
-        ("ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, (5, 4, 3), 5),
-        ("Bidirectional", {"layer": "GRU", "units": 2}, (6, 3), 12),
-        ("TimeDistributed", {"layer": "Dense"}, (6, 3), 6),
-        ("TimeDistributed", {"layer": "LSTM"}, (6, 5, 3), 30),
-        ("Dense", {"units": 2}, (6, 3), 1),
-    ],
-)
-def test_steps_are_what_layers_compute_one_after_another(kind, config, shape, steps):
-    graph = sequential(Tensor(shape), [layer(kind, **config), layer("ReLU")])
-    assert graph.steps == steps + 1
 
 
 @pytest.mark.parametrize("strategy", ["memo", "memo_r", "muffin"])
@@ -182,43 +172,39 @@ def noted(propose, asked):
     return propose_and_note
 
 
-def test_fitness_and_acceptance_equal_a_slow_twin():
-    """Algorithm 2 in plain loops: rank, propose uniformly, accept by the ratio of geometrics."""
-    memo = Memo(SEEDS, generate_params())
-    rng_ours, rng_twin = stream(9, "a"), stream(9, "a")
-    choices = [(s, o) for s in range(3) for o in memo._operators]
-    times = dict.fromkeys(choices, 0)
-    model_score, operator_score = {0: 0.0, 1: 0.0, 2: 0.0}, dict.fromkeys(memo._operators, 0.0)
-    current = None
+def test_pairs_are_selected_by_what_they_have_served():
+    """Algorithm 2; tests of the selector follow its steps."""
+    memo, selector, current = Memo(SEEDS, generate_params()), MetropolisHastings(0.05), None
+    names = [n for n in OPERATORS if OPERATORS[n].family in Memo.families]
+    pairs = list(product(range(len(SEEDS)), names))
+    models, operators, times = Counter(), Counter(), Counter()
     for step in range(40):
-        if current is None:
-            current = choices[int(rng_twin.integers(len(choices)))]
-        else:
-            fitness = {
-                c: (model_score[c[0]] + operator_score[c[1]]) / (times[c] + 1) for c in choices
-            }
-            ranking = sorted(choices, key=lambda c: -fitness[c])
-            while True:
-                proposal = choices[int(rng_twin.integers(len(choices)))]
-                steps = ranking.index(proposal) - ranking.index(current)
-                if rng_twin.random() < (1 - 0.05) ** steps:
-                    current = proposal
-                    break
+        served = {p: (models[p[0]] + operators[p[1]]) / (times[p] + 1) for p in pairs}
+        assert {p: memo.fitness(p) for p in pairs} == served
+        slot, name = current = selector.select(pairs, served.get, current, stream(9, step))
         times[current] += 1
-        assert memo._select(rng_ours) == current
-        gain = step % 5
-        model_score[current[0]] += gain
-        operator_score[current[1]] += gain
-        memo._model_scores[current[0]] += gain
-        memo._operator_scores[current[1]] += gain
+        made = memo.propose(stream(9, step), Coverage())
+        if made is not None:
+            assert (made.seed_model, made.operator) == (list(SEEDS)[slot], name)
+            memo.reward(replace(made, gain=step % 5))
+            models[slot] += step % 5
+            operators[name] += step % 5
 
 
-def test_only_the_model_that_is_mutated_counts_as_selected():
-    for number in range(5):
-        memo = Memo(SEEDS, generate_params(mutations=4))
-        memo.propose(stream(3, number), Coverage())
-        assert memo._selected.total() == 4
-        assert {slot for slot, _ in memo._selected} == {memo._slot}
+def test_operators_that_are_applied_to_one_model_share_what_it_serves():
+    """Only the model that is mutated counts as selected."""
+    for number in range(50):
+        memo = Memo(SEEDS, generate_params(mutations=2))
+        made = memo.propose(stream(3, number), Coverage())
+        applied = set() if made is None else set(made.operator.split("+"))
+        if len(applied) == 2:
+            break
+    memo.reward(replace(made, gain=6))
+    slot = list(SEEDS).index(made.seed_model)
+    for model, name in product(range(len(SEEDS)), [*applied, "none"]):
+        served = 6 * (model == slot) + 3 * (name in applied)
+        times = model == slot and name in applied
+        assert memo.fitness((model, name)) == served / (1 + times)
 
 
 class TestMemoAsPublished:
@@ -374,3 +360,100 @@ def test_weights_do_not_depend_on_what_they_are_built_with():
     for one, other in zip(plain, zeros, strict=True):
         np.testing.assert_array_equal(one, other)
     assert np.any(plain[0])
+
+
+FIRST = {"data_format": "channels_first"}
+MODELS = st.lists(st.tuples(st.frozensets(st.integers(0, 12)), st.integers(1, 4)), max_size=8)
+
+
+def choose(models, count):
+    return broadest([covered for covered, _ in models], [size for _, size in models], count)
+
+
+def slow_twin(models, count):
+    """The greedy choice as its docstring has it, counting everything at every choice."""
+    chosen, seen = [], set()
+    while len(chosen) < min(count, len(models)):
+        rest = [at for at in range(len(models)) if at not in chosen]
+        best = max(rest, key=lambda at: len(models[at][0] - seen) / models[at][1])
+        if not models[best][0] - seen and seen:
+            seen = set()
+            continue
+        chosen.append(best)
+        seen |= models[best][0]
+    return chosen
+
+
+@given(MODELS, st.integers(0, 9))
+def test_it_is_the_greedy_choice(models, count):
+    assert choose(models, count) == slow_twin(models, count)
+
+
+@given(MODELS, st.integers(1, 5))
+def test_no_models_of_that_total_size_cover_much_more(models, count):
+    def held(chosen):
+        return len(frozenset().union(*(models[at][0] for at in chosen)))
+
+    def size(chosen):
+        return sum(models[at][1] for at in chosen)
+
+    made = choose(models, count)
+    others = (c for n in range(len(models) + 1) for c in combinations(range(len(models)), n))
+    best = max(held(other) for other in others if size(other) <= size(made))
+    assert held(made) >= (1 - 1 / e) * best
+
+
+@given(MODELS)
+def test_every_model_comes_once_when_all_are_asked_for(models):
+    assert sorted(choose(models, len(models) + 3)) == list(range(len(models)))
+
+
+def elements(graphs):
+    return frozenset().union(*(elements_of(graph).all for graph in graphs))
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_models_of_a_campaign_that_are_run_cover_more_than_the_first_ones(count):
+    made = campaign(SEEDS, generate_params(models=12), 0, "memo")
+    graphs = [mutant.graph for mutant in made.mutants]
+    chosen = made.broadest(count)
+    assert len(set(chosen)) == len(chosen) == count
+    assert len(elements(graphs[at] for at in chosen)) > len(elements(graphs[:count]))
+
+
+@pytest.mark.parametrize("count", [None, 12, 99])
+def test_all_models_of_a_campaign_can_be_run(count):
+    chosen = campaign(SEEDS, generate_params(models=12), 0, "memo").broadest(count)
+    assert sorted(chosen) == list(range(12))
+
+
+def test_of_models_that_cover_the_same_the_one_of_fewest_steps_is_run():
+    made = GenerationCampaign(Coverage())
+    for steps in (9, 3, 6):
+        made.add(Mutant(sequential(Tensor((steps, 2)), [layer("LSTM", units=2)]), "", "", 0))
+    assert made.broadest(1) == [1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "config", "steps", "cost"),
+    [
+        ((4,), "ReLU", {}, 1, 1),
+        ((5, 2), "LSTM", {"units": 2}, 5, 14 + 3 * 5),
+        ((5, 2), "Bidirectional", {"layer": "LSTM", "units": 2}, 10, 35 + 6 * 5),
+        ((5, 2), "TimeDistributed", {"layer": "Dense"}, 5, 1 + 3 * 5),
+        ((6, 5, 3), "TimeDistributed", {"layer": "LSTM"}, 30, None),
+        ((3, 4, 2), "ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, 3, 35 + 13 * 3),
+        ((3, 4, 2), "ConvLSTM1D", {"filters": 2, "kernel_size": [2], **FIRST}, 3, 35 + 13 * 3),
+        (
+            *((3, 4, 4, 4, 2), "ConvLSTM3D", {"filters": 2, "kernel_size": [2] * 3, **FIRST}),
+            *(3, 35 + 113 * 3),
+        ),
+    ],
+)
+def test_a_loop_takes_its_steps_and_costs_what_it_was_measured_to_cost(
+    shape, kind, config, steps, cost
+):
+    alone = sequential(Tensor(shape), [layer(kind, **config)])
+    assert alone.steps == steps and cost in (None, cost_of(alone) - MODEL_COST)
+    assert alone.add(Node("ReLU", {}, (1,)))[0].steps == steps + 1
+    assert cost_of(sequential(Tensor((4,)), [layer("ReLU")] * 3)) == MODEL_COST + 3

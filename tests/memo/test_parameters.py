@@ -176,6 +176,22 @@ def test_a_value_that_depends_on_the_shape_is_drawn_until_it_is_wanted():
     assert not parameter.accepts("x")
 
 
+@pytest.mark.parametrize(
+    ("layer", "name", "value", "kind"),
+    [
+        ("Reshape", "target_shape", [4, 6], "2 axes"),
+        ("Reshape", "target_shape", [4, -1, 2], "3 axes, one open"),
+        ("Permute", "dims", [1, 2, 3], "identity"),
+        ("Permute", "dims", [3, 2, 1], "reversal"),
+        ("Permute", "dims", [2, 1, 3], "other"),
+        ("EinsumDense", "equation", "abc,cd->abd", "rank 3, kernel of 2 axes, output of 3"),
+        ("EinsumDense", "equation", "abc,cde->abde", "rank 3, kernel of 3 axes, output of 4"),
+    ],
+)
+def test_a_value_that_depends_on_the_shape_is_counted_by_kind(layer, name, value, kind):
+    assert universe()[layer].parameter(name).labels(value) == (kind,)
+
+
 class TestBorders:
     """Amounts that are cropped or padded."""
 

@@ -62,48 +62,12 @@ def test_a_model_of_keras_2_is_read_and_can_be_built():
     assert tuple(build(graph).output.shape) == (None, 3)
 
 
-def test_a_second_output_is_told_from_the_first():
-    inner = functional(
-        [entry("i", 4), dense("one", 3, [["i", 0, 0]]), dense("two", 7, [["i", 0, 0]])],
-        ["i"],
-        [["one", 0, 0], ["two", 0, 0]],
-    )
-    model = inner | {"name": "inner", "inbound_nodes": [[["a", 0, 0, {}]]]}
-    for number, units in ((0, 3), (1, 7)):
-        outer = functional([entry("a", 4), model], ["a"], [["inner", 0, number]])
-        nodes, _ = read(outer)
-        assert nodes == [("InputLayer", (), None), ("Dense", (0,), units)]
-    with pytest.raises(UserError, match="a second output of the layer 'inner' is read"):
-        read(functional([entry("a", 4), model], ["a"], [["inner", 0, 2]]))
-
-
 def test_the_call_that_made_a_model_inside_is_not_listed():
     inner = functional([entry("i", 4), dense("one", 4, [["i", 0, 0]])], ["i"], [["one", 0, 0]])
     model = inner | {"name": "inner", "inbound_nodes": [[["a", 0, 0, {}]]]}
     layers = [entry("a", 4), model, layer("ReLU", "end", [["inner", 1, 0]])]
     nodes, _ = read(functional(layers, ["a"], [["end", 0, 0]]))
     assert [kind for kind, _, _ in nodes] == ["InputLayer", "Dense", "ReLU"]
-
-
-def test_a_scaled_sum_scales_the_second_tensor():
-    layers = [
-        entry("a", 4),
-        dense("one", 3, [["a", 0, 0]]),
-        layer("ReLU", "two", [["one", 0, 0]]),
-        layer("CustomScaleLayer", "sum", [["one", 0, 0], ["two", 0, 0]], scale=0.25),
-        dense("end", 2, [["sum", 0, 0]]),
-    ]
-    nodes, graph = read(functional(layers, ["a"], [["end", 0, 0]]))
-    assert [(kind, inputs) for kind, inputs, _ in nodes] == [
-        ("InputLayer", ()),
-        ("Dense", (0,)),
-        ("ReLU", (1,)),
-        ("Rescaling", (2,)),
-        ("Add", (1, 3)),
-        ("Dense", (4,)),
-    ]
-    scaling = graph.nodes[3].config
-    assert (scaling["scale"], scaling["offset"]) == (0.25, 0.0)
 
 
 def test_open_sizes_are_filled_in_and_seeds_count_up():
@@ -168,37 +132,6 @@ def test_inputs_of_integers_are_integers(dtype):
     _, graph = read(functional(layers, ["a"], [["b", 0, 0]]))
     assert graph.tensors[0].dtype == "int32"
     assert graph.tensors[1].shape == (6, 3)
-
-
-def test_a_call_with_arguments_that_ask_for_something_is_rejected():
-    layers = [entry("a", 4), dense("one", 3, [["a", 0, 0]])]
-    layers[1]["inbound_nodes"] = [[["a", 0, 0, {"training": False, "mask": [None, None]}]]]
-    document = functional(layers, ["a"], [["one", 0, 0]])
-    assert len(read(document)[0]) == 2
-    layers[1]["inbound_nodes"] = [[["a", 0, 0, {"training": True}]]]
-    with pytest.raises(UserError, match="'one' is called with training=True, which no graph"):
-        read(document)
-
-
-def test_the_second_call_of_a_layer_is_told_from_the_first():
-    layers = [
-        entry("a", 4),
-        entry("b", 6),
-        dense("first", 3, [["a", 0, 0]]),
-        dense("second", 3, [["b", 0, 0]]),
-        layer("ReLU", "shared", [["first", 0, 0]], [["second", 0, 0]]),
-        dense("end", 2, [["shared", 1, 0]]),
-    ]
-    nodes, graph = read(functional(layers, ["a", "b"], [["end", 0, 0], ["shared", 0, 0]]))
-    types = [kind for kind, _, _ in nodes]
-    assert sorted(types) == ["Dense"] * 3 + ["InputLayer"] * 2 + ["ReLU"] * 2
-    identities = dict(zip(graph.nodes, nodes, strict=True))
-    (end,) = (n for n in nodes if n[2] == 2)
-    kind, (before,), _ = identities[end[1][0]]
-    assert kind == "ReLU"
-    source = identities[identities[before][1][0]]
-    assert source[0] == "InputLayer"
-    assert graph.tensors[identities[before][1][0]].shape == (6,), "of the second input"
 
 
 @pytest.mark.parametrize(

@@ -2,49 +2,31 @@
 
 import pytest
 
-from asterism.memo.graphs.coverage import can_meet
-from asterism.memo.universe.shapes import factorise, join, pairs, per_axis, split, window_output
+from asterism.memo.universe.shapes import factorise
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
 FIRST = {"data_format": "channels_first"}
+SAME, SEQUENCES = {"padding": "same"}, {"return_sequences": True}
+CONVOLUTION = {"filters": 4, "kernel_size": 3}
+GROUPED = {"head_dim": 3, "num_key_value_heads": 2}
 
 #: Layer, configuration, shapes of the inputs, and the shape of the output.
 SHAPES = [
     ("MaxPooling1D", {}, [(7, 3)], (3, 3)),
-    ("MaxPooling2D", {"pool_size": [3, 2]}, [(7, 8, 3)], (2, 4, 3)),
     ("MaxPooling2D", {"pool_size": [3, 2], "strides": [1, 3]}, [(7, 8, 3)], (5, 3, 3)),
-    ("AveragePooling2D", {"pool_size": 2, "padding": "same"}, [(7, 8, 3)], (4, 4, 3)),
     ("AveragePooling2D", {"pool_size": [2, 2], **FIRST}, [(3, 7, 9)], (3, 3, 4)),
     ("GlobalMaxPooling2D", {}, [(7, 8, 3)], (3,)),
-    ("GlobalMaxPooling2D", {"keepdims": True}, [(7, 8, 3)], (1, 1, 3)),
     ("GlobalAveragePooling2D", {"keepdims": True, **FIRST}, [(3, 7, 8)], (3, 1, 1)),
     ("AdaptiveMaxPooling2D", {"output_size": [7, 2]}, [(7, 8, 3)], (7, 2, 3)),
-    ("Conv1D", {"filters": 5, "kernel_size": [3]}, [(7, 2)], (5, 5)),
-    ("Conv1D", {"filters": 5, "kernel_size": [3], "padding": "causal"}, [(7, 2)], (7, 5)),
-    ("Conv2D", {"filters": 4, "kernel_size": [3, 2], "strides": [2, 3]}, [(7, 8, 2)], (3, 3, 4)),
-    ("Conv2D", {"filters": 4, "kernel_size": 3, "dilation_rate": 2}, [(7, 8, 2)], (3, 4, 4)),
-    ("Conv2D", {"filters": 4, "kernel_size": 3, "groups": 2}, [(7, 8, 6)], (5, 6, 4)),
     ("Conv2D", {"filters": 4, "kernel_size": 3, **FIRST}, [(2, 7, 8)], (4, 5, 6)),
     ("SeparableConv2D", {"filters": 4, "kernel_size": [3, 3]}, [(7, 8, 2)], (5, 6, 4)),
     ("DepthwiseConv2D", {"kernel_size": 3, "depth_multiplier": 3}, [(7, 8, 2)], (5, 6, 6)),
-    (
-        "DepthwiseConv2D",
-        {"kernel_size": 3, "strides": 2, "padding": "same"},
-        [(7, 8, 2)],
-        (4, 4, 2),
-    ),
+    ("DepthwiseConv2D", {"kernel_size": 3, "strides": 2, **SAME}, [(7, 8, 2)], (4, 4, 2)),
     ("Conv1DTranspose", {"filters": 3, "kernel_size": 4, "strides": 2}, [(5, 2)], (12, 3)),
-    ("Conv1DTranspose", {"filters": 3, "kernel_size": 2, "strides": 3}, [(5, 2)], (15, 3)),
     ("Conv1DTranspose", {"filters": 3, "kernel_size": 3, "dilation_rate": 2}, [(5, 2)], (9, 3)),
-    (
-        "Conv2DTranspose",
-        {"filters": 3, "kernel_size": 3, "strides": [1, 2], "padding": "same"},
-        [(5, 6, 2)],
-        (5, 12, 3),
-    ),
+    ("Conv2DTranspose", {**CONVOLUTION, "strides": [1, 2], **SAME}, [(5, 6, 2)], (5, 12, 4)),
     ("Flatten", {}, [(2, 3, 4)], (24,)),
-    ("Reshape", {"target_shape": [4, 6]}, [(2, 3, 4)], (4, 6)),
     ("Reshape", {"target_shape": [4, -1, 2]}, [(2, 3, 4)], (4, 3, 2)),
     ("Permute", {"dims": [3, 1, 2]}, [(2, 3, 4)], (4, 2, 3)),
     ("RepeatVector", {"n": 5}, [(3,)], (5, 3)),
@@ -54,53 +36,27 @@ SHAPES = [
     ("ZeroPadding2D", {"padding": 2, **FIRST}, [(3, 7, 8)], (3, 11, 12)),
     ("UpSampling1D", {"size": 3}, [(7, 3)], (21, 3)),
     ("UpSampling2D", {"size": [2, 3]}, [(7, 8, 3)], (14, 24, 3)),
-    ("Resizing", {"height": 4, "width": 9}, [(7, 8, 3)], (4, 9, 3)),
     ("CenterCrop", {"height": 4, "width": 5, **FIRST}, [(3, 7, 8)], (3, 4, 5)),
     ("Add", {}, [(3, 1), (1, 4), (3, 4)], (3, 4)),
     ("Multiply", {}, [(3, 4), (3, 4)], (3, 4)),
     ("Concatenate", {}, [(3, 4), (3, 5)], (3, 9)),
     ("Concatenate", {"axis": 1}, [(3, 4), (2, 4), (1, 4)], (6, 4)),
-    ("Concatenate", {"axis": -2}, [(3, 4), (2, 4)], (5, 4)),
-    ("Dot", {"axes": 1}, [(3, 4), (3, 5)], (4, 5)),
     ("Dot", {"axes": [2, 1]}, [(3, 4), (4, 5)], (3, 5)),
     ("Dot", {"axes": -1}, [(3, 4), (5, 4)], (3, 5)),
     ("Dot", {"axes": 1}, [(3,), (3,)], (1,)),
-    ("Dense", {"units": 5}, [(3, 4)], (3, 5)),
     ("LSTM", {"units": 5}, [(3, 4)], (5,)),
     ("GRU", {"units": 5, "return_sequences": True}, [(3, 4)], (3, 5)),
-    ("Bidirectional", {"layer": "LSTM", "units": 5}, [(3, 4)], (10,)),
-    (
-        "Bidirectional",
-        {"layer": "GRU", "units": 5, "merge_mode": "sum", "return_sequences": True},
-        [(3, 4)],
-        (3, 5),
-    ),
+    ("Bidirectional", {"layer": "GRU", "units": 5, **SEQUENCES}, [(3, 4)], (3, 10)),
     ("ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, [(5, 7, 3)], (6, 2)),
-    (
-        "ConvLSTM2D",
-        {"filters": 2, "kernel_size": [3, 2], "return_sequences": True, **FIRST},
-        [(5, 3, 7, 8)],
-        (5, 2, 5, 7),
-    ),
+    ("ConvLSTM2D", {**CONVOLUTION, **SEQUENCES, **FIRST}, [(5, 3, 7, 8)], (5, 4, 5, 6)),
     ("TimeDistributed", {"layer": "Dense", "units": 5}, [(3, 4)], (3, 5)),
-    ("TimeDistributed", {"layer": "Dense"}, [(3, 4)], (3, 3)),
     ("TimeDistributed", {"layer": "LSTM"}, [(6, 3, 4)], (6, 3)),
     ("SpectralNormalization", {"layer": "Dense"}, [(3, 5)], (3, 4)),
     ("SpectralNormalization", {"layer": "Conv1D"}, [(5, 3)], (4, 4)),
-    ("Attention", {}, [(3, 4), (5, 4)], (3, 4)),
     ("Attention", {}, [(3, 4), (5, 6), (5, 4)], (3, 6)),
-    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}, [(3, 4), (5, 4)], (3, 4)),
-    (
-        "GroupQueryAttention",
-        {"head_dim": 3, "num_query_heads": 4, "num_key_value_heads": 2},
-        [(3, 4), (5, 4)],
-        (3, 4),
-    ),
-    ("GroupNormalization", {"groups": 4}, [(3, 8)], (3, 8)),
+    ("GroupQueryAttention", {**GROUPED, "num_query_heads": 4}, [(3, 4), (5, 4)], (3, 4)),
     ("GroupNormalization", {"groups": 3, "axis": 1}, [(3, 8)], (3, 8)),
-    ("GroupNormalization", {"groups": -1}, [(3, 7)], (3, 7)),
     ("BatchNormalization", {"axis": 2}, [(3, 8)], (3, 8)),
-    ("LayerNormalization", {"axis": [1, 2]}, [(3, 8)], (3, 8)),
     ("PReLU", {"shared_axes": [1, 2]}, [(3, 8)], (3, 8)),
     ("Embedding", {"input_dim": 20, "output_dim": 6}, [((3, 4), "int32")], (3, 4, 6)),
     ("EinsumDense", {"equation": "abc,cd->abd", "new_axis": 5}, [(3, 4)], (3, 5)),
@@ -108,33 +64,15 @@ SHAPES = [
 
 #: Layer, configuration, shapes of the inputs, and what of the reason is said.
 REJECTED = [
-    ("MaxPooling2D", {"pool_size": [8, 2]}, [(7, 8, 3)], "leaves nothing"),
     ("AdaptiveMaxPooling2D", {"output_size": [8, 2]}, [(7, 8, 3)], "only shrinks"),
     ("Conv2D", {"filters": 4, "kernel_size": 3, "groups": 4}, [(7, 8, 6)], "the channels"),
     ("Conv2D", {"filters": 3, "kernel_size": 3, "groups": 2}, [(7, 8, 6)], "the filters"),
-    (
-        "Conv1D",
-        {"filters": 3, "kernel_size": 3, "padding": "causal", **FIRST},
-        [(7, 8)],
-        "channels last",
-    ),
-    (
-        "Conv1DTranspose",
-        {"filters": 3, "kernel_size": 3, "strides": 2, "dilation_rate": 2},
-        [(7, 8)],
-        "exclude each other",
-    ),
-    (
-        "ConvLSTM1D",
-        {"filters": 2, "kernel_size": 2, "dilation_rate": 2},
-        [(5, 7, 3)],
-        "no parameter",
-    ),
+    ("Conv1D", {**CONVOLUTION, "padding": "causal", **FIRST}, [(7, 8)], "channels last"),
+    ("Conv1DTranspose", {**CONVOLUTION, "strides": 2, "dilation_rate": 2}, [(7, 8)], "exclude"),
+    ("ConvLSTM1D", {**CONVOLUTION, "dilation_rate": 2}, [(5, 7, 3)], "no parameter"),
     ("Reshape", {"target_shape": [-1, -1]}, [(6,)], "one size at most"),
-    ("Reshape", {"target_shape": [4, -1]}, [(6,)], "must divide"),
     ("Reshape", {"target_shape": [0, -1]}, [(6,)], "must divide"),
     ("Reshape", {"target_shape": [5]}, [(6,)], "keeps the number"),
-    ("Permute", {"dims": [1, 1]}, [(6, 2)], "every axis once"),
     ("Permute", {"dims": [0, 1]}, [(6, 2)], "every axis once"),
     ("Cropping1D", {"cropping": [3, 4]}, [(7, 3)], "leaves nothing"),
     (
@@ -147,34 +85,21 @@ REJECTED = [
     ("Add", {}, [(3, 4), (4,)], "one rank"),
     ("Add", {}, [(3, 4)], "takes 2 to"),
     ("Concatenate", {}, [(3, 4), (2, 4)], "other axes"),
-    ("Concatenate", {"axis": 3}, [(3, 4), (3, 4)], "no such axis"),
     ("Concatenate", {"axis": 0}, [(3, 4), (3, 4)], "no such axis"),
     ("Concatenate", {}, [(3, 4), (4,)], "one rank"),
     ("Dot", {"axes": 1}, [(3, 4), (2, 4)], "one size"),
-    ("Dot", {"axes": 3}, [(3, 4), (3, 4)], "no such axis"),
     ("Dot", {"axes": 0}, [(3, 4), (3, 4)], "no such axis"),
     ("Attention", {}, [(3, 4), (5, 6)], "one depth"),
     ("Attention", {}, [(3, 4), (5, 6), (7, 4)], "one length"),
     ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}, [(3, 4), (5, 6)], "one depth"),
-    (
-        "GroupQueryAttention",
-        {"head_dim": 3, "num_query_heads": 3, "num_key_value_heads": 2},
-        [(3, 4), (5, 4)],
-        "must divide",
-    ),
+    ("GroupQueryAttention", {**GROUPED, "num_query_heads": 3}, [(3, 4), (5, 4)], "must divide"),
     ("GroupNormalization", {"groups": 3}, [(3, 8)], "divide the axis"),
-    ("GroupNormalization", {"groups": 9}, [(3, 8)], "at most"),
     ("GroupNormalization", {"groups": 0}, [(3, 8)], "at most"),
-    ("BatchNormalization", {"axis": 3}, [(3, 8)], "no such axis"),
-    ("BatchNormalization", {"axis": -3}, [(3, 8)], "no such axis"),
-    ("BatchNormalization", {"axis": 0}, [(3, 8)], "no such axis"),
     ("LayerNormalization", {"axis": [1, 3]}, [(3, 8)], "no such axis"),
-    ("PReLU", {"shared_axes": [0]}, [(3, 8)], "no such axis"),
     ("PReLU", {"shared_axes": [3]}, [(3, 8)], "no such axis"),
     ("Bidirectional", {"layer": "SimpleRNN", "units": 2, "reset_after": False}, [(3, 4)], "has no"),
     ("TimeDistributed", {"layer": "ReLU", "use_bias": False}, [(3, 4)], "has no"),
     ("SpectralNormalization", {"layer": "ReLU"}, [(3, 4)], "with a kernel"),
-    ("Dense", {"units": 5, "filters": 2}, [(3, 4)], "no parameter 'filters'"),
     ("Conv2D", {"filters": 5, "kernel_size": 2}, [(3, 4)], "takes no rank 3"),
     ("Dense", {"units": 5}, [((3, 4), "int32")], "takes no int32"),
 ]
@@ -198,40 +123,6 @@ def test_a_layer_rejects_this(name, config, shapes, reason):
         output(name, config, shapes)
 
 
-def test_sizes_and_channels_stand_in_the_order_of_the_format():
-    assert split({}, Tensor((7, 8, 3))) == ((7, 8), 3)
-    assert split(FIRST, Tensor((3, 7, 8))) == ((7, 8), 3)
-    assert join({}, [7, 8], 3) == (7, 8, 3)
-    assert join(FIRST, [7, 8], 3) == (3, 7, 8)
-    assert per_axis(2, 3) == [2, 2, 2] and per_axis([1, 2], 2) == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("size", "window", "stride", "dilation", "valid", "same"),
-    [(7, 3, 1, 1, 5, 7), (7, 3, 2, 1, 3, 4), (8, 3, 3, 1, 2, 3), (7, 3, 1, 2, 3, 7)],
-)
-def test_a_window_slides_as_often_as_it_fits(size, window, stride, dilation, valid, same):
-    places = [at for at in range(0, size, stride) if at + dilation * (window - 1) < size]
-    assert window_output(size, window, stride, "valid", dilation) == valid == len(places)
-    assert window_output(size, window, stride, "same", dilation) == same
-    assert window_output(2, 3, 1, "valid") == 0
-
-
-@pytest.mark.parametrize(
-    ("value", "axes", "expected"),
-    [
-        (2, 2, [(2, 2), (2, 2)]),
-        ([1, 2], 1, [(1, 2)]),
-        ([1, 2], 2, [(1, 1), (2, 2)]),
-        ([[1, 2], [3, 4]], 2, [(1, 2), (3, 4)]),
-        ([[1, 2]], 1, [(1, 2)]),
-        ([3], 1, [(3, 3)]),
-    ],
-)
-def test_amounts_before_and_after_have_many_forms(value, axes, expected):
-    assert pairs(value, axes) == expected
-
-
 @pytest.mark.parametrize(
     ("size", "axes", "expected"),
     [
@@ -241,29 +132,3 @@ def test_amounts_before_and_after_have_many_forms(value, axes, expected):
 )
 def test_a_size_is_the_product_of_about_equal_factors(size, axes, expected):
     assert factorise(size, axes) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "rank", "ranks"),
-    [
-        *(("LSTM", 3, {2, 3}), ("Bidirectional", 3, {2, 3}), ("ConvLSTM2D", 5, {4, 5})),
-        *(("Flatten", 4, {2}), ("Reshape", 3, {2, 3, 4, 5, 6}), ("RepeatVector", 2, {3})),
-        *(("GlobalMaxPooling2D", 4, {2, 4}), ("MaxPooling2D", 4, {4}), ("Dense", 3, {3})),
-        *(("TimeDistributed", 5, {3, 4, 5}), ("EinsumDense", 2, {2}), ("EinsumDense", 3, {3, 4})),
-        *(("EinsumDense", 5, {5}), ("Embedding", 3, {4})),
-    ],
-)
-def test_a_layer_can_put_out_these_ranks(name, rank, ranks):
-    assert universe()[name].out_ranks(rank) == ranks
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "can"),
-    [
-        *(("LSTM", "Dense", True), ("LSTM", "Conv2D", False), ("Flatten", "LSTM", False)),
-        *(("RepeatVector", "LSTM", True), ("Dense", "Embedding", False)),
-        *(("Embedding", "Conv2D", True), ("ConvLSTM3D", "Conv3D", True)),
-    ],
-)
-def test_layers_meet_where_their_ranks_and_dtypes_do(first, second, can):
-    assert can_meet(universe()[first], universe()[second]) is can

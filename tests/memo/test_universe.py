@@ -44,12 +44,6 @@ def drawn(name, number):
         return None
 
 
-def test_the_universe_is_large_enough():
-    assert len(universe()) >= 75
-    for family in ("Conv3DTranspose", "ConvLSTM2D", "SpectralNormalization", "EinsumDense", "Dot"):
-        assert family in universe()
-
-
 def test_options_follow_keras_own_registries():
     assert set(activations()) <= set(keras.src.activations.ALL_OBJECTS_DICT)
     assert len(activations()) >= len(keras.src.activations.ALL_OBJECTS_DICT) - 2
@@ -153,16 +147,6 @@ def test_shape_inference_does_not_need_keras():
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_shape_inference_agrees_with_keras(name):
-    found = [d for n in range(12) if (d := drawn(name, n)) is not None][:3]
-    assert found, "twelve draws gave no valid configuration"
-    for graph, identity in found:
-        model = build(graph)
-        assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
-        assert model.output.dtype == graph.tensors[identity].dtype
-
-
 BROADCASTING = ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum")
 
 
@@ -205,54 +189,29 @@ def test_shapes_and_dtypes_are_inferred_as_keras_does(made):
     assert model.output.dtype == graph.tensors[identity].dtype
 
 
-@pytest.mark.parametrize("name", BROADCASTING)
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_merges_broadcast_as_keras_does(name, dtype):
-    inputs = {0: input_node((1, 4)), 1: input_node((3, 1), "float16")}
-    graph, identity = Graph(inputs).add(Node(name, {"dtype": dtype}, (0, 1)))
-    model = build(graph)
-    assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape == (3, 4)
-    assert model.output.dtype == graph.tensors[identity].dtype == dtype
-
-
 #: Activations that Keras writes by another name.
 SYNONYMS = {"swish": "silu", "hard_swish": "hard_silu"}
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_that_keras_built_is_read_as_it_was(name):
-    graph, identity = next(d for n in range(12) if (d := drawn(name, n)) is not None)
-    model = build(graph)
-    read, arrays = graph_of(model, open_size=8)
-    assert list(read.tensors.values()) == list(graph.tensors.values())
-    ours, back = graph.nodes[identity], read.nodes[read.outputs[0]]
-    assert back.type == name
-    for parameter in universe()[name].all_parameters:
-        value = ours.config.get(parameter.name, parameter.default)
-        told = back.config.get(parameter.name, parameter.default)
-        value = SYNONYMS.get(value, value) if isinstance(value, str) else value
-        assert parameter.labels(told) == parameter.labels(value)
+def test_keras_builds_a_layer_of_the_inferred_shape_that_is_read_as_it_was(name):
+    found = [d for n in range(12) if (d := drawn(name, n)) is not None][:3]
+    assert found, "twelve draws gave no valid configuration"
+    for graph, identity in found:
+        model = build(graph)
+        assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
+        assert model.output.dtype == graph.tensors[identity].dtype
+        read, arrays = graph_of(model, open_size=8)
+        assert list(read.tensors.values()) == list(graph.tensors.values())
+        ours, back = graph.nodes[identity], read.nodes[read.outputs[0]]
+        assert back.type == name
+        for parameter in universe()[name].all_parameters:
+            value = ours.config.get(parameter.name, parameter.default)
+            told = back.config.get(parameter.name, parameter.default)
+            value = SYNONYMS.get(value, value) if isinstance(value, str) else value
+            assert parameter.labels(told) == parameter.labels(value)
     for one, other in zip(model.get_weights(), build(read, arrays).get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LAYERS)
-def test_what_is_computed_has_the_inferred_shape(name):
-    for number in range(8):
-        made = drawn(name, number)
-        if made is None:
-            continue
-        graph, identity = made
-        inputs = [
-            np.ones((2, *graph.tensors[i].shape), graph.tensors[i].dtype) for i in graph.inputs
-        ]
-        try:
-            output = build(graph)(inputs if len(inputs) > 1 else inputs[0], training=False)
-        except Exception as error:
-            assert "support" in str(error) or "NHWC" in str(error), error
-            continue
-        assert tuple(output.shape[1:]) == graph.tensors[identity].shape
 
 
 @pytest.mark.parametrize("name", LAYERS)

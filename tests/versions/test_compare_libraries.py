@@ -227,6 +227,7 @@ def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
         (["--model", "m.onnx", "--input-shape", "z=1,2"], "no model has an input 'z'"),
         (["--model", "m.onnx", "--input-shape", "m/x=1,7"], "the input 'x' has the shape ?,4"),
         (["--model", "m.onnx", "--model", "other/m.onnx"], "two models are called m"),
+        (["--model", "m.onnx", "--distribution", "odd"], "called 'odd'"),
     ],
 )
 def test_errors_of_the_command_are_one_line(project, arguments, said):

@@ -1,18 +1,28 @@
-"""The whole command, with an old runtime that has known faults."""
+"""Two versions of a library: the command, with made-up workers and with an old runtime."""
 
 import json
+from contextlib import nullcontext
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
 import pytest
-from old_runtime import install
-from small_files import chain, onnx_model
-from small_programs import save_pooling
+from made_up_pool import PAIR, pool
+from old_runtime import install, write_definition
+from small_files import chain
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
+from asterism.differential.adapters.environments import environment
+from asterism.differential.comparing import commands, comparison
+from asterism.differential.comparing.commands import compare_versions, generated_models
+from asterism.differential.comparing.comparison import ComparisonRequest
+from asterism.differential.comparing.naming import made, named_version, readers_of_version
+from asterism.differential.comparing.upgrade import UpgradePair
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.subjects.onnx_file import subject_of
 
 
 @pytest.fixture
@@ -27,13 +37,13 @@ def models(project):
     return [part for name in files for part in ("--model", f"{name}.onnx")]
 
 
-def compare(*arguments):
+def call(*arguments):
     return CliRunner().invoke(app, ["compare-versions", "onnxruntime", *arguments])
 
 
 @pytest.mark.slow
 def test_an_upgrade_is_explained(old_runtime, models):
-    done = compare("0.1", "1", *models, "--distribution", "normal", "--target", "page")
+    done = call("0.1", "1", *models, "--distribution", "normal", "--target", "page")
     assert done.exit_code == 0, done.output  # nothing is worse than before
     assert "2 of 3 models change" in done.output
     found = json.loads((old_runtime / "page/changes.json").read_text())
@@ -49,7 +59,7 @@ def test_an_upgrade_is_explained(old_runtime, models):
     assert "Softplus" in script and "asterism" not in script  # the part as text
     page = (old_runtime / "page/index.html").read_text()
     assert "Softplus node2" in page and "Elu breaks this runtime" in page
-    worse = compare("1", "0.1", *models, "--target", "back", "--explain", "0")
+    worse = call("1", "0.1", *models, "--target", "back", "--explain", "0")
     assert worse.exit_code == 1
     found = json.loads((old_runtime / "back/changes.json").read_text())
     assert {c["kind"] for c in found["findings"]} == {"now wrong", "no longer runs"}
@@ -64,13 +74,10 @@ def test_an_upgrade_is_explained(old_runtime, models):
             ["1", version("onnxruntime"), "--model", "sound.onnx"],
             "are both the onnxruntime that is here",
         ),
-        (["0.1", "1", "--model", "none.onnx"], "there is no model file none.onnx"),
-        (["0.1", "1", "--model", "sound.onnx", "--distribution", "odd"], "called 'odd'"),
-        (["0.1", "1", "--model", "sound.onnx", "--input-shape", "x=9,9"], "has the shape"),
     ],
 )
 def test_errors_are_one_line(old_runtime, models, arguments, said):
-    done = compare(*arguments)
+    done = call(*arguments)
     assert isinstance(done.exception, UserError), done.output
     assert said in str(done.exception) and "\n" not in str(done.exception)
 
@@ -89,31 +96,150 @@ def test_environments_are_listed(project):
     assert "not both" in str(both.exception)
 
 
-@pytest.mark.slow
-def test_the_faulty_node_is_named_and_not_the_one_that_makes_it_large(old_runtime):
-    nodes = [
-        ("Softplus", ["x"], ["a"], {}),
-        ("Mul", ["a", "k"], ["b"], {}),
-        ("Add", ["b", "x"], ["y"], {}),
+def request(project, **more):
+    given = {
+        "models": [],
+        "shapes": {},
+        "size": 4,
+        "inputs": None,
+        "distributions": ("normal",),
+        "explained": 3,
+        "steps": 50,
+        "target": project / "page",
+    }
+    return ComparisonRequest(**(given | more))
+
+
+def compared(project, *names, **more):
+    """What the command finds in models of these names."""
+    asked = request(project, models=[project / name for name in names], **more)
+    return compare_versions(asked, "onnxruntime", ("0.1", "1"), print)
+
+
+@pytest.fixture
+def faulty(old_runtime, monkeypatch):
+    """The command's workers, of which the old version computes Softplus wrongly."""
+    workers = pool(lambda kinds: ("Softplus",))
+    workers.start, workers.asked = dict, []
+
+    def made(backends, limits):
+        workers.asked += backends
+        return nullcontext(workers)
+
+    monkeypatch.setattr(commands, "WorkerPool", made)
+    monkeypatch.setattr(
+        comparison, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
+    )
+    monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR])
+    return workers
+
+
+def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
+    onnx.save(chain("Abs", "Softplus"), old_runtime / "off one.onnx")
+    onnx.save(chain("Neg"), old_runtime / "good.onnx")
+    models = "off one.onnx", "good.onnx"
+    found = compared(old_runtime, *models)
+    assert [(s.name, [c.kind for c in cs]) for s, cs in found.subjects] == [
+        ("off one", ["now right"]),
+        ("good", ["same"]),
     ]
-    model = onnx_model(nodes, [("x", (2, 3))], ["y"], {"k": np.float32(1000).reshape(1)})
-    onnx.save(model, old_runtime / "m.onnx")
-    done = compare("0.1", "1", "--model", "m.onnx", "--distribution", "normal", "--target", "p")
-    found = json.loads((old_runtime / "p/changes.json").read_text())
-    assert done.exit_code == 0
-    assert {tuple(c["nodes"]) for c in found["findings"]} == {("Softplus node0",)}
+    old, new = found.compared
+    assert old.endswith(" 0.1.0") and new.endswith(f" {version('onnxruntime')}")
+    assert found.versions[0] == {"onnxruntime": "0.1.0", "numpy": "1.23.5"}
+    (one,) = found.rows
+    assert one.part.layers == ["Softplus node1"] and one.confirmed
+    assert one.statuses == {old: 1, new: 0}
+    assert one.folder == "01-now-right-off-one"
+    folder = old_runtime / "page"
+    assert onnx.load(folder / one.folder / "model.onnx").graph.node[0].op_type == "Softplus"
+    assert (folder / "index.html").exists()
+    facts = json.loads((folder / "changes.json").read_text())
+    assert len(facts["models"]) == 2 and facts["findings"][0]["nodes"] == ["Softplus node1"]
+    assert PAIR.old in faulty.asked and not any("tf2onnx" in b for b in faulty.asked)
+    few = compared(old_runtime, *models, explained=0)
+    assert [row.part for row in few.rows] == [None]
 
 
-@pytest.mark.slow
-def test_a_program_is_compared_as_an_onnx_file_is(project):
-    save_pooling(project / "pooling.pt2")
-    own = version("torch").partition("+")[0]
-    given = ["--model", "pooling.pt2", "--distribution", "normal", "--size", "9", "--explain", "1"]
-    done = CliRunner().invoke(app, ["compare-versions", "pytorch", own, "openvino", *given])
-    assert done.exit_code == 1, done.output
-    folder = project / f"compare-versions/pytorch-{own}-openvino"
-    found = json.loads((folder / "changes.json").read_text())
-    (wrong,) = (row for row in found["findings"] if row["kind"] == "now wrong")
-    assert wrong["nodes"] == ["aten.avg_pool2d avg_pool2d"]
-    assert list(wrong["statuses"].values()) == [1] and ["file", "normal"] in wrong["seen"]
-    assert (folder / wrong["script"]).with_name("model.pt2").exists()
+def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
+    faulty.start = lambda: {PAIR.old: "no such file"}
+    onnx.save(chain("Neg"), old_runtime / "m.onnx")
+    with pytest.raises(UserError, match=r"onnxruntime@0\.1:file does not work: no such file"):
+        compared(old_runtime, "m.onnx")
+    assert not (old_runtime / "page").exists()
+
+
+def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
+    faulty, old_runtime, monkeypatch
+):
+    lacking = UpgradePair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
+    unread = UpgradePair(PAIR.old, "openvino:file")  # as of a file of another format
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking, unread])
+    faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
+    onnx.save(chain("Softplus"), old_runtime / "m.onnx")
+    found = compared(old_runtime, "m.onnx")
+    assert [c.pair for row in found.rows for c in row.changes] == [PAIR]
+    assert found.rejected == [(f"all models in {lacking.old}", "no level <LAYOUT>")]
+    page = (old_runtime / "page/index.html").read_text()
+    assert f"all models in {lacking.old}: no level &lt;LAYOUT&gt;" in page
+
+
+def test_names_of_versions(old_runtime):
+    def name(library, which):
+        return made(named_version(library, which, {".onnx"}), lambda _: None)
+
+    installed = version("onnxruntime")
+    for here in ("1", installed, ""):
+        assert name("onnxruntime", here) == "onnxruntime"
+    assert name("onnxruntime", "0.1") == "onnxruntime@0.1"
+    with pytest.raises(UserError, match=r"no files are run by 'jax' \(known: .*onnxruntime") as e:
+        name("jax", "1")
+    assert "onnx_reference" not in str(e.value)
+
+
+def test_a_package_reads_each_format_by_its_own_reader(old_runtime):
+    def named(library, which, *formats):
+        return readers_of_version(library, which, lambda _: None, formats)
+
+    assert named("openvino", "onnxruntime@0.1", ".onnx") == {".onnx": "onnxruntime@0.1"}
+    own = named("onnxruntime", "openvino", ".onnx", ".pt2")
+    assert own == {".onnx": "openvino", ".pt2": "openvino_program"}
+    torch = named("pytorch", version("torch").partition("+")[0], ".pt2")
+    assert torch == {".pt2": "pytorch_program"}
+    exported = named("onnx_program", version("torch").partition("+")[0], ".pt2")
+    assert exported == {".pt2": "onnx_program"}
+    write_definition(old_runtime, "pytorch@0.1")
+    assert environment("pytorch_program@0.1") == environment("pytorch@0.1")
+
+
+def test_own_inputs_are_for_own_models(project):
+    subject, other = subject_of("own", chain("Neg"), 4, {}), subject_of("z", chain("Neg"), 4, {})
+    np.savez(project / "batch.npz", x=np.ones((7, 4), np.float32))
+    asked = request(project, models=[project / "own.onnx"], inputs=project / "batch.npz")
+    (given,) = asked.inputs_of(subject, 3)["batch"]
+    assert given.shape == (7, 4)
+    drawn = asked.inputs_of(other, 3)
+    assert list(drawn) == ["normal"]
+    np.testing.assert_array_equal(drawn["normal"][0], other.draw(3, "normal")[0])
+    asked = request(project, models=[project / "own.onnx"], distributions=("nan", "wide"))
+    assert list(asked.inputs_of(subject, 3)) == ["nan", "wide"]
+
+
+def test_generated_models_are_converted(monkeypatch):
+    main = SimpleNamespace(
+        broadest=lambda number: [5, 2][:number],
+        mutants={i: SimpleNamespace(graph=f"graph {i}") for i in (2, 5)},
+    )
+    params = SimpleNamespace(seed=1, reduce=SimpleNamespace(), generate=SimpleNamespace())
+    params.reduce.model_copy = params.generate.model_copy = lambda update: update
+    params.generate.strategy = "main"
+    monkeypatch.setattr(commands, "import_keras", lambda name: None)
+    monkeypatch.setattr(commands, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
+    monkeypatch.setattr(commands, "generate", lambda *given, reward: {"main": main})
+    files = {2: chain("Neg").SerializeToString()}
+    failed = ExecutionOutcome(5, "tf2onnx", "convert", "error", "a.B", "why")
+    workers = SimpleNamespace(converted=lambda task, converter: files.get(task.index, failed))
+    rejected = []
+    (made,) = generated_models(2, 4, params, workers, rejected)
+    assert made.name == "generated 00002" and made.inputs[0].shape == (2, 4)
+    assert rejected == [("generated 00005", "tf2onnx: a.B why")]

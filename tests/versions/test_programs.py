@@ -1,7 +1,5 @@
 """Programs of torch.export as they are: their steps, their parts, and how they are run."""
 
-import zipfile
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +12,6 @@ from asterism.differential.adapters.backends import (
     precision_of,
     suffix_of,
 )
-from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.programs import constants_of, in_float64
@@ -134,13 +131,6 @@ def test_libraries_run_programs(program, tmp_path, library, option):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("library", ["pytorch_program", "onnx_program"])
-def test_the_lines_alone_run_programs(path, library):
-    prepared = Prepared(LIBRARIES[library]().code("file"), {"path": str(path)})
-    for ours, theirs in zip(prepared.run([X]), right(), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
-
-
 def test_hints_are_coarse():
     assert precision_of("openvino_program:file") is None
     assert precision_of("openvino_program:file_f16") == "bfloat16"
@@ -156,18 +146,6 @@ def test_hints_are_coarse():
 def test_shapes_that_a_program_cannot_have_are_rejected(path, shapes, said):
     with pytest.raises(UserError, match=said):
         read_program(path, 9, shapes)
-
-
-def test_files_that_are_no_programs_are_rejected(tmp_path):
-    text = tmp_path / "text.pt2"
-    text.write_text("no archive")
-    other = tmp_path / "other.pt2"
-    with zipfile.ZipFile(other, "w") as archive:
-        archive.writestr("other/data.pkl", b"")
-    for path in (text, other):
-        with pytest.raises(UserError, match=r"is no archive of torch\.export\.save") as rejected:
-            read_program(path, 9, {})
-        assert "\n" not in str(rejected.value)
 
 
 class _Decoder(torch.nn.Module):

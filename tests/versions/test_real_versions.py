@@ -6,12 +6,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from small_files import onnx_model
-from typer.testing import CliRunner
 
-from asterism.cli.commands import app
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.inputs import sample_inputs
@@ -23,7 +19,7 @@ from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from libraries.small_triage import triage_params
+from libraries.small_runs import triage_params
 from manual.page_commands import commands
 from real_environments import make_or_skip
 
@@ -49,32 +45,6 @@ def made(tmp_path_factory):
 def state(made, monkeypatch):
     monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(made))
     monkeypatch.chdir(ROOT)
-
-
-def test_what_an_upgrade_repairs_is_on_the_page(state, tmp_path):
-    pooling = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
-    pooling |= {"count_include_pad": 1, "ceil_mode": 1}
-    nodes = [
-        ("Relu", ["x"], ["a"], {}),
-        ("AveragePool", ["a"], ["b"], pooling),
-        ("Neg", ["b"], ["y"], {}),
-    ]
-    onnx.save(onnx_model(nodes, [("x", ("n", 2, 8, 8))], ["y"], opset=19), tmp_path / "m.onnx")
-    arguments = [
-        "compare-versions",
-        "onnxruntime",
-        "1.17",
-        "1",
-        "--model",
-        str(tmp_path / "m.onnx"),
-    ]
-    done = CliRunner().invoke(app, [*arguments, "--target", str(tmp_path / "page")])
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "page/changes.json").read_text())
-    assert {c["kind"] for c in found["findings"]} == {"now right"}
-    scripts = [c for c in found["findings"] if "script" in c]
-    assert {tuple(c["nodes"]) for c in scripts} == {("AveragePool node1",)}
-    assert {tuple(c["statuses"].values()) for c in scripts} == {(1, 0)}
 
 
 def test_the_pages_command_names_what_a_new_openvino_breaks(state, tmp_path):

@@ -1,6 +1,5 @@
 """The page of an upgrade: its rows, what each cell says, and the figures above them."""
 
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -52,47 +51,24 @@ def written(tmp_path):
     return write
 
 
-def cells_of(page):
-    """The cells of each row of the table of changes."""
-    table = page.partition("<th>script</th>")[2].partition("</table>")[0]
-    rows = table.split("<tr>")[1:]
-    return [[cell.strip() for cell in re.findall("<td>(.*?)</td>", row)] for row in rows]
-
-
 @pytest.mark.parametrize(
-    ("facts", "old", "new", "largest"),
+    ("facts", "old", "new", "said"),
     [
-        (OFF, "within", "1.23e+03", "0.123"),
-        ({"new": "wrong shape"}, "within", "wrong shape", "0.123"),
-        ({"kind": "differs", **OFF}, "1.23e+03", "no reference", "0.123"),
-        ({"kind": "no longer runs", "exception": "A"}, "within", "does not run", "–"),
+        (OFF, None, ["values differ", 1234.5], ""),
+        ({"excess": float("inf")}, None, ["values differ", 1e30], ""),
+        ({"new": "wrong shape"}, None, ["wrong shape", 0.0], ""),
+        ({"kind": "differs", **OFF}, ["values differ", 1234.5], None, ""),
+        ({"kind": "no longer runs", "exception": "A"}, None, None, "error: A"),
     ],
 )
-def test_a_row_says_how_far_off_each_version_is(written, facts, old, new, largest):
-    one = change(**facts, apart=0.12345)
-    page = written(comparison(one))
-    assert cells_of(page) == [["m", "file", "normal", one.kind, old, new, largest, "", ""]]
-    assert ("It says: <code>error: A</code>" in page) == (new == "does not run")
-
-
-def test_both_answers_are_told(written):
-    answers = ((PAIR.old,), "1"), ((PAIR.new,), "2")
-    page = written(comparison(change(kind="both wrong", answers=answers)))
-    assert "Where they are furthest apart, lib 1 gave 1, and lib 2 gave 2.</p>" in page
-
-
-@pytest.mark.parametrize(
-    ("size", "layers"), [(1, "Op 0"), (3, "Op 0, Op 1, Op 2"), (5, "Op 0, Op 1, Op 2 and 2 more")]
-)
-def test_a_row_with_a_script(written, size, layers):
-    one = change()
-    row, _ = cells_of(
-        written(
-            comparison(one, change("other"), shown=one, layers=[f"Op {i}" for i in range(size)])
-        )
-    )
-    script = "01-folder/repro.py"
-    assert row[-2:] == [layers, f'<a href="{script}">{script}</a>']
+def test_the_facts_say_how_far_off_each_version_is(facts, old, new, said):
+    one = change(**facts, apart=0.5)
+    found = comparison(one).to_json()
+    (row,) = found["findings"]
+    assert (row["model"], row["kind"], row["seen"]) == ("m", one.kind, [["file", "normal"]])
+    assert (row["old"], row["new"], row["apart"], row["said"]) == (old, new, 0.5, said)
+    assert found["models"] == [{"name": "m", "nodes": 2, "statuses": {"file": one.kind}}]
+    assert "script" not in row and found["rejected"] == [["bad", "no <file>"]]
 
 
 @pytest.mark.parametrize(
@@ -140,32 +116,26 @@ def test_the_worst_of_a_model_in_one_way():
     assert counts == {"no longer runs": 1, "now runs": 1}
 
 
-def test_changes_of_one_kind_share_a_row(written):
+def test_changes_of_one_kind_share_a_row():
     first, second = change(), change(pair=FASTER, inputs="wide")
     other, again = change("other"), change(inputs="wide")
-    found = comparison(first, second, other, again, shown=second, layers=["Exp e"])
-    rows = cells_of(written(found))
-    assert [(*row[:3], row[-2]) for row in rows] == [
-        ("m", "file, file_optimised", "normal, wide", "Exp e"),
-        ("other", "file", "normal", ""),
-    ]
+    failed = change(kind="no longer runs")
+    found = comparison(first, second, other, again, failed, shown=second)
+    assert [row.changes for row in found.rows] == [[failed], [first, second, again], [other]]
+    _, shared, _ = found.to_json()["findings"]
+    assert shared["nodes"] == ["Exp a"] and shared["script"] == "01-folder/repro.py"
 
 
 def test_the_page(written):
     one = change(**OFF, apart=0.5)
+    answers = ((PAIR.old,), "<1>"), ((PAIR.new,), "2")
     failed = change("f", "no longer runs", exception="A", message="<b>")
-    page = written(comparison(one, failed, change("s", "same"), shown=one, statuses=(0, 2)))
-    assert "lib 1 beside lib 2" in page and "2 of 3" in page
-    assert "64 roundings" in page and "8 times" in page
-    assert '<a href="01-folder/repro.py">' in page and "does not confirm" in page
-    assert "exit status is 0 with lib 1 and 2 with lib 2" in page
-    assert "<td>f</td><td>2</td><td>no longer runs</td>" in page
+    both = change("g", "both wrong", answers=answers)
+    found = comparison(one, failed, both, change("s", "same"), shown=one, statuses=(0, 2))
+    page = written(found)
+    assert "3 of 4" in page and '<a href="01-folder/repro.py">' in page and "Exp a" in page
+    assert "1.23e+03" in page and "error: A &lt;b&gt;" in page and "&lt;1&gt;" in page
     for row in ("a</td><td>1</td><td>–", "b</td><td>2</td><td>3", "c</td><td>–</td><td>4"):
         assert f"<td>{row}</td>" in page
-    assert "bad: no &lt;file&gt;" in page and "Nothing: no model" not in page
-
-
-def test_a_page_without_changes(written):
-    page = written(comparison(change(kind="same")))
-    assert "Nothing: no model computes something else" in page and "0 of 1" in page
-    assert re.findall("<dt>(.*?)</dt>", page) == list(CHANGES)
+    assert "bad: no &lt;file&gt;" in page
+    assert "0 of 1" in written(comparison(change(kind="same")))

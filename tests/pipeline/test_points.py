@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from asterism.cli import commands
 from asterism.config import compose
-from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import run_cache
 from asterism.sweep import app, launch, point, resources, workspace
@@ -38,7 +37,6 @@ from asterism.sweep.table import (
     write_outcome,
     write_overview,
 )
-from asterism.sweep.worker import JobResult
 from thinning import every
 
 CONF = ROOT / "conf"
@@ -185,20 +183,6 @@ def test_targets_are_looked_up_under_each_points_parameters():
         check_targets(ROOT, ["fuzz@k_step"], [default, fewer])
 
 
-def test_points_of_a_sweep_whose_name_has_a_dot_have_locks_of_their_own(tmp_path, monkeypatch):
-    sweep, locks = make_sweep(tmp_path, "v1.0"), []
-
-    def note(path):
-        locks.append(path)
-        return held(path)
-
-    monkeypatch.setattr(point, "held", note)
-    monkeypatch.setattr(point, "_work", lambda *_: JobResult("failed", 1))
-    for number in range(2):
-        point.run_point(sweep, Point(number, (), f"seed: {number}"))
-    assert len(set(locks)) == 4
-
-
 def test_a_point_that_cannot_be_made_leaves_its_reason(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -211,40 +195,9 @@ def test_a_point_that_cannot_be_made_leaves_its_reason(tmp_path, monkeypatch):
     assert "No space left on device" in record["message"]
 
 
-@pytest.mark.parametrize(
-    ("begun", "stopped", "status"),
-    [(True, False, "lost"), (True, True, "interrupted"), (False, True, "not started")],
-)
-def test_a_point_without_a_record_says_why(tmp_path, monkeypatch, begun, stopped, status):
-    sweep, points, said = make_sweep(tmp_path), [Point(0, ("seed=1",), "seed: 1")], []
-    (tmp_path / "dvc.yaml").touch()
-    sweep.folder.mkdir(parents=True)
-    if begun:
-        sweep.point_folder(0).mkdir(parents=True)
-    if stopped:
-        sweep.stop.touch()
-    monkeypatch.chdir(tmp_path)
-    launcher = {"_target_": "BasicLauncher"}
-    monkeypatch.setattr(app, "prepare", lambda *_: (sweep, points, launcher))
-    monkeypatch.setattr(app, "run", lambda *_: 130)
-    app.sweep_command(app.SweepRequest(overrides=["seed=1"], name="s"), False, said.append)
-    assert f"point 0: {status}" in said
-    assert "None" not in " ".join(said)
-
-
 def test_jobs_of_another_checkout_have_another_name(tmp_path):
     names = {launch.job_name(make_sweep(tmp_path / place)) for place in "ab"}
     assert len(names) == 2
-
-
-def test_a_running_point_is_not_told_to_go_on(tmp_path):
-    """The file that stops a sweep stays where a point of it still runs."""
-    sweep = make_sweep(tmp_path)
-    sweep.point_folder(0).mkdir(parents=True)
-    sweep.stop.touch()
-    with held(sweep.point_folder(0) / "lock"), pytest.raises(UserError, match="still runs"):
-        app.run(sweep, [], [], {})
-    assert sweep.stop.exists()
 
 
 @pytest.mark.parametrize(("script", "queued"), [("exit 1", True), ("", False), ("echo 7", True)])

@@ -324,10 +324,12 @@ class TestRunning:
     def test_points_of_a_killed_sweep_end_first(self, sweep, monkeypatch, tied):
         sweep = Sweep(**vars(sweep) | {"tied": tied})
         sweep.point_folder(4).mkdir(parents=True)
+        sweep.stop.touch()
         how = "it ends in a moment" if tied else f"`scancel --name={launch.job_name(sweep)}`"
         with held(sweep.point_folder(4) / "lock"), pytest.raises(UserError) as error:
             self.run(monkeypatch, sweep, points_of(1), lambda *_: pytest.fail("launched"))
         assert "point 4 of s" in str(error.value) and how in str(error.value)
+        assert sweep.stop.exists()  # point 4 is not told to go on
 
     def test_a_launcher_that_begins_no_point_is_an_error(self, sweep, monkeypatch):
         with pytest.raises(UserError, match=r"launcher basic .*no node"):
@@ -427,10 +429,19 @@ class TestTelling:
             "the table is sweeps/s/table.csv, the page index.html beside",
         ]
 
-    def test_an_interrupted_sweep_says_how_far_it_came(self, sweep, monkeypatch):
-        points = points_of(1)
-        said = self.said(monkeypatch, sweep, points, 130)
-        assert said[1] == "point 0: not started"
+    @pytest.mark.parametrize(
+        ("begun", "stopped", "status"),
+        [(True, False, "lost"), (True, True, "interrupted"), (False, True, "not started")],
+    )
+    def test_a_point_without_a_record_says_why(self, sweep, monkeypatch, begun, stopped, status):
+        sweep.folder.mkdir(parents=True)
+        if begun:
+            sweep.point_folder(0).mkdir(parents=True)
+        if stopped:
+            sweep.stop.touch()
+        said = self.said(monkeypatch, sweep, points_of(1), 130)
+        assert said[1] == f"point 0: {status}"
+        assert "None" not in " ".join(said)
 
     def test_a_sweep_by_a_metric_has_no_number_of_points(self, sweep, monkeypatch):
         adaptive = Sweep(**vars(sweep) | {"objective": "m:x"})

@@ -6,7 +6,7 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load_any
 from asterism.deepstellar.campaigns.results import Corpus
-from asterism.deepstellar.coverage.measurement import Measurement, measure_sets
+from asterism.deepstellar.coverage.measurement import CoverageMeasurement, measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import CoverageParams, FuzzParams
 from asterism.deepstellar.seeding.seeds import SeedInputs
@@ -29,7 +29,7 @@ def run(params: Params) -> None:
         for kind in ("queue", "crashes"):
             found = Corpus.load(Path("artifacts/fuzz") / criterion, kind)
             sets[f"{criterion}_{kind}"] = found.images
-    measured: Measurement = measure_sets(
+    measured: CoverageMeasurement = measure_sets(
         open_trained(Path("artifacts/train_rnn")),
         TraceModel.load(Path("artifacts/build_dtmc")),
         load_any(params.data),

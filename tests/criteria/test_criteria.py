@@ -324,7 +324,7 @@ def test_the_density_at_an_own_point_is_that_under_all_others(monkeypatch, chunk
     values = np.random.default_rng(3).normal(size=(24, 3))
     rows = RowFile((3,), np.float64)
     rows.append(values)
-    found = np.concatenate(list(density.Density.fit(rows, 0.0).of_its_own_points()))
+    found = np.concatenate(list(density.DensityEstimate.fit(rows, 0.0).of_its_own_points()))
     for i, log_density in enumerate(found):
         others = np.delete(values, i, axis=0)
         assert log_density == pytest.approx(-_surprise(values[i], others, values))

@@ -35,7 +35,7 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.report.confirming import death_of, exit_statuses
-from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
 from asterism.differential.report.numbers import (
     ONES,
     RAMP,
@@ -225,7 +225,8 @@ def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
 def ran(step, finding, folder):
     """A script of a failure that does this."""
     program = ScriptProgram(("import os, time",), (step,))
-    (folder / "repro.py").write_text(program.script("t", "v", Decision("it runs", finding=finding)))
+    decision = ScriptDecision("it runs", finding=finding)
+    (folder / "repro.py").write_text(program.script("t", "v", decision))
     return folder / "repro.py"
 
 

@@ -22,7 +22,7 @@ from asterism.differential.oracle.finding import (
     read_findings,
     signature,
 )
-from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
 from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
 from asterism.differential.report.program_text import Runner, keras_program
@@ -73,7 +73,7 @@ def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     program = keras_program(Runner.of(("jax:jit",)), graph, "normal", known, numbers)
     zeros = [np.zeros((2, 2))]
     right = ExpectedOutputs(zeros, [np.ones((2, 2), np.float32)], zeros)
-    decision = comparing(right) if values else Decision("it runs", finding=finding)
+    decision = comparing(right) if values else ScriptDecision("it runs", finding=finding)
     return program.script(name, versions, decision)
 
 

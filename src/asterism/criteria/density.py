@@ -21,7 +21,7 @@ CHUNK = 1024
 
 
 @dataclass(frozen=True)
-class Density:
+class DensityEstimate:
     """The estimate, with Scott's bandwidth, in coordinates in which its kernel is a unit ball.
 
     Attributes:
@@ -39,7 +39,7 @@ class Density:
     log_scale: float
 
     @classmethod
-    def fit(cls, rows: RowFile, min_variance: float) -> Density | None:
+    def fit(cls, rows: RowFile, min_variance: float) -> DensityEstimate | None:
         """The density of rows; None for fewer than two, or when nothing varies."""
         if len(rows) < 2:
             return None

@@ -66,7 +66,7 @@ class DrivingParams(ParameterSection):
 
 
 @dataclass(frozen=True)
-class Driving:
+class DrivingImages:
     """Images with steering angles, parted at random.
 
     Attributes:
@@ -82,7 +82,7 @@ class Driving:
     test_angles: NDArray[np.float32]
 
 
-def load_driving(params: DrivingParams, seed: int) -> Driving:
+def load_driving(params: DrivingParams, seed: int) -> DrivingImages:
     """Read the folder that the parameters name, or draw roads.
 
     Raises:
@@ -99,7 +99,7 @@ def load_driving(params: DrivingParams, seed: int) -> Driving:
     order = stream(seed, "driving", "split").permutation(len(images))
     cut = min(max(1, round(len(images) * params.test_share)), len(images) - 1)
     test, train = np.sort(order[:cut]), np.sort(order[cut:])
-    return Driving(images[train], targets[train], images[test], targets[test])
+    return DrivingImages(images[train], targets[train], images[test], targets[test])
 
 
 def _read_folder(params: DrivingParams) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:

@@ -10,7 +10,7 @@ import numpy as np
 from asterism.attacks.deviations import AttackPlan, Deviations, attack_regressor
 from asterism.attacks.params import AttackParams
 from asterism.criteria.params import CriteriaParams
-from asterism.data.driving import Driving, DrivingParams
+from asterism.data.driving import DrivingImages, DrivingParams
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit as fit_criteria
 from asterism.deepimportance.judged_keras import JudgedKeras
@@ -23,7 +23,7 @@ from asterism.models.training.fitting import compile_for, fit, make_deterministi
 
 
 def train_regressor(
-    driving: Driving,
+    driving: DrivingImages,
     preprocessing: PreprocessingParams,
     training: TrainingParams,
     layer: str | int | None,
@@ -53,7 +53,7 @@ def train_regressor(
 
 def measure_regressor(
     model: keras.Model,
-    driving: Driving,
+    driving: DrivingImages,
     plan: AttackPlan,
     preprocessing: PreprocessingParams,
     attack: AttackParams,

@@ -12,7 +12,7 @@ from asterism.dvc_hydra.composition import as_one_line
 
 
 @dataclass(frozen=True)
-class Override:
+class SweepOverride:
     """One override of a sweep.
 
     Attributes:
@@ -27,7 +27,7 @@ class Override:
     bounds: tuple[str, ...]
 
 
-def parse(overrides: Sequence[str]) -> list[Override]:
+def parse(overrides: Sequence[str]) -> list[SweepOverride]:
     """Read overrides.
 
     Args:
@@ -50,7 +50,7 @@ def parse(overrides: Sequence[str]) -> list[Override]:
     return parsed
 
 
-def points(overrides: Sequence[Override]) -> list[tuple[str, ...]]:
+def points(overrides: Sequence[SweepOverride]) -> list[tuple[str, ...]]:
     """The overrides of each point of a sweep, in the order of Hydra's own sweeper.
 
     That changes the last override fastest; of two overrides of one key the second counts.
@@ -69,15 +69,15 @@ def points(overrides: Sequence[Override]) -> list[tuple[str, ...]]:
     return list(product(*columns.values()))
 
 
-def _override(parsed: Any) -> Override:
+def _override(parsed: Any) -> SweepOverride:
     from hydra.core.override_parser.types import IntervalSweep, RangeSweep
 
     key, sweep = parsed.get_key_element(), parsed.value()
     if not parsed.is_sweep_override():
         only = (f"{key}={parsed.get_value_element_as_str()}",)
-        return Override(key, only, only)
+        return SweepOverride(key, only, only)
     if isinstance(sweep, IntervalSweep):
-        return Override(key, None, (f"{key}={sweep.start}", f"{key}={sweep.end}"))
+        return SweepOverride(key, None, (f"{key}={sweep.start}", f"{key}={sweep.end}"))
     values = tuple(f"{key}={value}" for value in parsed.sweep_string_iterator())
     ends = (values[0], values[-1]) if isinstance(sweep, RangeSweep) and values else values
-    return Override(key, values, ends)
+    return SweepOverride(key, values, ends)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import LONGEST, is_label
-from asterism.dvc_hydra.overrides import Override, parse
+from asterism.dvc_hydra.overrides import SweepOverride, parse
 from asterism.dvc_hydra.overrides import points as points_of
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
@@ -144,7 +144,7 @@ def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
     return points
 
 
-def _read(overrides: Sequence[str]) -> list[Override]:
+def _read(overrides: Sequence[str]) -> list[SweepOverride]:
     return parse([override for override in overrides if not is_hydras(override)])
 
 

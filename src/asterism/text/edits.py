@@ -93,7 +93,7 @@ class Replace(Edits):
 
 @TEXT_MUTATORS.register("repeat")
 @dataclass(frozen=True)
-class Repeat(Edits):
+class RepeatSymbols(Edits):
     """Writes symbols twice; a row that is full stays as it is."""
 
     def candidates(self, sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:

@@ -47,7 +47,7 @@ class OnnxQuantisation(Compressor):
 
 
 @COMPRESSORS.register("onnx_dynamic")
-class Dynamic(OnnxQuantisation):
+class OnnxDynamicInt8(OnnxQuantisation):
     """8-bit weights; activations are quantised as they come.
 
     The range of an activation is taken over the whole batch, so such a model's results depend on
@@ -64,7 +64,7 @@ class Dynamic(OnnxQuantisation):
 
 
 @COMPRESSORS.register("onnx_static")
-class Static(OnnxQuantisation):
+class OnnxStaticInt8(OnnxQuantisation):
     """8-bit weights and activations, whose ranges are measured on training images."""
 
     class Options(ParameterSection):

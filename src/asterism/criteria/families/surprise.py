@@ -12,7 +12,7 @@ from pydantic import Field
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, ChosenCriterion
-from asterism.criteria.density import CHUNK, Density, nearest
+from asterism.criteria.density import CHUNK, DensityEstimate, nearest
 from asterism.criteria.row_file import RowFile
 
 Floats = NDArray[np.float64]
@@ -108,10 +108,10 @@ class LikelihoodSurprise(SurpriseCoverage):
         )
 
     def _learn(self) -> None:
-        self._densities: dict[int, Density] = {}
+        self._densities: dict[int, DensityEstimate] = {}
         low, high = np.inf, -np.inf
         for group in sorted(self._traces):
-            density = Density.fit(self._traces[group], self.options.min_variance)
+            density = DensityEstimate.fit(self._traces[group], self.options.min_variance)
             if density is not None:
                 self._densities[group] = density
                 for known in density.of_its_own_points():

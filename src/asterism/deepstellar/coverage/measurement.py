@@ -89,7 +89,7 @@ class Detector:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class CoverageMeasurement:
     """What sets of inputs exercise, and how well unusual ones are told from normal ones.
 
     Attributes:
@@ -111,7 +111,7 @@ def measure_sets(
     suspicious: Sequence[str],
     references: int,
     seed: int,
-) -> Measurement:
+) -> CoverageMeasurement:
     """Coverage of the test set and of other sets, and detection of the suspicious ones.
 
     Args:
@@ -139,7 +139,7 @@ def measure_sets(
                 area, curve = detector.roc(traces, items)
                 metrics[name][f"{items}_similarity_auroc"] = area
                 curves.append(_curve(name, items, curve))
-    return Measurement(metrics, pl.concat(curves))
+    return CoverageMeasurement(metrics, pl.concat(curves))
 
 
 def _draw_references(

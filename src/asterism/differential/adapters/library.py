@@ -51,7 +51,7 @@ UNSUPPORTED = (
 )
 
 
-class Plugin(ABC):
+class LibraryPlugin(ABC):
     """What libraries and converters have in common."""
 
     name: ClassVar[str]
@@ -85,7 +85,7 @@ class Plugin(ABC):
         return {package: metadata.version(package) for package in self.packages}
 
 
-class Library(Plugin):
+class Library(LibraryPlugin):
     """A library that can run models.
 
     A backend is one way to run a model in it: ``options`` are its names, such as ``eager`` and
@@ -189,7 +189,7 @@ class Library(Plugin):
             return outputs
 
 
-class Converter(Plugin):
+class Converter(LibraryPlugin):
     """Writes a model to a file of another format."""
 
     suffix: ClassVar[str]

@@ -25,7 +25,7 @@ from asterism.differential.adapters.library import (
     LIBRARIES,
     UNSUPPORTED,
     Library,
-    Plugin,
+    LibraryPlugin,
 )
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.questions import QUESTIONS
@@ -78,7 +78,7 @@ class Worker:
             return {"status": "memory", "stage": self._stage, "message": steady(str(error))}
         except BaseException as error:
             converts = request["step"] == "convert"
-            plugin: Plugin = CONVERTERS[request["backend"]]() if converts else self.library
+            plugin: LibraryPlugin = CONVERTERS[request["backend"]]() if converts else self.library
             answer = {**_describe(error, plugin), "stage": self._stage}
             form = request.get("model", {}).get("form")
             return _of_free_length(answer) if form == LENGTHENED else answer
@@ -167,7 +167,7 @@ def _of_free_length(answer: Answer) -> Answer:
     return answer if internal else {**answer, "status": "unsupported"}
 
 
-def _describe(error: BaseException, plugin: Plugin) -> Answer:
+def _describe(error: BaseException, plugin: LibraryPlugin) -> Answer:
     kind = type(error)
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     name, message = f"{module}{kind.__qualname__}", steady(str(error))

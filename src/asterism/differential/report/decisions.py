@@ -50,7 +50,7 @@ class ExpectedOutputs:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ScriptDecision:
     """What a script compares: what its program gives with what is right, or how it ends.
 
     Args:
@@ -71,7 +71,7 @@ class Decision:
         return recorded_words(self.finding) if self.finding else ("", [])
 
 
-def comparing(right: ExpectedOutputs, reference: str = "") -> Decision:
+def comparing(right: ExpectedOutputs, reference: str = "") -> ScriptDecision:
     """The decision between what a program gives and what it should give.
 
     Args:
@@ -80,14 +80,14 @@ def comparing(right: ExpectedOutputs, reference: str = "") -> Decision:
     """
     expected, actual = right.expected, right.actual
     if len(expected) != len(actual):
-        return Decision(f"expected = {len(expected)}  # outputs", "len(outputs)")
+        return ScriptDecision(f"expected = {len(expected)}  # outputs", "len(outputs)")
     for at, (one, other) in enumerate(zip(expected, actual, strict=True)):
         if one.shape != other.shape:
-            return Decision(f"expected = {literal(one.shape)}", f"np.shape(outputs[{at}])")
+            return ScriptDecision(f"expected = {literal(one.shape)}", f"np.shape(outputs[{at}])")
     for at, (dtype, other) in enumerate(zip(right.dtypes, actual, strict=False)):
         if str(other.dtype) != dtype:
             given = f"str(np.asarray(outputs[{at}]).dtype)"
-            return Decision(f"expected = {literal(dtype)}", given)
+            return ScriptDecision(f"expected = {literal(dtype)}", given)
     at, place = _worst(right)
     whole = expected[at].size <= _SHOWN and bool(np.isfinite(right.allowed[at]).all())
     index = "" if whole or not place else f"[{', '.join(map(str, place))}]"
@@ -95,7 +95,7 @@ def comparing(right: ExpectedOutputs, reference: str = "") -> Decision:
     wanted = np.asarray(expected[at][chosen], np.float64)
     relative, absolute = _line_through(wanted, np.asarray(right.allowed[at][chosen]))
     near = f"rtol={relative:.2g}, atol={absolute:.2g}, equal_nan=True"
-    return Decision(
+    return ScriptDecision(
         f"{reference}\nexpected = np.asarray(expected[{at}]){index}"
         if reference
         else f"expected = {literal_array(wanted).source}  # by float64",

@@ -19,7 +19,7 @@ from asterism.differential.adapters.library import CONVERTERS, Converter, FileLi
 from asterism.differential.engine.inputs import random_training
 from asterism.differential.engine.worker_environment import variables
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
 from asterism.differential.report.markdown import rendered
 from asterism.differential.report.model_text import Layers, model_lines
 from asterism.differential.report.numbers import Array, FilledNumbers
@@ -100,7 +100,7 @@ class ScriptProgram:
         """Its lines."""
         return "\n".join(self.lines)
 
-    def script(self, title: str, versions: str, decision: Decision) -> str:
+    def script(self, title: str, versions: str, decision: ScriptDecision) -> str:
         """The text of its script.
 
         Args:
@@ -222,7 +222,7 @@ def write_file_script(
     )
     program = ScriptProgram(("import os", *code.imports), lines)
     arrays = {f"input{n}": array for n, array in enumerate(inputs)}
-    decision = Decision("it runs", finding=finding)
+    decision = ScriptDecision("it runs", finding=finding)
     if right is not None:
         count = len(right.expected)
         reference = f'expected = [arrays[f"expected{{n}}"] for n in range({count})]'

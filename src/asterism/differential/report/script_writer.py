@@ -29,7 +29,7 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
 from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.outside import allowance, expected_outside
-from asterism.differential.report.decisions import Decision, ExpectedOutputs, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
 from asterism.differential.report.model_text import Layers, with_changes
 from asterism.differential.report.numbers import (
     FilledNumbers,
@@ -152,7 +152,7 @@ class ScriptWriter:
             decision = comparing(replace(right, dtypes=dtypes), reference)
         else:
             wanted = expected_outside(finding) if found.changed else "it runs"
-            decision = Decision(wanted, finding=finding)
+            decision = ScriptDecision(wanted, finding=finding)
         return program.script(found.signature, runner.versions, decision)
 
     def _described(self, graph: Graph, changed: Config) -> Layers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
-from asterism.differential.report.decisions import Decision
+from asterism.differential.report.decisions import ScriptDecision
 from asterism.differential.report.program_text import ScriptProgram
 from asterism.findings.calls.program import CallProgram
 
@@ -38,12 +38,12 @@ def script_text(
     raises = finding.symptom == SILENT_ACCEPTANCE
     if finding.fails or raises:
         wanted = "an exception, as in the plain call" if raises else "what the plain call gives"
-        decision = Decision(wanted, finding=finding)
+        decision = ScriptDecision(wanted, finding=finding)
     else:
         lines[2:2] = [way.expected]
         lines += [framework.arrays, framework.numbers, _SAME]
         rounded = [float(f"{number:.3g}") for number in allowed]
         same = f"len(actual) == len(expected) and all(map(same, actual, expected, {rounded}))"
-        decision = Decision("expected = arrays(expected)", "arrays(actual)", f"not ({same})")
+        decision = ScriptDecision("expected = arrays(expected)", "arrays(actual)", f"not ({same})")
     imports = tuple(filter(None, program.imports.split("\n")))
     return ScriptProgram(imports, tuple(lines)).script(signature, versions, decision)

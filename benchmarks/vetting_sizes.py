@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _RUNTIMES = ("run (onnxruntime/", "_invoke", "invoke (ai_edge", "session.run")
 #: Functions in which a thread waits, whatever the sampler says.
 _WAITING = ("wait (", "_wait", "select (", "poll (", "accept (", "recv_into", "result (")
+#: A stack, which begins with its processes, and how often it was seen. Commands may have lines.
+_SAMPLES = re.compile(r"^(process .*?) (\d+)\n(?=process |\Z)", re.DOTALL | re.MULTILINE)
 #: Samples a second.
 _RATE = 20
 _MB = 1_000_000
@@ -107,8 +110,7 @@ def _named(pid: int) -> str:
 def _inference(stacks: Path, where: int) -> None:
     """Tell which share of the samples is inside a runtime, and what the others do."""
     inside, total, others = 0, 0, Counter[str]()
-    for line in stacks.read_text().splitlines():
-        stack, _, count = line.rpartition(" ")
+    for stack, count in _SAMPLES.findall(stacks.read_text()):
         frames = stack.split(";")
         if any(name in frames[-1] for name in _WAITING):
             continue

@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
-import yaml
-
+from hostile_text import TEXTS
 from readers import crafted_networks  # noqa: F401 (registers its attacks)
 from readers.crafted import ATTACKS, PICTURES, UNDECLARED, YAML, matrices
 from readers.crafted_keras import CONFIGS, NAMES, edited_config
-from readers.examples import Example, Odd
-from readers.surroundings import OUTSIDE
+from readers.examples import OUTSIDE, Example, Odd
+from readers.formats import texts_in, with_texts
 from readers.table import Reader
 
-#: An attack's name, what makes it, and what has to come of it: see :class:`Attack`.
+_STRANGE = (*TEXTS, "'\"\"\"'''", "größe", "def", "", "\\", "x" * 10_000)
+#: An attack's name, what makes it, and what has to come of it: see :data:`ATTACKS`.
 Made = tuple[str, Callable[[], Example], str]
 
 
@@ -27,11 +27,15 @@ def attacks_on(reader: Reader, whole: Sequence[Example]) -> list[Made]:
     found: list[Made] = [("whole", partial(lambda one: one, one), "") for one in whole]
     for name in _files(first):
         suffix = PurePath(name).suffix.removeprefix(".")
-        for attack in (*ATTACKS[""], *ATTACKS.get(suffix, ())):
+        for attack, make, told in (*ATTACKS[""], *ATTACKS.get(suffix, ())):
             due = name == reader.main and reader.name not in _LENIENT
-            told = attack.told if due else ""
-            make = partial(lambda name, make: first.change(name, make(first.files[name])), name)
-            found.append((f"{name}: {attack.name}", partial(make, attack.make), told))
+            change = partial(lambda name, make: first.change(name, make(first.files[name])), name)
+            found.append((f"{name}: {attack}", partial(change, make), told if due else ""))
+    for number in range(20 * len(whole)):
+        example = whole[number % len(whole)]
+        name = _files(example)[0]
+        if name.endswith((".json", ".keras", ".h5", ".onnx", ".tflite")):
+            found.append((f"{name}: text {number}", partial(_with_text, example, name, number), ""))
     for name, example in _OWN.get(reader.name, lambda _: ())(first):
         told = "rejected" if reader.name in _REJECTING else ""
         found.append((name, partial(lambda one: one, example), told))
@@ -44,6 +48,14 @@ def _files(example: Example) -> list[str]:
     for name in sorted(example.files, key=lambda name: (name != example.main, name)):
         names.setdefault(PurePath(name).suffix, name)
     return [*names.values()]
+
+
+def _with_text(example: Example, name: str, number: int) -> Example:
+    """A hostile text, or one that is hard to write or to show, in the place of one of a file's."""
+    content: Any = example.files[name]
+    texts = texts_in(content) or [""]
+    new = _STRANGE[number % len(_STRANGE)]
+    return example.change(name, with_texts(content, {texts[7 * number % len(texts)]: new}))
 
 
 Own = Iterator[tuple[str, Example]]
@@ -86,19 +98,8 @@ def _state(whole: Example) -> Own:
 
 
 def _cache_entries(whole: Example) -> Own:
+    """Entries have no suffix; what may be in them, tests/pipeline/test_cache_rules.py says."""
     (name,) = whole.files
-    entry = yaml.safe_load(whole.files[name])  # type: ignore[arg-type]
-    paths = (
-        "src/yaml.py", "../outside/x", "/tmp/x", "dvc.yaml", ".git/hooks/post-checkout", "", ".",
-        "artifacts/../src/x.py", "artifacts/./x", "artifacts//x", None, 7,
-    )  # fmt: skip
-    changes = (
-        *({"path": path} for path in paths), {"md5": "../../x"}, {"files": []}, {"remote": "x"},
-        {"cache": False}, {"md5": 1}, {"hash": "sha"}, {"md5": "0" * 32 + ".dir.dir"},
-    )  # fmt: skip
-    for change in changes:
-        changed = {**entry, "outs": [{**entry["outs"][0], **change}]}
-        yield f"an output with {change!r}", whole.change(name, yaml.safe_dump(changed).encode())
     for told, data in YAML.items():
         yield told, whole.change(name, data(b"") if callable(data) else data)
 
@@ -154,47 +155,17 @@ def _sweep(whole: Example) -> Own:
 
 
 def _graphs(whole: Example) -> Own:
+    """Graphs that grow; what may be in one, tests/memo/test_strange_graphs.py says."""
     name = next(iter(whole.files))
-    text: Any = whole.files[name]
-    code = "x=__import__('os').system('touch ../../outside/ran')"
-    for told, change in {
-        "a key that is code": lambda n: n["config"].update({code: 1}),
-        "a value that is code": lambda n: n["config"].update(activation=code),
-        "a value that is a mapping": lambda n: n["config"].update(activation={"class_name": "x"}),
-        "a type that is code": lambda n: n.update(type=code),
-        "a type of Python": lambda n: n.update(type="__class__"),
-        "units without end": lambda n: n["config"].update(units=10**12, filters=10**12),
-        "units of 10 to the 400": lambda n: n["config"].update(units=10**400),
-        "a pool of 0": lambda n: n["config"].update(pool_size=[0, 0], strides=[0, 0]),
-        "inputs of itself": lambda n: n.update(inputs=[n["id"]]),
-        "inputs that are not there": lambda n: n.update(inputs=[99]),
-        "inputs that are text": lambda n: n.update(inputs="0"),
-        "a seed that is text": lambda n: n.update(seed="x"),
-        "an edit that there is not": lambda n: n.update(edits=[["x", 1]]),
-        "edits that are a number": lambda n: n.update(edits=7),
-        "a dtype that there is not": lambda n: n["config"].update(dtype="x"),
-        "a config that is a list": lambda n: n.update(config=[]),
-        "weights that are a list": lambda n: n.update(weights=[1]),
-    }.items():
-        changed = json.loads(text)
-        for node in changed[0]["nodes"]:
-            if node["type"] != "InputLayer":
-                change(node)
-        yield told, whole.change(name, json.dumps(changed).encode())
-    for value in ("../../outside/x", ["a"]):
-        changed = json.loads(text)
-        changed[0]["name"] = value
-        yield f"a name of {value!r}", whole.change(name, json.dumps(changed).encode())
-    for size in (2**40, -1, 0, "x", None, 1.5):
-        changed = json.loads(text)
-        changed[0]["nodes"][0]["config"]["shape"] = [size, size]
-        yield f"an input of {size!r}", whole.change(name, json.dumps(changed).encode())
-    chain = json.loads(text)[:1]
-    chain[0]["nodes"] = [chain[0]["nodes"][0]] + [
+    changed: Any = json.loads(whole.files[name])  # type: ignore[arg-type]
+    for node in changed[0]["nodes"][1:]:
+        node["config"].update(units=10**12, filters=10**12)
+    yield "units without end", whole.change(name, json.dumps(changed).encode())
+    changed[0]["nodes"][1:] = [
         {"id": i, "type": "ReLU", "config": {"dtype": "float32"}, "inputs": [i - 1], "seed": 0}
         for i in range(1, 20_000)
     ]
-    yield "a chain of 20,000 layers", whole.change(name, json.dumps(chain).encode())
+    yield "a chain of 20,000 layers", whole.change(name, json.dumps(changed[:1]).encode())
 
 
 def _configs(whole: Example) -> Own:

@@ -16,6 +16,7 @@ from readers.examples import OUTSIDE, Example, Odd
 from readers.formats import texts_in, with_texts
 from readers.table import Reader
 
+#: Hostile texts, and such that are hard to write or to show: one for each of a file's.
 _STRANGE = (*TEXTS, "'\"\"\"'''", "größe", "def", "", "\\", "x" * 10_000)
 #: An attack's name, what makes it, and what has to come of it: see :data:`ATTACKS`.
 Made = tuple[str, Callable[[], Example], str]
@@ -31,11 +32,12 @@ def attacks_on(reader: Reader, whole: Sequence[Example]) -> list[Made]:
             due = name == reader.main and reader.name not in _LENIENT
             change = partial(lambda name, make: first.change(name, make(first.files[name])), name)
             found.append((f"{name}: {attack}", partial(change, make), told if due else ""))
-    for number in range(20 * len(whole)):
-        example = whole[number % len(whole)]
-        name = _files(example)[0]
+    last = whole[-1]
+    for name in _files(last):
         if name.endswith((".json", ".keras", ".h5", ".onnx", ".tflite")):
-            found.append((f"{name}: text {number}", partial(_with_text, example, name, number), ""))
+            for number, old in enumerate(texts_in(last.files[name])):  # type: ignore[arg-type]
+                make = partial(_with_text, last, name, {old: _STRANGE[number % len(_STRANGE)]})
+                found.append((f"{name}: text {number}", make, ""))
     for name, example in _OWN.get(reader.name, lambda _: ())(first):
         told = "rejected" if reader.name in _REJECTING else ""
         found.append((name, partial(lambda one: one, example), told))
@@ -50,15 +52,16 @@ def _files(example: Example) -> list[str]:
     return [*names.values()]
 
 
-def _with_text(example: Example, name: str, number: int) -> Example:
-    """A hostile text, or one that is hard to write or to show, in the place of one of a file's."""
-    content: Any = example.files[name]
-    texts = texts_in(content) or [""]
-    new = _STRANGE[number % len(_STRANGE)]
-    return example.change(name, with_texts(content, {texts[7 * number % len(texts)]: new}))
+def _with_text(example: Example, name: str, new: dict[str, str]) -> Example:
+    return example.change(name, with_texts(example.files[name], new))  # type: ignore[arg-type]
 
 
 Own = Iterator[tuple[str, Example]]
+
+
+def _outside(place: str, name: str = "") -> Odd:
+    """A link at a place in the example, to something beside it."""
+    return Odd("link", "../" * place.count("/") + f"{OUTSIDE}/{name}")
 
 
 def _state(whole: Example) -> Own:
@@ -66,26 +69,27 @@ def _state(whole: Example) -> Own:
     digests = next(name for name in sorted(whole.files) if name.endswith("digests.json"))
     folder = digests.rpartition("/")[0]
     above, _, name = folder.rpartition("/")
-    up = "../" * (folder.count("/") + 2)  # from a link's place to the folder of the example
     nothing = Example(whole.main, {})
     without = Example(
         whole.main, {n: c for n, c in whole.files.items() if not n.startswith(f"{folder}/")}
     )
-    for target in (f"{up}../outside/kept", f"{up}../outside", "/tmp", "..", "."):
-        link = Odd("link", target)
-        yield f"a state that is a link to {target}", without.change(folder, link)
-        yield f"a later state: {target}", whole.change(f"{above}/99999999", link)
-        yield f"a file that is a link: {target}", whole.change(f"{folder}/a.json", link)
-        yield f"something set aside: {target}", whole.change(f"{above}/{name}.damaged-0", link)
-        yield f"all state in another folder: {target}", nothing.change(above, link)
-        top = above.partition("/")[0]
-        yield f"the folder of all state: {target}", nothing.change(top, link)
+    for example, place in (
+        (without, folder),
+        (whole, f"{above}/99999999"),
+        (whole, f"{folder}/a.json"),
+        (whole, f"{above}/{name}.damaged-0"),
+        (nothing, above),
+        (nothing, above.partition("/")[0]),
+    ):
+        links = [_outside(place, name) for name in ("kept", "", "secret.txt")]
+        for link in (*links, *(Odd("link", target) for target in ("/tmp", "..", "."))):
+            yield f"{place} is a link to {link.target}", example.change(place, link)
     for paths in (["../../a.json"], ["/etc/hostname"], [""], ["a.json", "b"], [None], "a.json", 7):
         facts = dict.fromkeys(map(str, paths), "0" * 64) if isinstance(paths, list) else paths
         yield f"digests of {paths!r}", whole.change(digests, json.dumps(facts).encode())
     yield "a FIFO among the files", whole.change(f"{folder}/b", Odd("fifo"))
     yield "a FIFO for a lock", whole.change(f"{above}/0.lock", Odd("fifo"))
-    yield "a link for a lock", whole.change(f"{above}/0.lock", Odd("link", f"{up}../outside/new"))
+    yield "a link for a lock", whole.change(f"{above}/0.lock", _outside(f"{above}/0.lock", "new"))
     note = f"{above}/finished.json"
     for told in (
         {"workspace": "../../outside", "stage": "x", "outputs": {"../../outside/secret.txt": "0"}},
@@ -94,7 +98,7 @@ def _state(whole: Example) -> Own:
         [],
     ):
         yield f"a note of {told!r}", whole.change(note, json.dumps(told).encode())
-    yield "a link for a note", whole.change(note, Odd("link", f"{up}../outside/secret.txt"))
+    yield "a link for a note", whole.change(note, _outside(note, "secret.txt"))
 
 
 def _cache_entries(whole: Example) -> Own:

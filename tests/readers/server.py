@@ -91,8 +91,9 @@ def _rejection(message: str, path: Path) -> dict[str, Any]:
         problem = f"the error's message has {len(message)} characters"
     elif not _FILE.search(message) and not any(name in message for name in names if name):
         problem = "the error names no file"
-    kind = "bad message" if problem else "rejected"
-    return {"kind": kind, "what": f"{problem}: {message[:300]}"}
+    if problem:
+        return {"kind": "bad message", "what": f"{problem}: {message[:300]}"}
+    return {"kind": "rejected", "what": message[:300]}
 
 
 def _defect(error: BaseException) -> dict[str, Any]:

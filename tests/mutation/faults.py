@@ -66,11 +66,32 @@ UNSWAPPED = frozenset({"isinstance", "issubclass", "zip", "getattr", "empty", "f
 #: Calls that only tell a person something: what is in them is no fault.
 TELLING = frozenset({"log", "_log", "logger", "logging", "warnings", "print", "echo"})
 #: What holds no behaviour, or only the text of an error.
-SILENT = (ast.Raise, ast.Assert, ast.JoinedStr, ast.arguments)
-SILENT += (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
+SILENT = (
+    ast.Raise,
+    ast.Assert,
+    ast.JoinedStr,
+    ast.arguments,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Global,
+    ast.Nonlocal,
+)
 #: Keyword arguments that only tell a person something, or a type checker.
-TEXTS = frozenset({"label", "unit", "verbose", "desc", "description", "title", "help", "message"})
-TEXTS |= {"name", "strict", "dtype"}
+TEXTS = frozenset(
+    {
+        "label",
+        "unit",
+        "verbose",
+        "desc",
+        "description",
+        "title",
+        "help",
+        "message",
+        "name",
+        "strict",
+        "dtype",
+    }
+)
 #: Functions that only tell a person, or a type checker, something.
 UNTOLD = frozenset({"__repr__", "__str__", "__rich__"})
 TYPES_ONLY = frozenset({"overload", "abstractmethod"})

@@ -167,8 +167,6 @@ def _changed(content: bytes, change: Callable[[str], str]) -> bytes:
     if content[:2] == b"PK":
         many = members(content)
         return zipped([(n, _changed(c, change) if n.endswith(".json") else c) for n, c in many])
-    if content[:1] in (b"{", b"["):
-        return _json(content, change).encode()
     if content[1:4] == b"HDF":
         return h5_edited(
             content,
@@ -176,7 +174,9 @@ def _changed(content: bytes, change: Callable[[str], str]) -> bytes:
                 {k: _json(v, change) for k, v in file.attrs.items() if str(v)[:1] == "{"}
             ),
         )
-    model = onnx.ModelProto.FromString(content)
+    if content[:1] != b"\x08":
+        return _json(content, change).encode()
+    model = onnx.ModelProto.FromString(content)  # it begins with its version
     for place in places_of(model):
         if isinstance(place.value, str):
             place.put(change(place.value))

@@ -107,6 +107,9 @@ def with_axes(count):
 CRAFTED = {
     "functions that double fifteen times": model_of([CALL] * 9, doubling(15)),
     "a function that calls itself": model_of([CALL], [function("F0", "F0", "F0")]),
+    "three hundred functions in each other": model_of(
+        [CALL], [function(f"F{i}", f"F{i + 1}") for i in range(300)] + [function("F300", "Neg")]
+    ),
     "two functions of one name": model_of([CALL], [function("F0", "Neg")] * 2),
     "inputs times outputs": model_of(
         [helper.make_node("Neg", [f"x{i}"], [f"y{i}"]) for i in range(3000)], (), 3000, 3000

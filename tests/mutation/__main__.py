@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -46,8 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Put faults in, run the tests that may notice, print what they did not."""
     options = _options(arguments)
     root = options.state
-    if options.forget:
-        shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True, exist_ok=True)
     equivalents = {key_of(e): e["reason"] for e in json.loads(EQUIVALENTS.read_text())}
     packages = options.package or packages_of(ROOT)
@@ -82,7 +79,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="chooses other faults")
     parser.add_argument("--seconds", type=int, default=40, help="processor time for each fault")
     parser.add_argument("--state", type=Path, default=ROOT / ".mutants", help="what is kept")
-    parser.add_argument("--forget", action="store_true", help="begin with nothing kept")
     return parser.parse_args(arguments)
 
 

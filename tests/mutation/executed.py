@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import resource
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 from mutation.checkout import NOTING, Copy
-from mutation.faults import functions_of
 from mutation.running import run_tests
 
 #: Seconds of processor time after which no further tests of a file are recorded.
@@ -23,7 +21,7 @@ _SECONDS_OF_A_FILE = 90
 def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
     """What the tests of a file run, from memory where they were recorded before.
 
-    A test is recorded anew where its text has changed, or where a function that it ran is not
+    They are recorded anew where the file has changed, or where a function that they ran is not
     there any more, as after it was moved to another module.
 
     Args:
@@ -36,39 +34,26 @@ def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
         in its fixtures too; ``imported``: functions that run when the file is imported.
     """
     text = (copy.folder / file).read_text()
-    sources = {name: ast.unparse(function) for name, function in functions_of(ast.parse(text))}
     place = memory / (str(file).replace(os.sep, "-") + ".json")
-    before: dict[str, Any] = {"tests": {}, "sources": {}, "text": ""}
     if place.is_file():
-        before = json.loads(place.read_text())
-    same = {name for name, source in sources.items() if before["sources"].get(name) == source}
-    known = {
-        test: facts
-        for test, facts in before["tests"].items()
-        if _function_of(test) in same and copy.noted.issuperset(facts["functions"])
-    }
-    imported = copy.noted.issuperset(before.get("imported", ()))
-    if before["text"] == text and imported and len(known) == len(before["tests"]):
-        return before
+        known: dict[str, Any] = json.loads(place.read_text())
+        functions = {name for facts in known["tests"].values() for name in facts["functions"]}
+        if known["text"] == text and copy.noted.issuperset(functions.union(known["imported"])):
+            return known
     notes, result = memory / "notes", memory / "recorded.json"
     result.unlink(missing_ok=True)
     log = memory / "recording.log"
 
     def plugins() -> list[Any]:
-        return [Profile(), _Recorder(notes, result, known)]
+        return [Profile(), _Recorder(notes, result)]
 
     run_tests(copy.folder, [str(file), "--maxfail=1000"], 2 * _SECONDS_OF_A_FILE, log, plugins)
     recorded: dict[str, Any] = {"tests": {}, "imported": []}
     if result.is_file():
         recorded = json.loads(result.read_text())
-    recorded |= {"text": text, "sources": sources}
+    recorded["text"] = text
     place.write_text(json.dumps(recorded))
     return recorded
-
-
-def _function_of(test: str) -> str:
-    """The qualified name of the function that a test of pytest's is."""
-    return ".".join(test.partition("[")[0].split("::")[1:])
 
 
 class Profile:
@@ -86,10 +71,10 @@ class Profile:
 
 
 class _Recorder:
-    """Writes which functions ran in each test; a test that is known already is not run again."""
+    """Writes which functions ran in each test."""
 
-    def __init__(self, notes: Path, result: Path, known: dict[str, Any]) -> None:
-        self._notes, self._result, self._known = notes, result, known
+    def __init__(self, notes: Path, result: Path) -> None:
+        self._notes, self._result = notes, result
         self._fixtures: dict[str, set[str]] = {}
         self._found: dict[str, dict[str, Any]] = {}
         self._imported: set[str] = set()
@@ -112,11 +97,6 @@ class _Recorder:
         result = yield
         self._imported = self._read()
         return result
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Take what is known of a test that the file still has."""
-        self._found = {i.nodeid: self._known[i.nodeid] for i in items if i.nodeid in self._known}
-        items[:] = [item for item in items if item.nodeid not in self._found]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

@@ -96,14 +96,6 @@ def test_equal_changes_of_a_function_are_told_apart_by_their_order():
     assert changes(moved) == names
 
 
-def test_a_fault_keeps_what_stands_around_it_and_its_bytes():
-    source = 'def f(a):\n    ("äöü", a - 1)  # è\n    return [a,\n        a < 2]\n'
-    for fault in faults_of(source, "m.py"):
-        faulty = fault.put_into(source)
-        assert "# è" in faulty
-        assert ast.dump(ast.parse(faulty)) != ast.dump(ast.parse(source))
-
-
 @pytest.mark.parametrize("package", every(30, packages_of(ROOT)))
 @pytest.mark.parametrize("count", every(2, [12, 60]))
 def test_faults_of_the_source_compile_and_differ(package, count):

@@ -8,16 +8,17 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
-import yaml
-
+from hostile_text import TEXTS
 from readers import crafted_networks  # noqa: F401 (registers its attacks)
 from readers.crafted import ATTACKS, PICTURES, UNDECLARED, YAML, matrices
 from readers.crafted_keras import CONFIGS, NAMES, edited_config
-from readers.examples import Example, Odd
-from readers.surroundings import OUTSIDE
+from readers.examples import OUTSIDE, Example, Odd
+from readers.formats import texts_in, with_texts
 from readers.table import Reader
 
-#: An attack's name, what makes it, and what has to come of it: see :class:`Attack`.
+#: Hostile texts, and such that are hard to write or to show: one for each of a file's.
+_STRANGE = (*TEXTS, "'\"\"\"'''", "größe", "def", "", "\\", "x" * 10_000)
+#: An attack's name, what makes it, and what has to come of it: see :data:`ATTACKS`.
 Made = tuple[str, Callable[[], Example], str]
 
 
@@ -27,11 +28,16 @@ def attacks_on(reader: Reader, whole: Sequence[Example]) -> list[Made]:
     found: list[Made] = [("whole", partial(lambda one: one, one), "") for one in whole]
     for name in _files(first):
         suffix = PurePath(name).suffix.removeprefix(".")
-        for attack in (*ATTACKS[""], *ATTACKS.get(suffix, ())):
+        for attack, make, told in (*ATTACKS[""], *ATTACKS.get(suffix, ())):
             due = name == reader.main and reader.name not in _LENIENT
-            told = attack.told if due else ""
-            make = partial(lambda name, make: first.change(name, make(first.files[name])), name)
-            found.append((f"{name}: {attack.name}", partial(make, attack.make), told))
+            change = partial(lambda name, make: first.change(name, make(first.files[name])), name)
+            found.append((f"{name}: {attack}", partial(change, make), told if due else ""))
+    last = whole[-1]
+    for name in _files(last):
+        if name.endswith((".json", ".keras", ".h5", ".onnx", ".tflite")):
+            for number, old in enumerate(texts_in(last.files[name])):  # type: ignore[arg-type]
+                make = partial(_with_text, last, name, {old: _STRANGE[number % len(_STRANGE)]})
+                found.append((f"{name}: text {number}", make, ""))
     for name, example in _OWN.get(reader.name, lambda _: ())(first):
         told = "rejected" if reader.name in _REJECTING else ""
         found.append((name, partial(lambda one: one, example), told))
@@ -46,7 +52,16 @@ def _files(example: Example) -> list[str]:
     return [*names.values()]
 
 
+def _with_text(example: Example, name: str, new: dict[str, str]) -> Example:
+    return example.change(name, with_texts(example.files[name], new))  # type: ignore[arg-type]
+
+
 Own = Iterator[tuple[str, Example]]
+
+
+def _outside(place: str, name: str = "") -> Odd:
+    """A link at a place in the example, to something beside it."""
+    return Odd("link", "../" * place.count("/") + f"{OUTSIDE}/{name}")
 
 
 def _state(whole: Example) -> Own:
@@ -54,26 +69,27 @@ def _state(whole: Example) -> Own:
     digests = next(name for name in sorted(whole.files) if name.endswith("digests.json"))
     folder = digests.rpartition("/")[0]
     above, _, name = folder.rpartition("/")
-    up = "../" * (folder.count("/") + 2)  # from a link's place to the folder of the example
     nothing = Example(whole.main, {})
     without = Example(
         whole.main, {n: c for n, c in whole.files.items() if not n.startswith(f"{folder}/")}
     )
-    for target in (f"{up}../outside/kept", f"{up}../outside", "/tmp", "..", "."):
-        link = Odd("link", target)
-        yield f"a state that is a link to {target}", without.change(folder, link)
-        yield f"a later state: {target}", whole.change(f"{above}/99999999", link)
-        yield f"a file that is a link: {target}", whole.change(f"{folder}/a.json", link)
-        yield f"something set aside: {target}", whole.change(f"{above}/{name}.damaged-0", link)
-        yield f"all state in another folder: {target}", nothing.change(above, link)
-        top = above.partition("/")[0]
-        yield f"the folder of all state: {target}", nothing.change(top, link)
+    for example, place in (
+        (without, folder),
+        (whole, f"{above}/99999999"),
+        (whole, f"{folder}/a.json"),
+        (whole, f"{above}/{name}.damaged-0"),
+        (nothing, above),
+        (nothing, above.partition("/")[0]),
+    ):
+        links = [_outside(place, name) for name in ("kept", "", "secret.txt")]
+        for link in (*links, *(Odd("link", target) for target in ("/tmp", "..", "."))):
+            yield f"{place} is a link to {link.target}", example.change(place, link)
     for paths in (["../../a.json"], ["/etc/hostname"], [""], ["a.json", "b"], [None], "a.json", 7):
         facts = dict.fromkeys(map(str, paths), "0" * 64) if isinstance(paths, list) else paths
         yield f"digests of {paths!r}", whole.change(digests, json.dumps(facts).encode())
     yield "a FIFO among the files", whole.change(f"{folder}/b", Odd("fifo"))
     yield "a FIFO for a lock", whole.change(f"{above}/0.lock", Odd("fifo"))
-    yield "a link for a lock", whole.change(f"{above}/0.lock", Odd("link", f"{up}../outside/new"))
+    yield "a link for a lock", whole.change(f"{above}/0.lock", _outside(f"{above}/0.lock", "new"))
     note = f"{above}/finished.json"
     for told in (
         {"workspace": "../../outside", "stage": "x", "outputs": {"../../outside/secret.txt": "0"}},
@@ -82,23 +98,12 @@ def _state(whole: Example) -> Own:
         [],
     ):
         yield f"a note of {told!r}", whole.change(note, json.dumps(told).encode())
-    yield "a link for a note", whole.change(note, Odd("link", f"{up}../outside/secret.txt"))
+    yield "a link for a note", whole.change(note, _outside(note, "secret.txt"))
 
 
 def _cache_entries(whole: Example) -> Own:
+    """Entries have no suffix; what may be in them, tests/pipeline/test_cache_rules.py says."""
     (name,) = whole.files
-    entry = yaml.safe_load(whole.files[name])  # type: ignore[arg-type]
-    paths = (
-        "src/yaml.py", "../outside/x", "/tmp/x", "dvc.yaml", ".git/hooks/post-checkout", "", ".",
-        "artifacts/../src/x.py", "artifacts/./x", "artifacts//x", None, 7,
-    )  # fmt: skip
-    changes = (
-        *({"path": path} for path in paths), {"md5": "../../x"}, {"files": []}, {"remote": "x"},
-        {"cache": False}, {"md5": 1}, {"hash": "sha"}, {"md5": "0" * 32 + ".dir.dir"},
-    )  # fmt: skip
-    for change in changes:
-        changed = {**entry, "outs": [{**entry["outs"][0], **change}]}
-        yield f"an output with {change!r}", whole.change(name, yaml.safe_dump(changed).encode())
     for told, data in YAML.items():
         yield told, whole.change(name, data(b"") if callable(data) else data)
 
@@ -154,47 +159,17 @@ def _sweep(whole: Example) -> Own:
 
 
 def _graphs(whole: Example) -> Own:
+    """Graphs that grow; what may be in one, tests/memo/test_strange_graphs.py says."""
     name = next(iter(whole.files))
-    text: Any = whole.files[name]
-    code = "x=__import__('os').system('touch ../../outside/ran')"
-    for told, change in {
-        "a key that is code": lambda n: n["config"].update({code: 1}),
-        "a value that is code": lambda n: n["config"].update(activation=code),
-        "a value that is a mapping": lambda n: n["config"].update(activation={"class_name": "x"}),
-        "a type that is code": lambda n: n.update(type=code),
-        "a type of Python": lambda n: n.update(type="__class__"),
-        "units without end": lambda n: n["config"].update(units=10**12, filters=10**12),
-        "units of 10 to the 400": lambda n: n["config"].update(units=10**400),
-        "a pool of 0": lambda n: n["config"].update(pool_size=[0, 0], strides=[0, 0]),
-        "inputs of itself": lambda n: n.update(inputs=[n["id"]]),
-        "inputs that are not there": lambda n: n.update(inputs=[99]),
-        "inputs that are text": lambda n: n.update(inputs="0"),
-        "a seed that is text": lambda n: n.update(seed="x"),
-        "an edit that there is not": lambda n: n.update(edits=[["x", 1]]),
-        "edits that are a number": lambda n: n.update(edits=7),
-        "a dtype that there is not": lambda n: n["config"].update(dtype="x"),
-        "a config that is a list": lambda n: n.update(config=[]),
-        "weights that are a list": lambda n: n.update(weights=[1]),
-    }.items():
-        changed = json.loads(text)
-        for node in changed[0]["nodes"]:
-            if node["type"] != "InputLayer":
-                change(node)
-        yield told, whole.change(name, json.dumps(changed).encode())
-    for value in ("../../outside/x", ["a"]):
-        changed = json.loads(text)
-        changed[0]["name"] = value
-        yield f"a name of {value!r}", whole.change(name, json.dumps(changed).encode())
-    for size in (2**40, -1, 0, "x", None, 1.5):
-        changed = json.loads(text)
-        changed[0]["nodes"][0]["config"]["shape"] = [size, size]
-        yield f"an input of {size!r}", whole.change(name, json.dumps(changed).encode())
-    chain = json.loads(text)[:1]
-    chain[0]["nodes"] = [chain[0]["nodes"][0]] + [
+    changed: Any = json.loads(whole.files[name])  # type: ignore[arg-type]
+    for node in changed[0]["nodes"][1:]:
+        node["config"].update(units=10**12, filters=10**12)
+    yield "units without end", whole.change(name, json.dumps(changed).encode())
+    changed[0]["nodes"][1:] = [
         {"id": i, "type": "ReLU", "config": {"dtype": "float32"}, "inputs": [i - 1], "seed": 0}
         for i in range(1, 20_000)
     ]
-    yield "a chain of 20,000 layers", whole.change(name, json.dumps(chain).encode())
+    yield "a chain of 20,000 layers", whole.change(name, json.dumps(changed[:1]).encode())
 
 
 def _configs(whole: Example) -> Own:

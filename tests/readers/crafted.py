@@ -13,35 +13,20 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import cv2
 import numpy as np
 
-from readers.examples import Content, Odd
+from readers.examples import OUTSIDE, Content, Odd
 from readers.formats import members, zipped
-from readers.surroundings import OUTSIDE
 
-
-@dataclass(frozen=True)
-class Attack:
-    """A file's content that is made of a whole one's.
-
-    Args:
-        name: for people.
-        make: gives the content, or what lies in the file's place; None for nothing.
-        told: ``rejected``, ``value``, or empty where a reader may do either.
-    """
-
-    name: str
-    make: Callable[[bytes], Content | None]
-    told: str = "rejected"
-
-
-#: By suffixes of files; those on what lies in a file's place under an empty one.
-ATTACKS: dict[str, list[Attack]] = {}
+#: Gives the content that is made of a whole file's, or what lies in its place; None for nothing.
+Make = Callable[[bytes], Content | None]
+#: What is crafted, by suffixes of files: its name, who makes it, and what has to come of it:
+#: ``rejected``, or empty where a reader may do either. What lies in any file's place has no suffix.
+ATTACKS: dict[str, list[tuple[str, Make, str]]] = {}
 
 
 def attack(*suffixes: str, told: str = "rejected") -> Callable[[Any], Any]:
@@ -59,7 +44,7 @@ def add(suffixes: tuple[str, ...], many: dict[str, Any], told: str = "rejected")
     for name, made in many.items():
         make = made if callable(made) else partial(_always, made)
         for suffix in suffixes:
-            ATTACKS.setdefault(suffix, []).append(Attack(name, make, told))
+            ATTACKS.setdefault(suffix, []).append((name, make, told))
 
 
 def _always(content: Content | None, _whole: bytes) -> Content | None:
@@ -88,7 +73,9 @@ class _Stranger:
         return os.system, (f"touch {OUTSIDE}/ran",)
 
 
-PICKLED = pickle.dumps(_Stranger())
+_PICKLE = pickle.dumps(_Stranger())
+#: So many bytes as an array of objects declares; what follows a pickle's end is not read.
+PICKLED = _PICKLE + bytes(-len(_PICKLE) % 8)
 add(("npz", "npy", "json", "yaml"), {"a pickle": PICKLED})
 
 
@@ -117,7 +104,7 @@ _ARRAYS = {
     "more than an integer holds": _npy("(9223372036854775807, 9)"),
     "a negative size": _npy("(-5,)"),
     "values without a width": _npy("(1000000000000,)", "'|S0'"),
-    "objects": _npy("(1,)", "'|O'", PICKLED),
+    "objects": _npy(f"({len(PICKLED) // 8},)", "'|O'", PICKLED),
     "a header of 100,000 brackets": _headed("(" * 100_000),
     "a header of 16 MB": lambda _: _headed(" " * 16_000_000),
     "a header that calls": _headed("__import__('os').system('true')"),
@@ -127,10 +114,26 @@ _ARRAYS = {
     ),
     "a million dimensions of one": lambda _: _npy("(" + "1," * 1_000_000 + ")"),
 }
+_DESCRIPTIONS = (
+    "'>i4'", "'|b1'", "'<U100000'", "'|V16'", "'<M8[ns]'", "'<c16'", "'<i4,' * 9", "'<f2'", "None",
+    "[('a', '|O')]", "[('a', '<i4', (1000000,))]", "'x'", "[]", "'O,O'",
+    "{'names': ['a'], 'formats': ['<i4'], 'offsets': [2147483647]}",
+)  # fmt: skip
+_SHAPES = (
+    "()", "(0,)", "(4294967296, 4)", "[2]", "(1,) * 40", "(True,)", "(1.5,)", "None", "('a',)",
+    "(300000000,)", "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)", "-" * 9000 + "1",
+)  # fmt: skip
+_HEADERS = {
+    **{f"values of {kind}": _npy("(2,)", kind) for kind in _DESCRIPTIONS},
+    **{f"a shape of {shape:.40}": _npy(shape) for shape in _SHAPES},
+    **{f"a header of version {n}": _headed("{}").replace(b"\2", b"%c" % n, 1) for n in (1, 3, 255)},
+}
 add(("npy",), _ARRAYS)
+add(("npy",), _HEADERS, told="")
 #: Mapped arrays may be longer than they say; inputs may not.
 UNDECLARED = _npy("(1, 8)", body=bytes(2_000_000))
-add(("npz",), {name: partial(_first_member, data) for name, data in _ARRAYS.items()})
+for _many, _told in ((_ARRAYS, "rejected"), (_HEADERS, "")):
+    add(("npz",), {name: partial(_first_member, data) for name, data in _many.items()}, _told)
 
 
 # Archives ------------------------------------------------------------------------------------
@@ -228,6 +231,7 @@ add(("json",), {
     "100,000 lists deep": b"[" * 100_000 + b"]" * 100_000,
     "a list without its end": b"[" * 100_000,
     "1,500 mappings deep": b'{"a":' * 1_500 + b"1" + b"}" * 1_500,
+    "300 mappings deep": b'{"a":' * 300 + b"1" + b"}" * 300,
     "a number of 100,000 digits": b"[" + b"9" * 100_000 + b"]",
     "bytes that are no text": b'{"a": "\xff\xfe"}',
     "mappings by the million": lambda _: b"[" + b"{}," * 6_000_000 + b"{}]",
@@ -236,7 +240,6 @@ add(("json",), {
     "200 MB": lambda _: b"[0]" + b" " * (200 << 20),
 })  # fmt: skip
 add(("json",), {
-    "300 mappings deep": b'{"a":' * 300 + b"1" + b"}" * 300,
     "an exponent": b'{"a": 1e999999999}',
     "NaN": b'{"a": NaN, "b": -Infinity}',
     "a lone surrogate": b'{"a": "\\ud800"}',

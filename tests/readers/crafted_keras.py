@@ -13,8 +13,8 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
 from readers.crafted import add, attack
+from readers.examples import OUTSIDE
 from readers.formats import h5_edited, h5_things, members, zipped
-from readers.surroundings import OUTSIDE
 
 # HDF5: each edit is given a file and the name of a data set of it -----------------------------
 
@@ -147,12 +147,6 @@ def texts_of_one_place(_whole: bytes, count: int = 160_000, size: int = 100_000)
         assert at > 0, "a reference is the length, the place of a heap and a number in it"
     content[at : at + 16 * count] = content[at : at + 16] * count
     return bytes(content)
-
-
-@attack("keras", told="")
-def a_member_of_assets(whole: bytes) -> bytes:
-    """Keras unpacks what is below assets/."""
-    return zipped([*members(whole), ("assets/../../outside.txt", b"x")])
 
 
 # Configurations ------------------------------------------------------------------------------

@@ -14,10 +14,8 @@ from ai_edge_litert import schema_py_generated as schema
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from readers.crafted import add
-from readers.damage import TOKENS
-from readers.examples import Odd
-from readers.formats import litert_edited, litert_texts, zipped
-from readers.surroundings import OUTSIDE
+from readers.examples import OUTSIDE, Odd
+from readers.formats import litert_edited, zipped
 
 # ONNX ----------------------------------------------------------------------------------------
 
@@ -85,15 +83,8 @@ def before(nodes: str, **constants: Any) -> Callable[[onnx.ModelProto], None]:
     return edit
 
 
-def _dims(*sizes: int) -> Callable[[onnx.ModelProto], None]:
-    """A constant of a shape, without its values."""
-
-    def edit(model: onnx.ModelProto) -> None:
-        odd = helper.make_tensor("odd", TensorProto.FLOAT, [0], [])
-        odd.dims[:] = sizes
-        model.graph.initializer.append(odd)
-
-    return edit
+def _negative(model: onnx.ModelProto) -> None:
+    model.graph.initializer.add(name="odd", data_type=TensorProto.FLOAT, dims=[-(10**6), 10**4])
 
 
 def _sparse(model: onnx.ModelProto) -> None:
@@ -110,33 +101,6 @@ def _nested(model: onnx.ModelProto) -> None:
         del model.graph.node[:-1]
         branches = {"then_branch": graph, "else_branch": onnx.GraphProto()}
         model.graph.node.insert(0, helper.make_node("If", ["on"], ["x"], **branches))
-
-
-def _functions(depth: int, times: int) -> Callable[[onnx.ModelProto], None]:
-    """Functions, each of which calls the next one several times."""
-
-    def edit(model: onnx.ModelProto) -> None:
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
-        for i in range(depth):
-            kind, domain = (f"F{i + 1}", "own") if i + 1 < depth else ("Neg", "")
-            calls = [
-                helper.make_node(kind, [f"v{n}"], [f"v{n + 1}"], domain=domain)
-                for n in range(times)
-            ]
-            made = helper.make_function("own", f"F{i}", ["v0"], [f"v{times}"], calls, opsets)
-            model.functions.append(made)
-        model.opset_import.append(opsets[1])
-        call = helper.make_node("F0", [model.graph.output[0].name], ["expanded"], domain="own")
-        model.graph.node.append(call)
-
-    return edit
-
-
-def _ends(model: onnx.ModelProto) -> None:
-    for many in (model.graph.input, model.graph.output):
-        many.extend([many[0]] * 30_000)
-        for number, value in enumerate(many[1:]):
-            value.name = f"more_{number}"
 
 
 def _batch(model: onnx.ModelProto) -> None:
@@ -167,99 +131,71 @@ ONNX: dict[str, Callable[[onnx.ModelProto], object]] = {
         f"large = Expand (one, shape) {_SUM}", one=np.ones(1, np.float32), shape=_LARGE),
     "a small constant tiled": before(
         f"large = Tile (one, times) {_SUM}", one=np.ones((1, 1), np.float32), times=_LARGE),
-    "a shape without values": _dims(10**6, 10**4),
-    "a shape below zero": _dims(-(10**6), 10**4),
+    "a shape below zero": _negative,
     "a sparse constant": _sparse,
     "graphs in graphs": _nested,
     "a batch of a billion": _batch,
-    "functions that double 40 times": _functions(40, 2),
-    "300 functions in each other": _functions(300, 1),
-    "30,000 inputs and outputs": _ends,
     "a foreign operator": before('last = com.stranger.Call (images)'),
 }  # fmt: skip
 add(("onnx",), {name: partial(onnx_edited, edit) for name, edit in ONNX.items()})
 add(("onnx",), {"5 GB": Odd("sparse", size=5 * 10**9)})
 endless = partial(onnx_edited, before(_LOOP, often=np.int64(2**62)))
-calls = partial(onnx_edited, _functions(1, 10_000))
-add(("onnx",), {"an endless loop": endless, "a function of 10,000 nodes": calls}, told="")
+add(("onnx",), {"an endless loop": endless}, told="")
 
 
 # LiteRT --------------------------------------------------------------------------------------
 
 _MANY = 90_000
-#: What :func:`declaring` is asked for: products of two numbers of parts, and large ones alone.
+#: How often parts stand in a LiteRT file: products of two numbers, and large ones alone.
 TOO_MUCH: tuple[dict[str, int], ...] = (
-    {"graphs": _MANY, "tensors": _MANY},
-    {"graphs": _MANY, "operators": _MANY},
-    {"graphs": 1000, "ends": _MANY},
-    {"tensors": _MANY, "shape": _MANY},
-    {"tensors": _MANY, "scales": _MANY},
-    {"tensors": _MANY, "text": 9000},
-    {"operators": _MANY, "inputs": _MANY},
-    {"operators": _MANY, "outputs": _MANY},
-    {"operators": _MANY, "sizes": _MANY},
-    {"codes": _MANY, "text": 9000},
-    {"metadata": _MANY, "text": 9000},
-    {"signatures": _MANY, "named": _MANY},
-    {"codes": 4_000_000},
-    {"buffers": 4_000_000},
-    {"ends": _MANY},
-    {"shape": 4_000_000},
-    {"inputs": 4_000_000},
-    {"text": 1_000_000},
-)
+    {"graphs": _MANY, "tensors": _MANY}, {"graphs": _MANY, "operators": _MANY},
+    {"graphs": 1000, "ends": _MANY}, {"tensors": _MANY, "shape": _MANY},
+    {"tensors": _MANY, "scales": _MANY}, {"tensors": _MANY, "text": 9000},
+    {"operators": _MANY, "inputs": _MANY}, {"operators": _MANY, "outputs": _MANY},
+    {"operators": _MANY, "sizes": _MANY}, {"codes": _MANY, "text": 9000},
+    {"metadata": _MANY, "text": 9000}, {"signatures": _MANY, "named": _MANY},
+    {"codes": 4_000_000}, {"buffers": 4_000_000}, {"ends": _MANY}, {"shape": 4_000_000},
+    {"inputs": 4_000_000}, {"text": 1_000_000},
+)  # fmt: skip
 
 
-def declaring(_whole: bytes = b"", **many: int) -> bytes:
-    """A LiteRT file with one table of each kind, which stands any number of times in its vector.
+class _Shared:
+    """A table that lies in the file once, however often it is referred to."""
 
-    Args:
-        many: how often a table stands in its vector, and how long a vector or a text is; 1 else.
-    """
-    builder = flatbuffers.Builder(1 << 16)
+    def __init__(self, table: Any) -> None:
+        self._table, self._place = table, 0
 
-    def table(kind: str, **fields: int) -> int:
-        getattr(schema, f"{kind}Start")(builder)
-        for name, value in fields.items():
-            getattr(schema, f"{kind}Add{name}")(builder, value)
-        return int(getattr(schema, f"{kind}End")(builder))
+    def Pack(self, builder: flatbuffers.Builder) -> int:
+        self._place = self._place or self._table.Pack(builder)
+        return self._place
 
-    def numbers(name: str, dtype: type = np.int32) -> int:
-        return int(builder.CreateNumpyVector(np.zeros(many.get(name, 1), dtype)))
 
-    def times(name: str, entry: int) -> int:
-        count = many.get(name, 1)
-        builder.StartVector(4, count, 4)
-        for _ in range(count):
-            builder.PrependUOffsetTRelative(entry)
-        return int(builder.EndVector())
-
-    text = builder.CreateString("x" * many.get("text", 1))
-    facts = table("QuantizationParameters", Scale=numbers("scales", np.float32))
-    tensor = table("Tensor", Shape=numbers("shape"), Name=text, Quantization=facts)
-    options = table("ReshapeOptions", NewShape=numbers("sizes"))
-    kind = schema.BuiltinOptions.ReshapeOptions
-    operator = table(
-        "Operator", Inputs=numbers("inputs"), Outputs=numbers("outputs"),
-        BuiltinOptionsType=kind, BuiltinOptions=options,
-    )  # fmt: skip
-    tensors, operators = times("tensors", tensor), times("operators", operator)
-    ends = numbers("ends")
-    graph = table("SubGraph", Tensors=tensors, Operators=operators, Inputs=ends, Outputs=ends)
-    codes = times("codes", table("OperatorCode", CustomCode=text))
-    named = times("named", table("TensorMap", Name=text))
-    signature = table("SignatureDef", Inputs=named, Outputs=named, SignatureKey=text)
-    model = table(
-        "Model",
-        Version=3,
-        Subgraphs=times("graphs", graph),
-        OperatorCodes=codes,
-        Buffers=times("buffers", table("Buffer")),
-        Metadata=times("metadata", table("Metadata", Name=text)),
-        SignatureDefs=times("signatures", signature),
-    )
-    builder.Finish(model, b"TFL3")
-    return bytes(builder.Output())
+def _repeating(counts: dict[str, int], model: Any) -> None:
+    """Let parts of a model stand there many times, or be so long."""
+    graph, signature = model.subgraphs[0], model.signatureDefs[0]
+    tensor, operator, code = graph.tensors[0], graph.operators[0], model.operatorCodes[0]
+    tensor.quantization, options = schema.QuantizationParametersT(), schema.ReshapeOptionsT()
+    operator.builtinOptionsType = schema.BuiltinOptions.ReshapeOptions
+    operator.builtinOptions, metadata = options, schema.MetadataT()
+    model.metadata = [metadata]
+    places: dict[str, tuple[Any, str]] = {
+        "graphs": (model, "subgraphs"), "codes": (model, "operatorCodes"),
+        "buffers": (model, "buffers"), "metadata": (model, "metadata"),
+        "signatures": (model, "signatureDefs"), "named": (signature, "inputs"),
+        "tensors": (graph, "tensors"), "operators": (graph, "operators"), "ends": (graph, "inputs"),
+        "shape": (tensor, "shape"), "scales": (tensor.quantization, "scale"),
+        "inputs": (operator, "inputs"), "outputs": (operator, "outputs"),
+        "sizes": (options, "newShape"),
+    }  # fmt: skip
+    for name, count in counts.items():
+        if name == "text":
+            tensor.name = code.customCode = metadata.name = "x" * count
+        elif name in ("ends", "shape", "inputs", "outputs", "sizes"):
+            setattr(*places[name], np.zeros(count, np.int32))
+        elif name == "scales":
+            setattr(*places[name], np.zeros(count, np.float32))
+        else:
+            setattr(*places[name], [_Shared(getattr(*places[name])[0])] * count)
 
 
 def _huge_tensor(model: Any) -> None:
@@ -273,27 +209,16 @@ def _buffers_elsewhere(model: Any) -> None:
     model.externalBufferGroups = [group]
 
 
-def _all_texts(text: str, model: Any) -> None:
-    for part, name in litert_texts(model):
-        setattr(part, name, text.encode("utf-8", "surrogatepass"))
-
-
 def _edit_litert(edit: Callable[[Any], object], whole: bytes) -> bytes:
     return litert_edited(whole, edit)
 
 
-add(("tflite",), {" by ".join(many): partial(declaring, **many) for many in TOO_MUCH})
 add(("tflite",), {
+    **{" by ".join(m): partial(_edit_litert, partial(_repeating, m)) for m in TOO_MUCH},
     "a tensor of 64 GB": partial(_edit_litert, _huge_tensor),
     "buffers in another file": partial(_edit_litert, _buffers_elsewhere),
     "offsets that lead nowhere": lambda whole: whole[:60] + b"\xff" * (len(whole) - 60),
 })  # fmt: skip
-add(("tflite",), {
-    f"texts that are {token[:40]!r}": partial(_edit_litert, partial(_all_texts, token))
-    for token in TOKENS
-}, told="")  # fmt: skip
-
-
 # PyTorch: other attacks by programs are in tests/models/test_strange_programs.py -------------
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The folder of the bait, as an example's files may call it, wherever its main file lies.
+OUTSIDE = "../../outside"
 #: Gives the folder of a whole example, by its number.
 Places = Callable[[int], Path]
 
@@ -51,12 +53,10 @@ class Example:
     Args:
         main: the path that the reader is given; ``.`` for the folder itself.
         files: contents, by paths relative to the folder.
-        origin: how it was made, for people.
     """
 
     main: str
     files: Mapping[str, Content] = field(repr=False)
-    origin: str = ""
 
     def write(self, folder: Path) -> Path:
         """Make the folder anew; the path for the reader."""
@@ -77,9 +77,9 @@ class Example:
         paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         return cls(main, {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths})
 
-    def change(self, name: str, content: Content | None, origin: str = "") -> Example:
+    def change(self, name: str, content: Content | None) -> Example:
         """The same with one file replaced; None takes it away."""
         files = {n: c for n, c in self.files.items() if n != name}
         if content is not None:
             files[name] = content
-        return replace(self, files=files, origin=origin or self.origin)
+        return replace(self, files=files)

@@ -1,11 +1,12 @@
-"""Files taken apart and put together: archives, and the places of documents and models."""
+"""Files taken apart and put together: archives, places of documents and models, their texts."""
 
 from __future__ import annotations
 
 import io
+import json
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import flatbuffers
 import h5py
 import numpy as np
+import onnx
 from ai_edge_litert import schema_py_generated as schema
 from google.protobuf.message import Message
 
@@ -132,3 +134,67 @@ def litert_texts(part: Any) -> list[tuple[Any, str]]:
         return []
     here = [(part, n) for n, v in vars(part).items() if isinstance(v, str | bytes) or n in _TEXTS]
     return here + [place for value in vars(part).values() for place in litert_texts(value)]
+
+
+def texts_in(content: bytes) -> list[str]:
+    """All different texts of a file: of LiteRT the numbers of the places where one can stand."""
+    if content[4:8] == b"TFL3":
+        found: list[Any] = []
+        litert_edited(content, lambda model: found.extend(litert_texts(model)))
+        return [str(number) for number in range(len(found))]
+    seen: dict[str, str] = {}
+    _changed(content, lambda text: seen.setdefault(text, text))
+    return [*filter(None, seen)]
+
+
+def with_texts(content: bytes, new: Mapping[str, str]) -> bytes:
+    """A file with other texts, by what :func:`texts_in` returns.
+
+    Names are references too, so a text changes wherever it stands.
+    """
+    if content[4:8] == b"TFL3":
+
+        def edit(model: Any) -> None:
+            places = litert_texts(model)
+            for number, text in new.items():
+                setattr(*places[int(number)], text.encode())
+
+        return litert_edited(content, edit)
+    return _changed(content, lambda text: new.get(text, text))
+
+
+def _changed(content: bytes, change: Callable[[str], str]) -> bytes:
+    if content[:2] == b"PK":
+        many = members(content)
+        return zipped([(n, _changed(c, change) if n.endswith(".json") else c) for n, c in many])
+    if content[1:4] == b"HDF":
+        return h5_edited(
+            content,
+            lambda file: file.attrs.update(
+                {k: _json(v, change) for k, v in file.attrs.items() if str(v)[:1] == "{"}
+            ),
+        )
+    if content[:1] != b"\x08":
+        return _json(content, change).encode()
+    model = onnx.ModelProto.FromString(content)  # it begins with its version
+    for place in places_of(model):
+        if isinstance(place.value, str):
+            place.put(change(place.value))
+        elif isinstance(place.value, bytes) and place.value.isascii():  # an attribute
+            place.put(change(place.value.decode()).encode())
+    return bytes(model.SerializeToString())
+
+
+def _json(text: str | bytes, change: Callable[[str], str]) -> str:
+    return json.dumps(_of_document(json.loads(text), change))
+
+
+def _of_document(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value after a change of each of its texts, keys as well."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_of_document(one, change) for one in value]
+    if isinstance(value, dict):
+        return {change(key): _of_document(one, change) for key, one in value.items()}
+    return value

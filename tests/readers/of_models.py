@@ -45,7 +45,8 @@ run_rnn_isolated = partial(run_rnn, isolated=True)
 
 
 def onnx_files(place: Places) -> None:
-    for number, make in enumerate((onnx_models.plain, onnx_models.looped, onnx_models.quantised)):
+    for number, kind in enumerate(("plain", "looped", "quantised", "of_all_strings")):
+        make = getattr(onnx_models, kind)
         onnx.save(make(), place(number) / "model.onnx")
 
 

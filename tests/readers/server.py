@@ -1,7 +1,7 @@
 """The child process: reads examples one after another, and says what came of each.
 
-Requests and answers are lines of JSON on two pipes. An
-example that ends the process, or never ends, is the parent's to notice.
+Requests and answers are lines of JSON on its standard streams. An example that takes too long ends
+the process, with the stack of the reader as its last words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import re
 import resource
 import signal
 import sys
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -26,36 +25,39 @@ from readers.table import PLANTED, READERS
 
 #: A file's name, as messages have it.
 _FILE = re.compile(r"[\w-]\.(json|ya?ml|lock|np[yz]|csv|svg|h5|keras|onnx|tflite|pt2|gz|bin|png)\b")
-
 #: A message longer than this is no line for a user.
 LONGEST = 4000
 
 
-def main() -> None:
-    """Serve until the requests end. Arguments: two descriptors, its home."""
-    requests, answers = os.fdopen(int(sys.argv[1])), os.fdopen(int(sys.argv[2]), "w")
-    home = Path(sys.argv[3])
+def main(home: Path, cpu_s: float, wall_s: float) -> None:
+    """Serve until the requests end."""
+    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
     faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1)  # the parent asks where a hanging reader is
+    faulthandler.register(signal.SIGPROF, chain=True)  # says where the reader is, and ends it
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Less than what is taken for a hanging reader.
     first_reading.PATIENCE_S = isolated_model.PATIENCE_S = 4.0
-    guard = Guard([home])
+    guard = Guard(home)
     sys.dont_write_bytecode = True  # what is written is a violation
-    _tell(answers, {"ready": True})
     for line in requests:
         request = json.loads(line)
         reader = {**READERS, "planted": PLANTED}[request["reader"]]
-        path = Path(request["path"])
-        match request["task"]:
-            case "write":
-                reader.write_whole(lambda number, path=path: _made(path / str(number)))
-                _tell(answers, {"kind": "value"})
-            case "load":  # a whole file, so that libraries are loaded when it counts
-                reader.function(reader.read)(path)
-                _tell(answers, {"kind": "value"})
-            case how:
-                _tell(answers, _read(reader.function(getattr(reader, how)), path, guard))
+        path, task = Path(request["path"]), request["task"]
+        facts: dict[str, Any] = {"kind": "value"}
+        if task == "write":
+            reader.write_whole(lambda number, path=path: _made(path / str(number)))
+        elif task == "load":  # a whole file, so that libraries are loaded when it counts
+            reader.function(reader.read)(path)
+        else:
+            signal.setitimer(signal.ITIMER_PROF, cpu_s)
+            faulthandler.dump_traceback_later(wall_s, exit=True)
+            facts = _read(reader.function(getattr(reader, task)), path, guard)
+            faulthandler.cancel_dump_traceback_later()
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        answers.write(json.dumps(facts) + "\n")
+        answers.flush()
 
 
 def _made(folder: Path) -> Path:
@@ -63,15 +65,9 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _tell(answers: Any, facts: dict[str, Any]) -> None:
-    answers.write(json.dumps(facts) + "\n")
-    answers.flush()
-
-
 def _read(read: Any, path: Path, guard: Guard) -> dict[str, Any]:
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
-    before = _memory("VmRSS")
-    started = time.perf_counter()
+    before = _memory_kb("VmRSS")
     guard.start()
     try:
         read(path)
@@ -80,11 +76,9 @@ def _read(read: Any, path: Path, guard: Guard) -> dict[str, Any]:
         facts = _rejection(str(error), path)
     except BaseException as error:
         facts = _defect(error)
-    violations = guard.stop()
-    if violations:
-        facts = {"kind": "code run", "what": "; ".join(violations), "where": violations[0][:80]}
-    peak = max(0, _memory("VmHWM") - before)
-    return {**facts, "seconds": time.perf_counter() - started, "peak_mb": peak // 1024}
+    if violations := guard.stop():
+        facts = {"kind": "code run", "what": "; ".join(violations)}
+    return {**facts, "peak_mb": max(0, _memory_kb("VmHWM") - before) // 1024}
 
 
 def _rejection(message: str, path: Path) -> dict[str, Any]:
@@ -98,32 +92,23 @@ def _rejection(message: str, path: Path) -> dict[str, Any]:
     elif not _FILE.search(message) and not any(name in message for name in names if name):
         problem = "the error names no file"
     if problem:
-        return {"kind": "bad message", "what": f"{problem}: {message[:300]}", "where": problem}
+        return {"kind": "bad message", "what": f"{problem}: {message[:300]}"}
     return {"kind": "rejected", "what": message[:300]}
 
 
 def _defect(error: BaseException) -> dict[str, Any]:
     """An error that is none of the user's: where it came from, in our code and at all."""
     frames = traceback.extract_tb(error.__traceback__, limit=-400)
-    places = [
-        f"{_short(f.filename)}:{f.name}" for f in frames if "/tests/readers/" not in f.filename
-    ]
-    ours = [place for place in places if place.startswith("asterism/")]
-    where = f"{ours[-1] if ours else '?'} < {places[-1] if places else '?'}"
-    kind = type(error).__name__
-    said = re.sub(r"\s+", " ", str(error))[:300]
-    return {"kind": "traceback", "what": f"{kind}: {said} at {where}", "where": f"{kind} {where}"}
+    places = [f"{f.filename}:{f.name}" for f in frames if "/tests/readers/" not in f.filename]
+    ours = [place for place in places if "/asterism/" in place]
+    where = " < ".join([*ours[-1:], *places[-1:]])
+    return {"kind": "traceback", "what": f"{type(error).__name__}: {error!s:.300} at {where}"}
 
 
-def _short(path: str) -> str:
-    return re.sub(r".*/(?:site-packages|python3\.\d+|src)/", "", path)
-
-
-def _memory(key: str) -> int:
-    """Of this process, in kB."""
+def _memory_kb(key: str) -> int:
     found = re.search(rf"^{key}:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.M)
     return int(found[1]) if found else 0
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))

@@ -37,17 +37,6 @@ def test_a_link_that_no_library_here_made_is_rejected(tmp_path):
         require_plain(file, path.read_bytes(), path)
 
 
-@pytest.mark.parametrize("suffix", ["h5", "keras", "json"])
-def test_plain_files_are_read_as_before(tmp_path, suffix):
-    model = keras_model()
-    path = tmp_path / f"m.{suffix}"
-    if suffix == "json":
-        path.write_text(model.to_json())
-    model.save(path.with_suffix(".h5") if suffix == "json" else path)
-    for loaded, given in zip(load_keras(path).get_weights(), model.get_weights(), strict=True):
-        assert np.array_equal(loaded, given)
-
-
 def test_a_file_of_which_hdf5_dies_is_one_line(tmp_path, monkeypatch):
     keras_model().save(tmp_path / "m.h5")
     monkeypatch.setattr(

@@ -19,6 +19,9 @@ from ai_edge_litert import schema_py_generated as schema
 from google.protobuf.message import Message
 
 Members = list[tuple[str, bytes]]
+#: Gives a text, and a file of which each text is changed so.
+Change = Callable[[str], str]
+Edit = Callable[[bytes, Change], bytes]
 
 
 def members(data: bytes) -> Members:
@@ -136,18 +139,24 @@ def litert_texts(part: Any) -> list[tuple[Any, str]]:
     return here + [place for value in vars(part).values() for place in litert_texts(value)]
 
 
-def texts_in(content: bytes) -> list[str]:
-    """All different texts of a file: of LiteRT the numbers of the places where one can stand."""
+def texts_in(content: bytes, edit_h5: Edit | None = None) -> list[str]:
+    """All different texts of a file: of LiteRT the numbers of the places where one can stand.
+
+    Args:
+        content: the file's.
+        edit_h5: changes the texts of HDF5 files, also inside archives; None for those of
+            configurations alone.
+    """
     if content[4:8] == b"TFL3":
         found: list[Any] = []
         litert_edited(content, lambda model: found.extend(litert_texts(model)))
         return [str(number) for number in range(len(found))]
     seen: dict[str, str] = {}
-    _changed(content, lambda text: seen.setdefault(text, text))
+    _changed(content, lambda text: seen.setdefault(text, text), edit_h5)
     return [*filter(None, seen)]
 
 
-def with_texts(content: bytes, new: Mapping[str, str]) -> bytes:
+def with_texts(content: bytes, new: Mapping[str, str], edit_h5: Edit | None = None) -> bytes:
     """A file with other texts, by what :func:`texts_in` returns.
 
     Names are references too, so a text changes wherever it stands.
@@ -160,22 +169,18 @@ def with_texts(content: bytes, new: Mapping[str, str]) -> bytes:
                 setattr(*places[int(number)], text.encode())
 
         return litert_edited(content, edit)
-    return _changed(content, lambda text: new.get(text, text))
+    return _changed(content, lambda text: new.get(text, text), edit_h5)
 
 
-def _changed(content: bytes, change: Callable[[str], str]) -> bytes:
+def _changed(content: bytes, change: Change, edit_h5: Edit | None) -> bytes:
     if content[:2] == b"PK":
         many = members(content)
-        return zipped([(n, _changed(c, change) if n.endswith(".json") else c) for n, c in many])
+        again = partial(_changed, change=change, edit_h5=edit_h5)
+        return zipped([(n, again(c) if edit_h5 or n.endswith(".json") else c) for n, c in many])
     if content[1:4] == b"HDF":
-        return h5_edited(
-            content,
-            lambda file: file.attrs.update(
-                {k: _json(v, change) for k, v in file.attrs.items() if str(v)[:1] == "{"}
-            ),
-        )
+        return (edit_h5 or _configurations)(content, change)
     if content[:1] != b"\x08":
-        return _json(content, change).encode()
+        return changed_json(content, change).encode()
     model = onnx.ModelProto.FromString(content)  # it begins with its version
     for place in places_of(model):
         if isinstance(place.value, str):
@@ -185,12 +190,20 @@ def _changed(content: bytes, change: Callable[[str], str]) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _json(text: str | bytes, change: Callable[[str], str]) -> str:
+def _configurations(content: bytes, change: Change) -> bytes:
+    def edit(file: h5py.File) -> None:
+        documents = {k: v for k, v in file.attrs.items() if str(v)[:1] == "{"}
+        file.attrs.update({k: changed_json(v, change) for k, v in documents.items()})
+
+    return h5_edited(content, edit)
+
+
+def changed_json(text: str | bytes, change: Change) -> str:
+    """A JSON document after a change of each of its texts, keys as well."""
     return json.dumps(_of_document(json.loads(text), change))
 
 
-def _of_document(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value after a change of each of its texts, keys as well."""
+def _of_document(value: Any, change: Change) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):

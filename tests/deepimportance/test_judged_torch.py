@@ -13,11 +13,10 @@ from asterism.deepimportance.composite import COMPOSITES, RuleSettings
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.judged_torch import JudgedTorch
-from asterism.deepimportance.params import RelevanceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from deepimportance.test_heatmaps import RULES
 from thinning import every
 
-RULES = RelevanceParams(composite="zero", epsilon=1e-6, alpha=3.0, gamma=0.25)
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 RNG = np.random.default_rng(0)
 L = keras.layers

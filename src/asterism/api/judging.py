@@ -196,7 +196,10 @@ def judge_tests(
 
 
 def _relevance_of_pixels(judged: JudgedModel, tests: Arrays, params: _Params) -> Heatmaps | None:
-    """Of labelled pictures in grey or colour, where relevance has a way to their pixels."""
+    """The relevance of pixels of labelled pictures in grey or colour.
+
+    None for other inputs, and where relevance has no way to the pixels, which is logged.
+    """
     items, labels = tests.items, tests.labels
     shown = items.dtype == np.uint8 and items.ndim == 4 and items.shape[-1] in (1, 3)
     if not shown or labels is None or not judged.classifies:

@@ -29,7 +29,7 @@ class Items:
     Attributes:
         kind: a kind of inputs of ``asterism vet``.
         values: ``(N, ...)``, as a file holds them.
-        labels: the class of each, int64 ``(N,)``.
+        labels: the class of each, int64 ``(N,)``; of a scene without classes, another fact about it.
         facts: what else is known of each, such as ``map``, ``boxes`` and ``symbols``.
     """
 
@@ -107,7 +107,8 @@ def _regions(count: int, rng: np.random.Generator) -> Items:
             pictures[i][patch] = 60
             pictures[i][patch][..., label] += rng.uniform(110, 170)
             maps[i][patch] = label
-    return Items("images", _as_picture(pictures), np.zeros(count, np.int64), {"map": maps})
+    larger = (maps == 1).sum((1, 2)) < (maps == 2).sum((1, 2))
+    return Items("images", _as_picture(pictures), larger.astype(np.int64), {"map": maps})
 
 
 def _objects(count: int, rng: np.random.Generator) -> Items:
@@ -125,7 +126,7 @@ def _objects(count: int, rng: np.random.Generator) -> Items:
             patch[..., 2 * label] = rng.uniform(190, 250)
             boxes[i, j], classes[i, j] = (cx, cy, 2 * half, 2 * half), label
     facts = {"boxes": boxes, "classes": classes}
-    return Items("images", _as_picture(pictures), np.zeros(count, np.int64), facts)
+    return Items("images", _as_picture(pictures), (classes >= 0).sum(axis=1) - 1, facts)
 
 
 def _tones(count: int, rng: np.random.Generator) -> Items:
@@ -160,7 +161,9 @@ def _spoken(kind: str, count: int, rng: np.random.Generator) -> Items:
         pitch = np.where(frames > 0, 400 * 1.7 ** (frames - 1.0), 0).repeat(SOUND // FRAMES, axis=1)
         waves = 0.4 * np.sin(2 * np.pi * np.cumsum(pitch, axis=1) / RATE)
         values = _as_sound(waves + rng.normal(0, 0.01, waves.shape))
-    return Items(kind, values, np.zeros(count, np.int64), {"frames": frames})
+    paused = (frames == 0).sum(axis=1)
+    labels = (paused > np.median(paused)).astype(np.int64)
+    return Items(kind, values, labels, {"frames": frames})
 
 
 def _mixture(rows: int, columns: int) -> Array:
@@ -187,7 +190,7 @@ def _sentences(count: int, rng: np.random.Generator) -> Items:
         tokens[:, t] = np.where(
             strange, rng.integers(4, VOCABULARY, count), following[tokens[:, t - 1]]
         )
-    return Items("tokens", tokens, np.zeros(count, np.int64), {"following": following[tokens]})
+    return Items("tokens", tokens, tokens[:, 0] % 2, {"following": following[tokens]})
 
 
 def _contents(count: int, rng: np.random.Generator) -> Items:

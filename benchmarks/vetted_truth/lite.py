@@ -36,7 +36,7 @@ def lite_original(asked: Asked, rng: np.random.Generator) -> Original:
     """An original of Keras."""
     import keras
 
-    labelled = with_labels(asked.kind, rng)
+    labelled = with_labels(rng)
     preprocessing = preprocessing_of(asked, labelled, rng)
     items = drawn(asked, 600, rng)
     given, features = _body(asked.inputs, asked.kind, items, preprocessing, rng)

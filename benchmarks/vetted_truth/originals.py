@@ -16,6 +16,8 @@ from vetted_truth.networks import PREPROCESSING, Array, Net, body, fed
 
 #: Items that a last layer is fitted to.
 _FITTED = 600
+#: Kinds of output that are right where they tell an item's label.
+CLASSIFIERS = ("softmax", "logits", "sigmoid", "several outputs")
 #: Squares are multiplied by one of these before they are summed, to pass half precision's range.
 _OVERFLOWING = (3e2, 3e3, 3e4)
 
@@ -47,7 +49,7 @@ class Original:
         items: that it was fitted to.
         input: name of the main input.
         preprocessing: of pictures.
-        labelled: labels are known.
+        labelled: labels are given.
     """
 
     model: Any
@@ -81,25 +83,29 @@ def drawn(asked: Asked, count: int, rng: np.random.Generator) -> Items:
 
 
 def labels_for(kind: str, items: Items) -> Array:
-    """The right answers, where they are classes."""
+    """The classes that are given with items: the right answers of a classifier."""
     return (items.labels < 2).astype(np.int64) if kind == "sigmoid" else items.labels
 
 
-def with_labels(kind: str, rng: np.random.Generator) -> bool:
-    """Whether labels are given: half of all pairs have some."""
-    return kind in ("softmax", "logits", "sigmoid", "several outputs") and rng.random() < 0.8
+def with_labels(rng: np.random.Generator) -> bool:
+    """Whether labels are given: half of all pairs have some.
+
+    Models that are no classifiers get them too, as users keep photos in a folder for each class.
+    """
+    return bool(rng.random() < 0.5)
 
 
 def preprocessing_of(asked: Asked, labelled: bool, rng: np.random.Generator) -> str:
-    """Mostly the usual one: another can only be known by labels."""
-    if asked.inputs != "images" or not labelled or rng.random() < 0.5:
+    """Mostly the usual one: another can only be known by the labels of a classifier."""
+    known = labelled and asked.kind in CLASSIFIERS
+    if asked.inputs != "images" or not known or rng.random() < 0.5:
         return "unit"
     return str(rng.choice(list(PREPROCESSING)))
 
 
 def original_of(asked: Asked, rng: np.random.Generator) -> Original:
     """An original of ONNX."""
-    labelled = with_labels(asked.kind, rng)
+    labelled = with_labels(rng)
     preprocessing = preprocessing_of(asked, labelled, rng)
     fixed = asked.kind.startswith("detections ") or rng.random() < 0.5
     net = Net(1 if fixed and asked.kind != "decoder" else "batch")

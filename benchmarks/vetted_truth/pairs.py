@@ -20,7 +20,7 @@ from vetted_truth.counting import ROLES, by_role
 from vetted_truth.heads import HEADS
 from vetted_truth.items import Items, write
 from vetted_truth.networks import Array
-from vetted_truth.originals import Asked, Original, drawn, labels_for, original_of
+from vetted_truth.originals import CLASSIFIERS, Asked, Original, drawn, labels_for, original_of
 
 #: Inputs that are given, and as many that are not.
 GIVEN, PROBED = 260, 60
@@ -171,7 +171,7 @@ def _counted(asked: Asked, made: Made, items: Items) -> dict[str, Any]:
     roles = original.roles()
     counts = counted(roles, f, g)
     accuracy = None
-    if original.labelled:
+    if original.labelled and asked.kind in CLASSIFIERS:
         accuracy = [right_answers(original.outputs[0].role, side, items.labels) for side in (f, g)]
     beyond = lost = 0
     if asked.form == "half" and asked.damage in ("none", "half-precision overflow"):

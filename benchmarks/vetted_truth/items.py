@@ -29,7 +29,7 @@ class Items:
     Attributes:
         kind: a kind of inputs of ``asterism vet``.
         values: ``(N, ...)``, as a file holds them.
-        labels: the class of each, int64 ``(N,)``; of a scene without classes, another fact about it.
+        labels: the class of each, int64 ``(N,)``; without classes, another fact.
         facts: what else is known of each, such as ``map``, ``boxes`` and ``symbols``.
     """
 

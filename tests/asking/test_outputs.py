@@ -304,6 +304,10 @@ def test_an_output_tells_how_it_is_compared(case):
 OPEN = {
     "numbers": (Output("output", normal(9, 3), "gemm"), SCENES),
     "numbers that are no labels": (Output("output", normal(COUNT, 4), "gemm"), [known("images")]),
+    "numbers that depend on the label": (
+        Output("output", logits(RIGHT, wrong=0.75, strength=6.0), "gemm"),
+        [known("images")],
+    ),
     "fewer numbers than labels": (Output("output", CLASSES[:, :2], "gemm"), [known("images")]),
     "values in [0, 1] by accident": (Output("y", PICTURE[:, 0, 0, :5], "gemm"), SCENES),
     "scores of one label or several": (Output("scores", PICTURE[:, 0, 0, :5], "clip"), SCENES),

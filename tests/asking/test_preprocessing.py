@@ -101,6 +101,26 @@ def test_the_usual_one_stays_where_others_are_as_good():
     assert (chosen.name, chosen.channels) == ("unit", "rgb")
 
 
+def boxes(rows):
+    """Two boxes with scores for each picture."""
+    corners = np.array([[2, 2, 5, 5], [1, 3, 4, 7]])[np.newaxis] + rows[:, :1, np.newaxis] % 2
+    return np.concatenate([corners, np.tile([[[0.9], [0.8]]], (len(rows), 1, 1))], axis=2)
+
+
+@pytest.mark.parametrize(("last", "name"), [(abs, "embedding"), (boxes, "y"), (np.tanh, "y")])
+def test_labels_say_nothing_about_a_model_that_is_no_classifier(last, name):
+    """Such as one whose photos lie in a folder for each subject."""
+    tried = try_preprocessing(KNOWN, True, classifier("imagenet", "bgr", last, name))
+    assert [(one.name, one.channels, one.accuracy) for one in tried] == [("unit", "rgb", None)]
+
+
+def test_labels_say_nothing_where_another_comparison_is_asked_for():
+    ask = classifier("imagenet", "bgr", abs, "y")
+    assert len(try_preprocessing(KNOWN, True, ask)) > 1
+    (only,) = try_preprocessing(KNOWN, True, ask, "regression")
+    assert (only.name, only.channels) == ("unit", "rgb")
+
+
 def unlabelled(own, **how):
     def ask(preprocessing, order):
         return classifier(own, **how)(preprocessing, order, None)

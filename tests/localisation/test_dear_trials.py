@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from localised import localise
 from onnx import helper
 from quantised_networks import digits, model, quantised, trained
 from written_graphs import constant, net, value
 
 from asterism.localisation import localising, tensor_errors
-from asterism.localisation.localising import BlamedNodes, doubling, localise
+from asterism.localisation.localising import BlamedNodes, doubling
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.repair import repair_curve

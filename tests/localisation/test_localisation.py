@@ -6,13 +6,13 @@ import numpy as np
 import onnx
 import pytest
 from damages import KINDS, cases
+from localised import localise
 from onnxruntime.quantization import quantize_static
 from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import hybrid
-from asterism.localisation.localising import localise
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair, pair_of
 from asterism.localisation.repair import judged, repair_curve

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from localised import localise
 from onnxruntime.quantization import quantize_dynamic
 from written_graphs import (
     OPSET,
@@ -21,7 +22,7 @@ from written_graphs import (
 from asterism.core.messages.errors import UserError
 from asterism.localisation import repair
 from asterism.localisation.hybrids import checked, hybrid
-from asterism.localisation.localising import Budget, _moved_by, localise
+from asterism.localisation.localising import Budget, _moved_by
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair, pair_of, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency

@@ -10,11 +10,11 @@ from small_files import chain, onnx_model, table
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.onnx_float64 import in_float64
 from asterism.differential.subjects.model_files import DISTRIBUTIONS
 from asterism.differential.subjects.onnx_file import read_subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects, read_operators
 from asterism.differential.subjects.reading import parse_shapes, read_inputs
+from asterism.models.onnx_graphs.wider_floats import in_float64
 
 
 def test_free_sizes_are_given_one():

@@ -55,7 +55,7 @@ def test_nan_constant_answers_and_overflow_are_counted(tmp_path):
     constant = made(tmp_path / "constant", "sigmoid", "tensors", "qdq", "constant")
     assert np.ptp(rows(tmp_path / "constant", constant["compressed"])) == 0
     assert constant["must_not_ship"] and constant["clearly_same"] == 0
-    beyond = made(tmp_path / "half", "number", "sound", "half", "half-precision overflow")
+    beyond = made(tmp_path / "half", "number", "sound", "half", "half-precision overflow", 2)
     assert beyond["beyond_half_precision"] > 100 and beyond["must_not_ship"]
 
 

@@ -10,6 +10,7 @@ from small_vetting import by_runtime, digit_params
 
 from asterism.core.files.artifacts import read_table
 from asterism.core.messages.errors import UserError
+from asterism.data.given.reading import GivenInputs
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile
@@ -536,7 +537,7 @@ def vetted_files(original, compressed):
     return Vetted(
         params=params,
         given=GivenPair.by_files(params),
-        inputs=None,
+        inputs=GivenInputs("tensors", np.zeros((0, 4)), None, (), (), ()),
         original=None,
         pair=None,
         comparison=None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from asterism.asking import detections
@@ -56,6 +57,26 @@ def choose_all(
     return [name for names, _ in parts for name in names], ComparisonChoice(
         "together", f"each output by itself: {why}", {"outputs": told}
     )
+
+
+def kinds_of(outputs: Sequence[Output], scene: OutputContext, wanted: str | None) -> dict[str, str]:
+    """The comparison of each output, by the output's name; without those that leave it open.
+
+    Args:
+        outputs, scene, wanted: see :func:`choose_all`.
+    """
+    kinds: dict[str, str] = {}
+    with suppress(UserError):
+        if wanted is not None and wanted != "together":
+            return dict.fromkeys(_asked_for(wanted, outputs, scene)[0], wanted)
+        found = detections.several_outputs(outputs, scene)
+        if found is not None:
+            kinds |= dict.fromkeys(found[0], found[1].kind)
+    for output in outputs:
+        if output.name not in kinds:
+            with suppress(UserError):
+                kinds[output.name] = _one(output, scene).kind
+    return kinds
 
 
 def _one(output: Output, scene: OutputContext) -> ComparisonChoice:

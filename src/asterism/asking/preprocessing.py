@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.asking.chance import by_chance, right_of
+from asterism.asking.choosing import kinds_of
 from asterism.asking.outputs import Output, OutputContext
-from asterism.asking.rules import choose
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import probabilities
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -28,7 +28,8 @@ _BETTER = 0.02
 _MORE_CONFIDENT = 0.1
 #: How far the ends of ranges may be apart, as a share of the range.
 _SAME_RANGE = 0.15
-
+#: Comparisons of outputs that tell an input's class.
+_OF_CLASSES = {"top_label", "multi_label"}
 
 #: The share of inputs with one answer from which on a model seems not to see them, and the share
 #: up to which it sees them; and how many inputs show it.
@@ -73,25 +74,31 @@ def try_preprocessing(
     known: Mapping[str, PreprocessingParams],
     colours: bool,
     ask: Callable[[PreprocessingParams, str], tuple[Sequence[Output], OutputContext]],
+    comparison: str | None = None,
 ) -> list[PreprocessingTrial]:
     """Try each preprocessing on the original, the most usual ones first.
 
-    Where the outputs hold no classes nothing can be told, and only that one is tried.
+    Where the outputs hold no classes nothing can be told, and only that one is tried: labels say
+    something about a classifier alone.
 
     Args:
         known: the preprocessings by name.
         colours: whether pictures have channels that may be the other way round.
         ask: what the original answers under one of them and an order of channels.
+        comparison: the one that was asked for; None for none.
     """
     found: list[PreprocessingTrial] = []
     names = sorted(known, key=lambda name: (*_USUAL, name).index(name))
     orders = ("rgb", "bgr") if colours else ("rgb",)
     for name, channels in product(names, orders):
         outputs, scene = ask(known[name], channels)
-        rows = _class_scores(outputs, scene)
+        kinds = kinds_of(outputs, scene, comparison)
+        rows = _class_scores(outputs, kinds, scene)
         if rows is None:
             found.append(PreprocessingTrial(name, channels))
-            if outputs:
+            is_first = len(found) == 1
+            may_be_classes = len(kinds) < len(outputs) or _OF_CLASSES & set(kinds.values())
+            if outputs and is_first and (scene.labels is None or not may_be_classes):
                 break
             continue
         labels, told = scene.labels, rows.argmax(axis=1)
@@ -109,30 +116,20 @@ def try_preprocessing(
     return found
 
 
-def _class_scores(outputs: Sequence[Output], scene: OutputContext) -> NDArray[np.float32] | None:
+def _class_scores(
+    outputs: Sequence[Output], kinds: Mapping[str, str], scene: OutputContext
+) -> NDArray[np.float32] | None:
     """The scores of classes among outputs, one row for each input; None where there are none."""
+    most = None if scene.labels is None else int(scene.labels.max())
     for output in outputs:
-        if output.integer or not len(output.values):
-            continue
-        if scene.labels is None:
-            if len(output.axes) == 1 and not output.by_sigmoid and _is_top_label(output, scene):
-                return output.rows
-            continue
-        most = int(scene.labels.max())
-        if len(output.axes) == 1 and output.rows.shape[1] > most:
+        kind = kinds.get(output.name)
+        if kind == "top_label" and output.rows.shape[1] > (most or 0):
             return output.rows
-        if not output.axes and most <= 1:
+        if kind == "multi_label" and not output.axes and most is not None and most <= 1:
             score = output.rows
             no = 1 - score if output.within_unit and not output.linear else -score
             return np.concatenate([no, score], axis=1)
     return None
-
-
-def _is_top_label(output: Output, scene: OutputContext) -> bool:
-    try:
-        return choose(output, scene).kind == "top_label"
-    except UserError:
-        return False
 
 
 def best(

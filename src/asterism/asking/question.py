@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -144,9 +144,7 @@ class _Question:
         own = None  # the original's answers to these
         if seen.inputs == len(inputs.items) and not seen.silent:
             own = seen.to(rows_drawn(len(inputs.items), _TRIED, 0))
-        self._settle_matching(
-            found, params, seen, lambda: own or look(models[0], params.feeding, tried), other
-        )
+        self._settle_matching(found, params, seen, own, other, tried)
         params = self._params(found)
         sides = (self._signature, seen.outputs), (self._other, other.outputs)
         require_alike(request, params, *sides)
@@ -279,7 +277,9 @@ class _Question:
                 scene = scene_of(self._signature, inputs, seen)
                 return () if seen.mute else seen.outputs, scene
 
-            tried = try_preprocessing(known, channels == 3 and inputs.labels is not None, ask)
+            colours = channels == 3 and inputs.labels is not None
+            stated = params.comparison.kind if request.settles("vet.comparison") else None
+            tried = try_preprocessing(known, colours, ask, request.comparison or stated)
 
         chosen, why = best(tried, kept)
         found.tries = len(tried)
@@ -337,22 +337,25 @@ class _Question:
         found: SettledQuestion,
         params: VetParams,
         seen: OriginalAnswers,
-        own: Callable[[], OriginalAnswers],
+        own: OriginalAnswers | None,
         other: OriginalAnswers,
+        tried: GivenInputs,
     ) -> None:
         """Find which of the compressed model's outputs belong to the original's.
 
         Args:
             found, params, seen: see :meth:`settled`.
-            own: gives the original's answers to the inputs to which ``other`` are answers.
-            other: the compressed model's.
+            own: the original's answers to ``tried``; None where it has to be asked.
+            other: the compressed model's answers to them.
+            tried: some of the inputs.
         """
         names = compared_names(params, seen.outputs)
         chosen = params.feeding.outputs is not None
         if self._request.settles("vet.matching") or told_by_names(names, chosen, other.outputs):
             return
+        own = own or look(self._given.original, params.feeding, tried)
         matching = matching_outputs(
-            str(self._request.compressed), names, chosen, own().outputs, other.outputs
+            str(self._request.compressed), names, chosen, own.outputs, other.outputs
         )
         if matching:
             pairs = ", ".join(f"{theirs} for {mine}" for mine, theirs in matching.items())

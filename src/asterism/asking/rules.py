@@ -24,6 +24,9 @@ _WIDE = 10
 #: Differences that are none whatever the amount, as a share of the median.
 _SMALL = 0.001
 
+#: The share of inputs whose label is the place of the largest number, where these are scores.
+_MOSTLY = 0.5
+
 _SCORES = ("logit", "prob", "class", "score", "softmax", "confidence")
 _NUMBERS = (
     *("value", "coord", "point", "keypoint", "landmark", "angle", "regress", "target"),
@@ -142,7 +145,7 @@ def _classes(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if output.by_softmax:
         return ComparisonChoice("top_label", f"{name} comes from a softmax")
     if output.by_sigmoid:
-        if right_of(output.rows, scene.labels) > 0.5 and _right(output, scene):
+        if _right(output, scene):
             return ComparisonChoice(
                 "top_label", f"{name} comes from a sigmoid, and inputs have one label"
             )
@@ -161,8 +164,13 @@ def _classes(output: Output, scene: OutputContext) -> ComparisonChoice | None:
 
 
 def _right(output: Output, scene: OutputContext) -> bool:
-    """Whether the place of the largest number is the label, more often than by chance."""
+    """Whether the place of the largest number is the label, mostly and not by chance.
+
+    Of numbers that are no scores it may depend on the label too, so more than chance is no proof.
+    """
     if scene.labels is None or scene.labels.max() >= output.rows.shape[1]:
+        return False
+    if right_of(output.rows, scene.labels) <= _MOSTLY:
         return False
     return not by_chance(output.rows.argmax(axis=1), scene.labels)
 

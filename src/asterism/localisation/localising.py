@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
-from asterism.localisation.running import Array, Run, side_by_side
+from asterism.localisation.running import Array, side_by_side
 from asterism.localisation.tensor_errors import TensorError, own_noise, tensor_errors
 from asterism.localisation.trials import (
-    Deviation,
     Outputs,
     SingleNodeTrials,
     Trial,
@@ -86,27 +85,6 @@ class Localisation:
     order: list[int]
     trials: list[Trial]
     evaluations: int
-
-
-def localise(
-    pair: MatchedPair,
-    feeds: Sequence[Run],
-    deviation: Deviation,
-    evaluations: int,
-    most: int | None = None,
-    enough: float = 1.0,
-) -> Localisation:
-    """Find the nodes that make the deviations, and small sets of them that do away with it.
-
-    Args:
-        pair: the matched pair.
-        feeds: inputs of runs, on which the models deviate.
-        deviation: how far the outputs of a run deviate, per input.
-        evaluations: runs of candidate graphs over all inputs.
-        most: nodes of the largest set, a tenth of all where it is None.
-        enough: the search ends when this share of the deviation is gone.
-    """
-    return BlamedNodes(TrialRunner(pair, feeds, deviation), evaluations, most).grown(enough)
 
 
 class BlamedNodes:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
+from asterism.localisation.layouts import with_other_layout
 from asterism.localisation.running import Feed as InputsOfCall
 from asterism.localisation.running import FilledRun, Run, Stream
 from asterism.localisation.trials import Deviation, Outputs
@@ -36,7 +37,8 @@ class OnnxPair:
 
     Attributes:
         vetted: the pair as it was given.
-        original: the original's file, or its conversion.
+        original: the original's file, or its conversion. It takes pictures in the layout of the
+            compressed model.
         compressed: the compressed model's file, or its conversion.
     """
 
@@ -50,17 +52,32 @@ class OnnxPair:
         return read_signature(self.original)
 
     def runs(self, items: NDArray[Any]) -> list[Run]:
-        """Items as the original takes them, a batch at a time.
+        """Items as both models take them, a batch at a time.
 
-        Where its batch is fixed, the last item fills up the last batch.
+        Where a file's batch is fixed, the last item fills up the last batch.
         """
-        vetted = self.vetted
-        feed = Feed(self.signature, vetted.params.feeding, vetted.inputs.kind == "images")
-        fixed = self.signature.given[0].shape[0]
+        feed = _feed(self.vetted, self.signature)
+        fixed = self._batch()
         numbers = int(np.prod(items.shape[1:]))
         size = fixed or max(1, min(_BATCH, _NUMBERS // max(1, numbers)))
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         return [self._filled(feed, part, fixed or len(part)) for part in parts]
+
+    def _batch(self) -> int | None:
+        """The items that both models take at a time; None where neither file fixes them.
+
+        Raises:
+            UserError: each file fixes another number.
+        """
+        signatures = self.signature, read_signature(self.compressed)
+        sizes = [signature.given[0].shape[0] for signature in signatures]
+        fixed = [size for size in sizes if size is not None]
+        if len(set(fixed)) > 1:
+            raise UserError(
+                f"nodes are not exchanged between files that take {fixed[0]} and {fixed[1]} items "
+                "at a time: export both with the same batch"
+            )
+        return fixed[0] if fixed else None
 
     def _filled(self, feed: Feed, items: NDArray[Any], size: int) -> Run:
         """One run of a batch of so many items."""
@@ -112,6 +129,11 @@ class OnnxPair:
         return found
 
 
+def _feed(vetted: Vetted, signature: Signature) -> Feed:
+    """What a model of the pair takes."""
+    return Feed(signature, vetted.params.feeding, vetted.inputs.kind == "images")
+
+
 def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> InputsOfCall | Stream:
     """One run of a model on a batch of items."""
     if not signature.streams:
@@ -143,5 +165,16 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
             f"nodes of {original.suffix} and {compressed.suffix} files are not exchanged: give "
             "two ONNX files, or a LiteRT file beside the Keras or LiteRT file that it was made of"
         )
-    with tempfile.TemporaryDirectory() as folder:
-        yield OnnxPair(vetted, as_onnx(original, Path(folder)), as_onnx(compressed, Path(folder)))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        first, second = as_onnx(original, folder), as_onnx(compressed, folder)
+        yield OnnxPair(vetted, _in_layout_of(vetted, first, second, folder), second)
+
+
+def _in_layout_of(vetted: Vetted, original: Path, compressed: Path, folder: Path) -> Path:
+    """The original as it takes pictures in the compressed model's layout."""
+    ours, theirs = (_feed(vetted, read_signature(path)) for path in (original, compressed))
+    if ours.channels_first == theirs.channels_first:
+        return original
+    target = folder / f"turned-{original.name}"
+    return with_other_layout(original, ours.main.name, ours.channels_first, target)

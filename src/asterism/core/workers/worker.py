@@ -22,6 +22,7 @@ from asterism.core.workers.starting import (
     OWN_INTERPRETER,
     ForkServer,
     Interpreter,
+    LaunchError,
     Process,
     spawn,
 )
@@ -75,7 +76,7 @@ class WorkerProcess:
         entry: a function at the top of a module, see :func:`~asterism.core.workers.entry.enter`.
         arguments: of the function after the channel, JSON values.
         environment: variables beside those of this process.
-        forks: forks the process; None where it is started anew, from the next start on.
+        forks: forks the process; None where it is started anew.
         interpreter: the Python that a process runs in that is started anew.
     """
 
@@ -91,7 +92,7 @@ class WorkerProcess:
         self._entry, self._arguments = entry, arguments
         self._interpreter = interpreter
         self._environment = environment or {}
-        self.forks = forks
+        self._forks = forks
         self._process: Process | None = None
         self._channel: Channel
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
@@ -114,7 +115,7 @@ class WorkerProcess:
         ours, theirs = socket.socketpair()
         self._log.seek(0)
         self._log.truncate()
-        log, fork = self._log.fileno(), self.forks
+        log, fork = self._log.fileno(), self._forks
         try:
             with theirs:
                 end = theirs.fileno()
@@ -137,6 +138,14 @@ class WorkerProcess:
         self._poll = {receives: select.poll() for receives in (False, True)}
         for receives, poll in self._poll.items():
             poll.register(ours, select.POLLIN if receives else select.POLLOUT)
+
+    def start_anyhow(self) -> None:
+        """Start the process, anew from now on where it cannot be forked."""
+        try:
+            self.start()
+        except LaunchError:  # as where an import starts a thread
+            self._forks = None
+            self.start()
 
     def send(self, *messages: Bytes, limits: Limits) -> None:
         """Send messages.
@@ -169,8 +178,8 @@ class WorkerProcess:
     def give_up(self) -> None:
         """Let another thread wait for no answer any more; :meth:`stop` is left to do."""
         self._given_up = True
-        if self.forks is not None:
-            self.forks.give_up()
+        if self._forks is not None:
+            self._forks.give_up()
 
     def stop(self) -> None:
         """End the process and its children."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.adapters.code import Arrays
 from asterism.differential.adapters.library import LIBRARIES, FileReference
-from asterism.differential.adapters.onnx_float64 import in_float64
 from asterism.differential.adapters.quantised_operators import operators
 from asterism.differential.adapters.reference import PERTURBATIONS, STEPPED, perturbed
+from asterism.models.onnx_graphs.wider_floats import in_float64
 
 
 @LIBRARIES.register("onnx_reference")

@@ -28,7 +28,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.core.workers.channel import Bytes, Channel
 from asterism.core.workers.entry import function_called, name_of
-from asterism.core.workers.starting import ForkServer, LaunchError
+from asterism.core.workers.starting import ForkServer
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 
 #: Seconds for a call, and for opening the file: a model that takes longer hangs.
@@ -152,11 +152,7 @@ class IsolatedModel:
             self._idle.put(worker)
 
     def _start(self, worker: WorkerProcess) -> dict[str, Any]:
-        try:
-            worker.start()
-        except LaunchError:  # as where an import starts a thread
-            worker.forks = None
-            worker.start()
+        worker.start_anyhow()
         try:
             (answer,) = self._exchange(worker, self._probes)
         except BaseException:

@@ -90,6 +90,7 @@ class Feed:
 
     Attributes:
         main: the input that takes the item.
+        channels_first: whether the items are images, and the model takes their channels first.
         notes: what was settled without being told, for the reader of results.
 
     Raises:
@@ -108,7 +109,7 @@ class Feed:
         for spec in self._others:
             if self._role(spec) is None:
                 raise UserError(_without_value(spec, self.main))
-        self._first = bool(images) and _channels_first(self.main)
+        self.channels_first = bool(images) and _channels_first(self.main)
 
     def inputs(self, items: NDArray[Any], past: NDArray[Any] | None = None) -> Tensors:
         """The inputs of one call, without carried states.
@@ -215,7 +216,7 @@ class Feed:
             values = values[..., ::-1]
         if self._images and self._params.preprocessing is not None:
             values = self._params.preprocessing.apply(values)
-        if self._first:
+        if self.channels_first:
             values = values.transpose(0, 3, 1, 2)
         values = _one_hot(values, self.main)
         values = _with_axes(values, self.main)

@@ -1,0 +1,121 @@
+"""Repairing pairs whose two files take pictures in other layouts, or batches of other sizes."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from small_vetting import by_runtime, vet_params
+from truths import pairs
+
+from asterism.core.messages.errors import UserError
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.vetting.onnx_pairs import opened_as_onnx
+from asterism.vetting.opening import open_vetted
+from asterism.vetting.repairing import repair
+from places import ROOT
+
+pytestmark = pytest.mark.usefixtures("models_here")
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """A classifier with channels first, its damaged version, and pictures."""
+    folder = tmp_path_factory.mktemp("given")
+    return folder, pairs.make(folder, pairs.Asked("logits", "images", "qdq", "scale"), 5, 0)
+
+
+def channels_last(model):
+    """The same model behind a node that turns pictures with channels last."""
+    (picture,) = model.graph.input
+    batch, channels, height, width = (
+        size.dim_value or size.dim_param for size in picture.type.tensor_type.shape.dim
+    )
+    turned = helper.make_tensor_value_info("turned", 1, [batch, height, width, channels])
+    model.graph.node.insert(
+        0, helper.make_node("Transpose", ["turned"], [picture.name], "turn", perm=[0, 3, 1, 2])
+    )
+    picture.CopyFrom(turned)
+    return model
+
+
+def of_batch(size):
+    """Changes the number of items that a model takes at a time; 0 for any."""
+
+    def changed(model):
+        for value in (*model.graph.input, *model.graph.output):
+            batch = value.type.tensor_type.shape.dim[0]
+            batch.Clear()
+            if size:
+                batch.dim_value = size
+        return model
+
+    return changed
+
+
+def same(model):
+    """A model as it is."""
+    return model
+
+
+def written(given, folder, *changes):
+    """Parameters of the pair with both models changed."""
+    source, truth = given
+    paths = [folder / truth[name] for name in ("original", "compressed")]
+    for change, path in zip(changes, paths, strict=True):
+        onnx.save(change(of_batch(0)(onnx.load(source / path.name))), path)
+    return vet_params(
+        "images",
+        original=str(paths[0]),
+        compressed=str(paths[1]),
+        inputs=str(source / truth["inputs"]),
+        comparison={"kind": "top_label", "options": {}},
+        feeding__preprocessing=read_yaml(
+            ROOT / f"conf/preprocessing/{truth['preprocessing']}.yaml"
+        ),
+        search__seeds=4,
+        search__queries=8,
+        changes__inputs=4,
+        repair__inputs=16,
+        repair__evaluations=4,
+        repair__float_share=0.5,
+    )
+
+
+def repaired(params, folder):
+    np.savez(folder / "none.npz", items=np.zeros((0, 32, 32, 3), np.uint8))
+    return repair(params, 0, folder / "none.npz", folder / "repaired")
+
+
+@pytest.mark.parametrize(
+    ("original", "compressed"),
+    [
+        (same, channels_last),
+        (channels_last, same),
+        (of_batch(2), channels_last),
+        (channels_last, of_batch(3)),
+        (of_batch(1), of_batch(1)),
+    ],
+)
+def test_such_a_pair_is_repaired_as_one_of_like_files(given, tmp_path, original, compressed):
+    alike, unlike = tmp_path / "alike", tmp_path / "unlike"
+    found = []
+    for folder, changes in ((alike, (same, same)), (unlike, (original, compressed))):
+        folder.mkdir()
+        found.append(repaired(written(given, folder, *changes), folder))
+    assert found[0]["gone"] > 0 and found[0]["blamed"][0]["node"] == given[1]["node"]
+    assert found[1]["blamed"][0] == found[0]["blamed"][0]
+    for name in ("gone", "deviating_inputs", "gone_held_out"):
+        assert found[1][name] == found[0][name]
+
+
+def test_a_repaired_file_takes_pictures_as_the_compressed_one(given, tmp_path):
+    repaired(written(given, tmp_path, same, channels_last), tmp_path)
+    pictures = np.random.default_rng(0).random((3, 32, 32, 3), np.float32)
+    assert by_runtime(tmp_path / "repaired/repaired.onnx", turned=pictures).shape == (3, 4)
+
+
+def test_two_fixed_batches_are_no_pair_to_exchange_nodes(given, tmp_path):
+    params = written(given, tmp_path, of_batch(2), of_batch(3))
+    refused = pytest.raises(UserError, match="take 2 and 3 items at a time")
+    with open_vetted(params, 0) as vetted, opened_as_onnx(vetted) as pair, refused:
+        pair.runs(vetted.inputs.items)

@@ -59,6 +59,17 @@ def of_brightness(path, weights, bias, last="Softmax", dtype=TensorProto.FLOAT):
     return save(path, nodes, given, [value("y", ["n", len(bias)])], constants)
 
 
+def by_table(path, rows):
+    """Six integers: the mean of their rows of a table, as logits of three classes."""
+    table = np.random.default_rng(0).normal(size=(rows, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Gather", ["table", "ids"], ["found"]),
+        helper.make_node("ReduceMean", ["found"], ["logits"], axes=[1], keepdims=0),
+    ]
+    given, told = [value("ids", ["n", 6], INT64)], [value("logits", ["n", 3])]
+    return save(path, nodes, given, told, [constant("table", table)])
+
+
 def pictures(count=60):
     """Pictures, and whether each is bright (above 128)."""
     rng = np.random.default_rng(0)

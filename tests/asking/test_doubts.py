@@ -5,7 +5,7 @@ import pytest
 
 from asking.asked import asked
 from asking.made_answers import logits, normal
-from asking.made_models import echo, of_brightness, pictures
+from asking.made_models import by_table, echo, of_brightness, pictures
 from asterism.core.messages.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -20,6 +20,22 @@ def given(folder, inputs, labels=None):
     return {name: folder / f"{name}.onnx" for name in ("original", "compressed")} | {
         "inputs": folder / "inputs.npz"
     }
+
+
+@pytest.mark.parametrize(("rows", "of_bytes"), [(1000, False), (257, True)])
+def test_texts_are_taken_for_bytes_by_models_of_bytes_alone(tmp_path, rows, of_bytes):
+    pair = given(tmp_path, SCORES) | {"inputs": tmp_path / "texts"}
+    pair["inputs"].mkdir()
+    for number in range(3):
+        (pair["inputs"] / f"{number}.txt").write_text("a text")
+    for name in ("original", "compressed"):
+        by_table(pair[name], rows)
+    if of_bytes:
+        read, said = asked(**pair)
+        assert read["vet"] == "bytes" and "by the inputs' file names" in said[2]
+    else:
+        with pytest.raises(UserError, match=r"0\.txt.* tokens.*--kind bytes"):
+            asked(**pair)
 
 
 def test_a_table_of_text_is_not_taken_for_bytes(tmp_path):

@@ -150,7 +150,6 @@ FILES["i.wav"] = sound
         ("real.npy", ("n", 3, 8, 8), FLOATS, {}, "tensors", "no bytes, as pictures are"),
         ("i.wav", ("n", 8), FLOATS, {}, "sound", "by the inputs' file names (another: --kind)"),
         ("i.png", ("n", 3, 8, 8), FLOATS, {}, "images", "by the inputs' file names (another: -"),
-        ("i.exe", ("n", 8), TOKENS, {}, "bytes", "by the inputs' file names (another: --kind)"),
         ("i.exe", ("n", 8), FLOATS, {"kind": "bytes"}, "bytes", "as was asked"),
     ],
 )

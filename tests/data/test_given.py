@@ -93,6 +93,14 @@ def npy(labels):
         ("by_name.json", json_of(BY_NAME), json_of({"a/0.png": 3}), [3, 1, 1, 0], ()),
         ("list.json", json_of(PETS), json_of(PETS[:-1]), [0, 1, 1, 0], ("cat", "dog")),
         ("by_name.csv", csv_of(BY_NAME), csv_of({"a/0.png": 3}), [3, 1, 1, 0], ()),
+        (
+            "list.csv",
+            b"label\n" + "\n".join(PETS).encode(),
+            b"cat\ndog",
+            [0, 1, 1, 0],
+            ("cat", "dog"),
+        ),
+        ("list.txt", b"3\r\n1\r\n1\r\n0\r\n", b"3\n1", [3, 1, 1, 0], ()),
         ("list.npy", npy([3, 1, 1, 0]), npy([3, 1]), [3, 1, 1, 0], ()),
     ],
 )
@@ -192,6 +200,14 @@ def test_folders_are_classes_wherever_the_files_lie_in_them(tmp_path):
     assert found.labels.tolist() == [0, 0, 1] and found.classes == ("a", "b")
     (tmp_path / "4.txt").write_text("beside the folders")
     assert read_inputs(tmp_path, "bytes", Shaping()).labels is None
+
+
+def test_hidden_files_and_folders_are_no_inputs(tmp_path):
+    for place in ("a/1.txt", "b/2.txt", "a/.1.txt", ".ipynb_checkpoints/1.txt", "b/.x/y/2.txt"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("some text")
+    found = read_inputs(tmp_path, "bytes", Shaping())
+    assert found.names == ("a/1.txt", "b/2.txt") and found.classes == ("a", "b")
 
 
 def test_one_folder_in_another_is_no_class(tmp_path):

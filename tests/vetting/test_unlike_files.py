@@ -18,24 +18,45 @@ pytestmark = pytest.mark.usefixtures("models_here")
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory):
-    """A classifier with channels first, its damaged version, and pictures."""
+def given(tmp_path_factory, request):
+    """A model with channels first, its damaged version, and pictures."""
     folder = tmp_path_factory.mktemp("given")
-    return folder, pairs.make(folder, pairs.Asked("logits", "images", "qdq", "scale"), 5, 0)
+    return folder, pairs.make(folder, pairs.Asked(request.param, "images", "qdq", "scale"), 5, 0)
+
+
+def last(value, name):
+    """Its description with channels last."""
+    batch, channels, height, width = (
+        size.dim_value or size.dim_param for size in value.type.tensor_type.shape.dim
+    )
+    return helper.make_tensor_value_info(name, 1, [batch, height, width, channels])
 
 
 def channels_last(model):
     """The same model behind a node that turns pictures with channels last."""
     (picture,) = model.graph.input
-    batch, channels, height, width = (
-        size.dim_value or size.dim_param for size in picture.type.tensor_type.shape.dim
-    )
-    turned = helper.make_tensor_value_info("turned", 1, [batch, height, width, channels])
     model.graph.node.insert(
         0, helper.make_node("Transpose", ["turned"], [picture.name], "turn", perm=[0, 3, 1, 2])
     )
-    picture.CopyFrom(turned)
+    picture.CopyFrom(last(picture, "turned"))
     return model
+
+
+def maps_last(model):
+    """The same model before a node that gives maps with channels last, by the same name."""
+    (made,) = model.graph.output
+    for node in model.graph.node:
+        node.output[:] = ["before" if name == made.name else name for name in node.output]
+    model.graph.node.append(
+        helper.make_node("Transpose", ["before"], [made.name], "back", perm=[0, 2, 3, 1])
+    )
+    made.CopyFrom(last(made, made.name))
+    return model
+
+
+def all_last(model):
+    """Pictures and maps with channels last."""
+    return channels_last(maps_last(model))
 
 
 def of_batch(size):
@@ -63,12 +84,16 @@ def written(given, folder, *changes):
     paths = [folder / truth[name] for name in ("original", "compressed")]
     for change, path in zip(changes, paths, strict=True):
         onnx.save(change(of_batch(0)(onnx.load(source / path.name))), path)
+    comparison = {"kind": "top_label", "options": {}}
+    if truth["kind"] == "label map":
+        axis = 2 if changes[0] in (maps_last, all_last) else 0
+        comparison = {"kind": "label_map", "options": {"axis": axis}}
     return vet_params(
         "images",
         original=str(paths[0]),
         compressed=str(paths[1]),
         inputs=str(source / truth["inputs"]),
-        comparison={"kind": "top_label", "options": {}},
+        comparison=comparison,
         feeding__preprocessing=read_yaml(
             ROOT / f"conf/preprocessing/{truth['preprocessing']}.yaml"
         ),
@@ -87,14 +112,18 @@ def repaired(params, folder):
 
 
 @pytest.mark.parametrize(
-    ("original", "compressed"),
+    ("given", "original", "compressed"),
     [
-        (same, channels_last),
-        (channels_last, same),
-        (of_batch(2), channels_last),
-        (channels_last, of_batch(3)),
-        (of_batch(1), of_batch(1)),
+        ("logits", same, channels_last),
+        ("logits", channels_last, same),
+        ("logits", of_batch(2), channels_last),
+        ("logits", channels_last, of_batch(3)),
+        ("logits", of_batch(1), of_batch(1)),
+        ("label map", same, maps_last),
+        ("label map", all_last, same),
+        ("label map", maps_last, channels_last),
     ],
+    indirect=["given"],
 )
 def test_such_a_pair_is_repaired_as_one_of_like_files(given, tmp_path, original, compressed):
     alike, unlike = tmp_path / "alike", tmp_path / "unlike"
@@ -108,12 +137,14 @@ def test_such_a_pair_is_repaired_as_one_of_like_files(given, tmp_path, original,
         assert found[1][name] == found[0][name]
 
 
+@pytest.mark.parametrize("given", ["logits"], indirect=True)
 def test_a_repaired_file_takes_pictures_as_the_compressed_one(given, tmp_path):
     repaired(written(given, tmp_path, same, channels_last), tmp_path)
     pictures = np.random.default_rng(0).random((3, 32, 32, 3), np.float32)
     assert by_runtime(tmp_path / "repaired/repaired.onnx", turned=pictures).shape == (3, 4)
 
 
+@pytest.mark.parametrize("given", ["logits"], indirect=True)
 def test_two_fixed_batches_are_no_pair_to_exchange_nodes(given, tmp_path):
     params = written(given, tmp_path, of_batch(2), of_batch(3))
     refused = pytest.raises(UserError, match="take 2 and 3 items at a time")

@@ -61,15 +61,15 @@ def require_right(
     if told is None or len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
         return ""
     right = int((told == seen.labels).sum())
-    by_folders = (
-        f"they are numbered by the folders' names ({', '.join(inputs.classes[:3])}, …); "
+    by_names = (
+        f"they are numbered by the classes' names ({', '.join(inputs.classes[:3])}, …); "
         if inputs.classes
         else ""
     )
     raise UserError(
         f"{request.original} itself is right on {right} of {len(told)} inputs, no more than by "
         "chance, so that a verdict would be about a mistake. Are the labels the model's classes "
-        f"({by_folders}{renumbered(told, seen.labels)}others: --labels), is the preprocessing "
+        f"({by_names}{renumbered(told, seen.labels)}others: --labels), is the preprocessing "
         "right (--preprocessing), and are outputs compared as they are meant (--comparison)?"
     )
 

@@ -14,6 +14,9 @@ from asterism.data.given.reading import Arrays, files_of, kind_of, type_of_array
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.signature import Signature, TensorSpec
 
+#: Rows of a table that bytes index, without and with those of further signs.
+_BYTES, _BYTES_AND_SIGNS = 256, 384
+
 
 def require_pair(request: VetRequest, signature: Signature, other: Signature) -> None:
     """Reject models whose main inputs do not fit together, or are no numbers."""
@@ -34,8 +37,10 @@ def require_pair(request: VetRequest, signature: Signature, other: Signature) ->
 
 
 def _takes_bytes(kind: str, spec: TensorSpec) -> bool:
-    """Whether a main input may take bytes: integers, or a row of numbers for each."""
-    return kind in ("bytes", "tokens") or (kind == "tensors" and len(spec.shape) == 3)
+    """Whether a main input may take bytes: integers up to 255 or few more, or rows of numbers."""
+    if kind == "tokens":
+        return _BYTES <= spec.rows <= _BYTES_AND_SIGNS
+    return kind == "bytes" or (kind == "tensors" and len(spec.shape) == 3)
 
 
 def told_of(signature: Signature) -> str:
@@ -59,10 +64,10 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
         files = files_of(inputs)
         by_files = kind_of(files)
         if by_files == "bytes" and not _takes_bytes(by_model, signature.given[0]):
+            how = "turn texts into rows of tokens" if by_model == "tokens" else "convert it"
             raise UserError(
                 f"{request.original} takes {signature.given[0]}, and {files[0].name} is no .npy, "
-                ".npz, .png, .jpg or .wav file: convert it, or say --kind bytes if its bytes are "
-                "meant"
+                f".npz, .png, .jpg or .wav file: {how}, or say --kind bytes if its bytes are meant"
             )
         if by_files is not None:
             return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"

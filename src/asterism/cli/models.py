@@ -90,7 +90,9 @@ def vet(
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(help=".json or .csv: by file name; .json or .npy: a list; else by folder."),
+        typer.Option(
+            help=".json or .csv: by file name; .json, .npy, .txt: a list; else by folder."
+        ),
     ] = None,
     preprocessing: Annotated[
         str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
-from asterism.localisation.layouts import with_other_layout
+from asterism.localisation.layouts import TurnedTensor, with_turned_axes
 from asterism.localisation.running import Feed as InputsOfCall
 from asterism.localisation.running import FilledRun, Run, Stream
 from asterism.localisation.trials import Deviation, Outputs
@@ -37,19 +37,23 @@ class OnnxPair:
 
     Attributes:
         vetted: the pair as it was given.
-        original: the original's file, or its conversion. It takes pictures in the layout of the
-            compressed model.
+        original: the original's file, or its conversion; where the compressed model takes pictures
+            or gives outputs in another layout, a copy that does so too.
         compressed: the compressed model's file, or its conversion.
+        turned: inputs and outputs of that copy, by their names in the original.
+        source: the original that was copied; None where none was.
     """
 
     vetted: Vetted
     original: Path
     compressed: Path
+    turned: Mapping[str, TurnedTensor] = field(default_factory=dict)
+    source: Path | None = None
 
     @cached_property
     def signature(self) -> Signature:
-        """Of the original."""
-        return read_signature(self.original)
+        """Of the original, before a copy's axes were turned."""
+        return read_signature(self.source or self.original)
 
     def runs(self, items: NDArray[Any]) -> list[Run]:
         """Items as both models take them, a batch at a time.
@@ -83,7 +87,24 @@ class OnnxPair:
         """One run of a batch of so many items."""
         count = len(items)
         run = _run(feed, self.signature, items[np.minimum(np.arange(size), count - 1)])
+        if not isinstance(run, Stream):  # calls one after the other are not turned
+            run = dict(map(self._turned, run.items()))
         return FilledRun(run, count) if count < size else run
+
+    def _turned(self, named: tuple[str, NDArray[Any]]) -> tuple[str, NDArray[Any]]:
+        """An input of the original as an input of both files."""
+        name, value = named
+        if (turned := self.turned.get(name)) is None:
+            return named
+        return turned.name, np.ascontiguousarray(value.transpose(turned.order))
+
+    def _as_originals(self, outputs: Outputs) -> Outputs:
+        """Outputs of both files as outputs of the original."""
+        found = dict(outputs)
+        for name, turned in self.turned.items():
+            if turned.name in found:
+                found[name] = found.pop(turned.name).transpose(turned.backwards)
+        return found
 
     def deviation(self) -> Deviation:
         """Judges runs as the vetting does: 1 for each item on which the models deviate, else 0.
@@ -101,6 +122,7 @@ class OnnxPair:
         )
 
         def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
+            wanted, given = map(self._as_originals, (wanted, given))
             count = outputs.count(wanted)
             f, g = outputs.rows(wanted, count), outputs.rows(given, count)
             return comparison.deviates(f, g).astype(np.float64)
@@ -157,8 +179,8 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
         raise UserError(
             "parts are exchanged between two files of one format, or between two modules of PyTorch"
         )
-    if vetted.moved or vetted.params.matching:
-        raise UserError("nodes are not exchanged between files whose outputs lie elsewhere")
+    if vetted.params.matching:
+        raise UserError("nodes are not exchanged between files whose outputs have other names")
     forms = {original.suffix == ".onnx", compressed.suffix == ".onnx"}
     if len(forms) == 2 or compressed.suffix not in (".onnx", *LITE_SUFFIXES):
         raise UserError(
@@ -168,13 +190,46 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         first, second = as_onnx(original, folder), as_onnx(compressed, folder)
-        yield OnnxPair(vetted, _in_layout_of(vetted, first, second, folder), second)
+        yield _in_one_layout(OnnxPair(vetted, first, second), folder)
 
 
-def _in_layout_of(vetted: Vetted, original: Path, compressed: Path, folder: Path) -> Path:
-    """The original as it takes pictures in the compressed model's layout."""
-    ours, theirs = (_feed(vetted, read_signature(path)) for path in (original, compressed))
+def _in_one_layout(pair: OnnxPair, folder: Path) -> OnnxPair:
+    """The pair with a copy of the original that has the layouts of the compressed model."""
+    inputs, outputs = _turned_pictures(pair), _turned_outputs(pair)
+    if not inputs and not outputs:
+        return pair
+    target = folder / f"turned-{pair.original.name}"
+    copy = with_turned_axes(pair.original, inputs, outputs, target)
+    return replace(pair, original=copy, turned={**inputs, **outputs}, source=pair.original)
+
+
+def _turned_pictures(pair: OnnxPair) -> dict[str, TurnedTensor]:
+    """The input that takes pictures, where only one of the models takes channels first."""
+    signatures = pair.signature, read_signature(pair.compressed)
+    ours, theirs = (_feed(pair.vetted, signature) for signature in signatures)
     if ours.channels_first == theirs.channels_first:
-        return original
-    target = folder / f"turned-{original.name}"
-    return with_other_layout(original, ours.main.name, ours.channels_first, target)
+        return {}
+    order = (0, 2, 3, 1) if ours.channels_first else (0, 3, 1, 2)
+    return {ours.main.name: TurnedTensor(theirs.main.name, order)}
+
+
+def _turned_outputs(pair: OnnxPair) -> dict[str, TurnedTensor]:
+    """The outputs whose channels the compressed model has elsewhere.
+
+    Raises:
+        UserError: the first axis of such an output does not count the inputs.
+    """
+    theirs = read_signature(pair.compressed).answers
+    named = {spec.name for spec in theirs}
+    found = {}
+    for place, spec in enumerate(pair.signature.answers):
+        name = spec.name if spec.name in named or place >= len(theirs) else theirs[place].name
+        if name not in pair.vetted.moved:
+            continue
+        if pair.vetted.original.axes.get(spec.name) != 0:
+            raise UserError("nodes are not exchanged between files whose outputs lie elsewhere")
+        before, behind = pair.vetted.moved[name]
+        order = list(range(len(spec.shape)))
+        order.insert(before, order.pop(behind))
+        found[spec.name] = TurnedTensor(name, order)
+    return found

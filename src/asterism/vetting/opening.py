@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ class Vetted:
         shapes: of each compared output of one item, by its name.
         answers: what both models say about the given inputs.
         keep_answers: see :func:`open_vetted`.
-        moved: outputs of the compressed model whose channels are moved, see
+        moved: how channels of the compressed model's outputs are moved, by their names, see
             :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
     """
 
@@ -101,7 +101,7 @@ class Vetted:
     shapes: dict[str, tuple[int, ...]]
     answers: PairedOutputs
     keep_answers: bool = False
-    moved: tuple[str, ...] = ()
+    moved: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
@@ -222,7 +222,7 @@ def _paired(
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
     paired = Vetted(params, given, inputs, f, pair, comparison, notes, f.shapes, answers)
-    return replace(paired, moved=tuple(g.moved))
+    return replace(paired, moved=g.moved)
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:

@@ -93,6 +93,8 @@ class Arrays:
 def files_of(path: Path) -> list[Path]:
     """The file, or all files of a folder and of its subfolders, in the order of their names.
 
+    Hidden files and folders are left out: editors and systems keep copies and notes there.
+
     Raises:
         UserError: there is none, or a link leads out of the folder.
     """
@@ -101,10 +103,14 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         raise UserError(f"there is no file or folder {path}")
     with reading(str(path)):
-        files = [file for file in files_in(path) if not file.name.startswith(".")]
+        files = [file for file in files_in(path) if not _is_hidden(file.relative_to(path))]
     if not files:
         raise UserError(f"the folder {path} holds no files")
     return files
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def kind_of(files: Sequence[Path]) -> str | None:
@@ -154,7 +160,7 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
         kind: the kind's name.
         shaping: what the model takes.
         labels: label by the file's name within the folder (``.json``, or ``.csv`` of two columns),
-            or a list in the order of the inputs (``.json``, ``.npy``).
+            or a list in the order of the inputs (``.json``, ``.npy``, or one in each line).
 
     Raises:
         UserError: there are none, one is damaged, they do not fit together or into the model, or
@@ -241,8 +247,10 @@ def _told(path: Path, count: int) -> Any:
         return _own_labels(read_array(path), count, path).tolist()
     with reading(f"the labels {path}"):
         text = read_within(path, "limits.text_mb").decode("utf-8-sig")
-        if path.suffix == ".csv":
-            return {
-                row[0]: row[1].strip() for row in csv.reader(text.splitlines()) if len(row) == 2
-            }
-        return parse_json(text, str(path))
+        if path.suffix == ".json":
+            return parse_json(text, str(path))
+        rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if row]
+        if any(len(row) > 1 for row in rows):
+            return {row[0]: row[1] for row in rows if len(row) == 2}
+        headline = len(rows) - count == 1
+        return [row[0] for row in rows[headline:]]

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from asking.asked import asked
-from asking.made_answers import logits, normal
+from asking.made_answers import logits, normal, rng
 from asking.made_models import by_table, echo, of_brightness, pictures
 from asterism.core.messages.errors import UserError
+from models.onnx_networks import constant, save, value
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -20,6 +22,37 @@ def given(folder, inputs, labels=None):
     return {name: folder / f"{name}.onnx" for name in ("original", "compressed")} | {
         "inputs": folder / "inputs.npz"
     }
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"),
+    [(1, ""), (1 / 255, "fill 0.4%"), (3, "lie beyond")],
+)
+def test_inputs_that_do_not_fit_the_quantised_range_are_named(tmp_path, factor, told):
+    values = rng(0).uniform(0, 255, (60, 4)).astype(np.float32)
+    pair = given(tmp_path, values * np.float32(factor))
+    echo(pair["original"], y=("Softmax", [4]))
+    in_8_bits(pair["compressed"])
+    said = "\n".join(asked(**pair)[1])
+    assert (told in said) if told else ("keeps numbers" not in said)
+
+
+def in_8_bits(path):
+    """A softmax of four numbers, which keeps those from 0 to 255."""
+    ends = [constant("scale", np.float32(1)), constant("zero", np.uint8(0))]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["r"]),
+        helper.make_node("Softmax", ["r"], ["y"]),
+    ]
+    save(path, nodes, [value("x", ["n", 4])], [value("y", ["n", 4])], ends)
+
+
+def test_the_same_file_twice_is_named(tmp_path):
+    pair = given(tmp_path, SCORES)
+    for name in ("original", "compressed"):
+        echo(pair[name], y=("Softmax", [4]))
+    assert any("same file" in line for line in asked(**pair)[1])
 
 
 @pytest.mark.parametrize(("rows", "of_bytes"), [(1000, False), (257, True)])

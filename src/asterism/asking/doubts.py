@@ -14,6 +14,8 @@ from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import GivenInputs
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import Subject
 from asterism.vetting.opening import require_labels
 from asterism.vetting.params import VetParams
@@ -24,6 +26,9 @@ _FEWEST_LABELLED = 20
 _MOSTLY_DIFFERENT = 0.5
 #: The share of inputs on which a model is as the original that fits, and that does not.
 _FITS, _FITS_NOT = 0.9, 0.5
+#: Of the range of numbers that a quantised input keeps: the share that inputs fill at least, the
+#: share of their numbers that may lie beyond, and what lies beyond, as a share of the range.
+_FILLED, _BEYOND, _MARGIN = 0.1, 0.2, 0.1
 
 
 def require_right(
@@ -83,6 +88,45 @@ def copies(inputs: GivenInputs) -> str:
         f"only {different} of {len(inputs.items)} inputs that were looked at differ, but intervals "
         "take each for a draw of its own: they are too narrow"
     )
+
+
+def same_file(original: Subject, compressed: Subject) -> str:
+    """A line where both models are the same file, byte by byte."""
+    if original.digest is None or original.digest != compressed.digest:
+        return ""
+    return f"{original.name} and {compressed.name} are the same file, byte by byte"
+
+
+def unlike_calibration(
+    params: VetParams, signature: Signature, compressed: Subject, inputs: GivenInputs
+) -> str:
+    """A line where inputs do not fit the range that the compressed model's quantised input keeps.
+
+    Args:
+        params: how the models are fed.
+        signature: of the original, which takes real numbers.
+        compressed: the compressed model.
+        inputs: some of the given ones.
+    """
+    if signature.streams or compressed.signature.streams:
+        return ""
+    feeds = [
+        Feed(one, params.feeding, inputs.kind == "images")
+        for one in (signature, compressed.signature)
+    ]
+    kept = feeds[1].main.calibrated
+    values = feeds[0].inputs(inputs.items)[feeds[0].main.name]
+    if kept is None or values.dtype.kind != "f":
+        return ""
+    low, high = kept
+    width = high - low
+    filled = float(np.ptp(values)) / width
+    beyond = float(((values < low - _MARGIN * width) | (values > high + _MARGIN * width)).mean())
+    told = f"the input of {compressed.name} keeps numbers from {low:.3g} to {high:.3g}, "
+    ask = ": are the inputs preprocessed as those that it was calibrated with?"
+    if filled < _FILLED:
+        return f"{told}of which the given ones, up to {values.max():.3g}, fill {filled:.1%}{ask}"
+    return f"{told}and {beyond:.0%} of the given ones lie beyond{ask}" if beyond > _BEYOND else ""
 
 
 def other_preprocessing(

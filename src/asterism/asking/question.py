@@ -16,7 +16,13 @@ from asterism.asking.compared_outputs import (
     require_alike,
     told_by_names,
 )
-from asterism.asking.doubts import copies, other_preprocessing, require_right
+from asterism.asking.doubts import (
+    copies,
+    other_preprocessing,
+    require_right,
+    same_file,
+    unlike_calibration,
+)
 from asterism.asking.earlier import earlier_run
 from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.original import (
@@ -138,7 +144,12 @@ class _Question:
         require_answers(seen, models[0], inputs)
         self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
         params = self._params(found)
-        doubts = [require_right(request, params, given, seen, found.tries), copies(inputs)]
+        doubts = [
+            require_right(request, params, given, seen, found.tries),
+            copies(inputs),
+            same_file(*models),
+            unlike_calibration(params, self._signature, models[1], inputs),
+        ]
         tried = drawn(inputs, _TRIED, 0)
         other = look(models[1], params.feeding.model_copy(update={"outputs": None}), tried)
         own = None  # the original's answers to these

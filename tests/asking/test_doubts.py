@@ -48,6 +48,18 @@ def in_8_bits(path):
     save(path, nodes, [value("x", ["n", 4])], [value("y", ["n", 4])], ends)
 
 
+@pytest.mark.parametrize(("made_by", "used"), [("Softmax", True), ("Sigmoid", False)])
+def test_labels_that_are_not_used_are_named(tmp_path, made_by, used):
+    pair = given(tmp_path, normal(60, 4), LABELS)
+    for name in ("original", "compressed"):
+        echo(pair[name], y=(made_by, [4]))
+    if used:
+        with pytest.raises(UserError, match="by chance"):
+            asked(**pair)
+    else:
+        assert any("labels are not used" in line for line in asked(**pair)[1])
+
+
 def test_the_same_file_twice_is_named(tmp_path):
     pair = given(tmp_path, SCORES)
     for name in ("original", "compressed"):

@@ -48,7 +48,8 @@ def require_right(
         tries: of how many preprocessings that were tried the best was taken.
 
     Returns:
-        A line where the original gives all inputs without labels one class; else nothing.
+        A line where the original gives all inputs without labels one class, or labels are not used;
+        else nothing.
 
     Raises:
         UserError: so they are.
@@ -63,7 +64,10 @@ def require_right(
             )
         return ""
     require_labels(inputs, chosen, rows.shape[1])
-    if told is None or len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
+    if told is None:
+        kind = params.comparison.kind
+        return f"the labels are not used: outputs compared by {kind} do not tell one class each"
+    if len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
         return ""
     right = int((told == seen.labels).sum())
     by_names = (

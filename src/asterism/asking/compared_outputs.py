@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from asterism.asking.outputs import Output
 from asterism.asking.request import VetRequest
@@ -83,6 +82,8 @@ def matching_outputs(
     )
     if len(real) < len(names) or set(names) & set(theirs):
         raise missing
+    from scipy.optimize import linear_sum_assignment  # here, because names tell mostly
+
     apart = np.array([[_apart(mine[name], theirs[one]) for one in real] for name in names])
     rows, columns = linear_sum_assignment(apart)
     total = apart[rows, columns].sum()

@@ -72,7 +72,9 @@ def with_turned_axes(
 
 def _turn(graph: Any, given: str, made: str, order: Sequence[int]) -> None:
     """Add a node that turns one tensor into another."""
-    node = graph.node.add(op_type="Transpose", name=f"{made}:turn", input=[given], output=[made])
+    node = graph.node.add(
+        op_type="Transpose", name=f"layout of {made}", input=[given], output=[made]
+    )
     node.attribute.add(name="perm", type="INTS", ints=order)
 
 

@@ -18,7 +18,7 @@ from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
 from asterism.localisation.layouts import TurnedTensor, with_turned_axes
 from asterism.localisation.running import Feed as InputsOfCall
-from asterism.localisation.running import FilledRun, Run, Stream
+from asterism.localisation.running import FilledRun, Run, Stream, side_by_side
 from asterism.localisation.trials import Deviation, Outputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
@@ -189,7 +189,7 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
         )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first, second = as_onnx(original, folder), as_onnx(compressed, folder)
+        first, second = side_by_side(lambda path: as_onnx(path, folder), (original, compressed))
         yield _in_one_layout(OnnxPair(vetted, first, second), folder)
 
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from asterism.dflare.fitness import FITNESSES, Fitness, Gains, Outputs, Rows
 
@@ -45,6 +44,8 @@ class NearestNeighbour(Fitness):
 
     def _unobserved(self, owners: Rows, outputs: Outputs) -> NDArray[np.bool_]:
         """O(x): farther than ``novelty`` from all observed outputs, and from earlier rows."""
+        from scipy.spatial.distance import cdist  # here, because other fitnesses need none of it
+
         found = np.zeros(len(owners), np.bool_)
         for owner in np.unique(owners).tolist():
             (rows,) = np.nonzero(owners == owner)

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities
 from asterism.dflare.repairers.class_scores import class_scores
+from asterism.dflare.repairers.scikit_learn import ScikitLearnRepairer
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 
 @REPAIRERS.register("gradient_boosting")
-class GradientBoosting(Repairer):
+class GradientBoosting(ScikitLearnRepairer):
     """scikit-learn's histogram-based gradient boosting."""
 
     class _Options(ParameterSection):
@@ -36,16 +37,7 @@ class GradientBoosting(Repairer):
             early_stopping=False,
             random_state=self.seed,
         )
-        self._model.fit(probabilities, labels)
-
-    def labels(self, probabilities: Probabilities) -> Labels:
-        """See :meth:`Repairer.labels`."""
-        return np.asarray(self._model.predict(probabilities), np.int64)
-
-    @property
-    def known_classes(self) -> Labels:
-        """See :attr:`Repairer.known_classes`."""
-        return np.asarray(self._model.classes_, np.int64)
+        self._model.fit(self.features(probabilities), labels)
 
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""

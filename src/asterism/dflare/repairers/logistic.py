@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities
 from asterism.dflare.repairers.class_scores import add_logarithms, class_scores, logarithms
+from asterism.dflare.repairers.scikit_learn import ScikitLearnRepairer
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _PARTS = 3
 
 
 @REPAIRERS.register("logistic")
-class Logistic(Repairer):
+class Logistic(ScikitLearnRepairer):
     """Features: the logarithms of the probabilities, and the differences of the k largest ones.
 
     The strength of regularisation is chosen by the logarithmic loss of a cross-validation, which
@@ -40,20 +41,16 @@ class Logistic(Repairer):
         features = self._features(probabilities)
         self._mean = features.mean(axis=0)
         self._scale = np.maximum(features.std(axis=0), 1e-6)
-        standard = (features - self._mean) / self._scale
+        standard = self.features(probabilities)
         losses = [self._loss(strength, standard, labels) for strength in self.options.strengths]
         best = self.options.strengths[int(np.argmin(losses))]
         self._model = _regression(best).fit(standard, labels)
 
-    def labels(self, probabilities: Probabilities) -> Labels:
-        """See :meth:`Repairer.labels`."""
+    def features(self, probabilities: Probabilities) -> NDArray[np.float64]:
+        """Logarithms and margins, of mean 0 and deviation 1 on what it has learnt from."""
+        standard: NDArray[np.float64]
         standard = (self._features(probabilities) - self._mean) / self._scale
-        return np.asarray(self._model.predict(standard), np.int64)
-
-    @property
-    def known_classes(self) -> Labels:
-        """See :attr:`Repairer.known_classes`."""
-        return np.asarray(self._model.classes_, np.int64)
+        return standard
 
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""

@@ -8,13 +8,14 @@ import numpy as np
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities
 from asterism.dflare.repairers.class_scores import class_scores
+from asterism.dflare.repairers.scikit_learn import ScikitLearnRepairer
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 
 @REPAIRERS.register("perceptron")
-class Perceptron(Repairer):
+class Perceptron(ScikitLearnRepairer):
     """One hidden layer of rectified linear units on the probability vector."""
 
     class _Options(ParameterSection):
@@ -37,16 +38,7 @@ class Perceptron(Repairer):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the limit
-            self._model.fit(probabilities.astype(np.float64), labels)
-
-    def labels(self, probabilities: Probabilities) -> Labels:
-        """See :meth:`Repairer.labels`."""
-        return np.asarray(self._model.predict(probabilities.astype(np.float64)), np.int64)
-
-    @property
-    def known_classes(self) -> Labels:
-        """See :attr:`Repairer.known_classes`."""
-        return np.asarray(self._model.classes_, np.int64)
+            self._model.fit(self.features(probabilities), labels)
 
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 
 from asterism.models.onnx_graphs.node_order import subgraphs
 
+if TYPE_CHECKING:  # a worker in another environment may have no ONNX
+    from onnx import ModelProto
+
 #: Types of floats, the narrower ones first.
-_FLOATS = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
+_FLOATS = ("FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE")
 #: Attributes that name the type of what a node makes.
 _TYPES = ("to", "dtype")
 
@@ -29,16 +31,18 @@ def in_float64(model: ModelProto, change: Change | None = None) -> ModelProto:
         model: the model.
         change: what happens to the floating initialisers, such as a perturbation; None: nothing.
     """
-    return _widened(model, TensorProto.DOUBLE, change)
+    return _widened(model, "DOUBLE", change)
 
 
 def in_float32(model: ModelProto) -> ModelProto:
     """A copy of a model that computes in float32 what it computed in 16 bits."""
-    return _widened(model, TensorProto.FLOAT, None)
+    return _widened(model, "FLOAT", None)
 
 
-def _widened(model: ModelProto, wide: int, change: Change | None) -> ModelProto:
-    narrow = _FLOATS[: _FLOATS.index(wide)]
+def _widened(model: ModelProto, float_type: str, change: Change | None) -> ModelProto:
+    from onnx import ModelProto, TensorProto
+
+    *narrow, wide = map(TensorProto.DataType.Value, _FLOATS[: _FLOATS.index(float_type) + 1])
     copy = ModelProto()
     copy.CopyFrom(model)
     for graph in _graphs(copy.graph):
@@ -61,6 +65,8 @@ def _widened(model: ModelProto, wide: int, change: Change | None) -> ModelProto:
 
 
 def _widen_node(node: Any, narrow: Sequence[int], wide: int) -> None:
+    from onnx import AttributeProto, helper, numpy_helper
+
     for attribute in node.attribute:
         if attribute.type == AttributeProto.TENSOR:
             _widen(attribute.t, narrow, wide, None)
@@ -79,6 +85,8 @@ def _widen_node(node: Any, narrow: Sequence[int], wide: int) -> None:
 
 
 def _widen(tensor: Any, narrow: Sequence[int], wide: int, change: Change | None) -> None:
+    from onnx import helper, numpy_helper
+
     if tensor.data_type in narrow:
         dtype = helper.tensor_dtype_to_np_dtype(wide)
         array = np.asarray(numpy_helper.to_array(tensor)).astype(dtype)

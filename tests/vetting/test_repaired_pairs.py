@@ -554,6 +554,7 @@ def vetted_files(original, compressed):
         ("a.keras", "b.tflite", True),
         ("a.h5", "b.lite", True),
         ("a.tflite", "b.tflite", True),
+        ("a.tflite", "a.tflite", True),
         ("a.onnx", "b.tflite", False),
         ("a.keras", "b.onnx", False),
         ("a.keras", "b.keras", False),
@@ -578,6 +579,7 @@ def test_which_files_can_exchange_nodes(monkeypatch, original, compressed, possi
             assert pair.vetted is vetted
             names = [path.name for path in (pair.original, pair.compressed)]
             assert names == [f"{original}.onnx", f"{compressed}.onnx"]
+            assert pair.original != pair.compressed
         assert not any(folder.exists() for folder in folders), "conversions are removed"
     else:
         with pytest.raises(UserError, match="give two ONNX files"), opened_as_onnx(vetted):

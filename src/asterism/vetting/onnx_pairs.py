@@ -55,6 +55,11 @@ class OnnxPair:
         """Of the original, before a copy's axes were turned."""
         return read_signature(self.source or self.original)
 
+    @cached_property
+    def compressed_signature(self) -> Signature:
+        """Of the compressed model."""
+        return read_signature(self.compressed)
+
     def runs(self, items: NDArray[Any]) -> list[Run]:
         """Items as both models take them, a batch at a time.
 
@@ -73,7 +78,7 @@ class OnnxPair:
         Raises:
             UserError: each file fixes another number.
         """
-        signatures = self.signature, read_signature(self.compressed)
+        signatures = self.signature, self.compressed_signature
         sizes = [signature.given[0].shape[0] for signature in signatures]
         fixed = [size for size in sizes if size is not None]
         if len(set(fixed)) > 1:
@@ -88,14 +93,13 @@ class OnnxPair:
         count = len(items)
         run = _run(feed, self.signature, items[np.minimum(np.arange(size), count - 1)])
         if not isinstance(run, Stream):  # calls one after the other are not turned
-            run = dict(map(self._turned, run.items()))
+            run = dict(self._turned(name, value) for name, value in run.items())
         return FilledRun(run, count) if count < size else run
 
-    def _turned(self, named: tuple[str, NDArray[Any]]) -> tuple[str, NDArray[Any]]:
+    def _turned(self, name: str, value: NDArray[Any]) -> tuple[str, NDArray[Any]]:
         """An input of the original as an input of both files."""
-        name, value = named
         if (turned := self.turned.get(name)) is None:
-            return named
+            return name, value
         return turned.name, np.ascontiguousarray(value.transpose(turned.order))
 
     def _as_originals(self, outputs: Outputs) -> Outputs:
@@ -189,7 +193,10 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
         )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first, second = side_by_side(lambda path: as_onnx(path, folder), (original, compressed))
+        given = {folder / "original": original, folder / "compressed": compressed}
+        for part in given:  # the files may have one name
+            part.mkdir()
+        first, second = side_by_side(lambda part: as_onnx(given[part], part), given)
         yield _in_one_layout(OnnxPair(vetted, first, second), folder)
 
 
@@ -205,7 +212,7 @@ def _in_one_layout(pair: OnnxPair, folder: Path) -> OnnxPair:
 
 def _turned_pictures(pair: OnnxPair) -> dict[str, TurnedTensor]:
     """The input that takes pictures, where only one of the models takes channels first."""
-    signatures = pair.signature, read_signature(pair.compressed)
+    signatures = pair.signature, pair.compressed_signature
     ours, theirs = (_feed(pair.vetted, signature) for signature in signatures)
     if ours.channels_first == theirs.channels_first:
         return {}
@@ -219,7 +226,7 @@ def _turned_outputs(pair: OnnxPair) -> dict[str, TurnedTensor]:
     Raises:
         UserError: the first axis of such an output does not count the inputs.
     """
-    theirs = read_signature(pair.compressed).answers
+    theirs = pair.compressed_signature.answers
     named = {spec.name for spec in theirs}
     found = {}
     for place, spec in enumerate(pair.signature.answers):

@@ -8,7 +8,7 @@ from typing import Any
 from onnx import ModelProto, TensorProto, helper
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import OnnxGraph, subgraphs
+from asterism.localisation.graph import OnnxGraph, renamed, subgraphs
 from asterism.models.onnx_graphs.wider_floats import in_float32
 
 #: Types of 16 bits, by the names that ONNX Runtime has for them.
@@ -33,15 +33,14 @@ def rounded(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     del model.graph.value_info[:]
     nodes = []
     for node in model.graph.node:
-        roundings = []
+        copy, roundings = renamed(node, {}), []
         for place, name in enumerate(node.output):
             if name in types:
-                node.output[place] = f"{name}:exact"
+                copy.output[place] = f"{name}:exact"
                 roundings += _rounding(f"{name}:exact", name, HALVES[types[name]])
-        nodes += [node, *roundings]
-    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+        nodes += [copy, *roundings]
     del model.graph.node[:]
-    model.graph.node.extend(copies)
+    model.graph.node.extend(nodes)
     return model
 
 

@@ -41,16 +41,14 @@ class Logistic(ScikitLearnRepairer):
         features = self._features(probabilities)
         self._mean = features.mean(axis=0)
         self._scale = np.maximum(features.std(axis=0), 1e-6)
-        standard = self.features(probabilities)
+        standard = self._standard(features)
         losses = [self._loss(strength, standard, labels) for strength in self.options.strengths]
         best = self.options.strengths[int(np.argmin(losses))]
         self._model = _regression(best).fit(standard, labels)
 
     def features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         """Logarithms and margins, of mean 0 and deviation 1 on what it has learnt from."""
-        standard: NDArray[np.float64]
-        standard = (self._features(probabilities) - self._mean) / self._scale
-        return standard
+        return self._standard(self._features(probabilities))
 
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""
@@ -68,6 +66,10 @@ class Logistic(ScikitLearnRepairer):
     @property
     def _k(self) -> int:
         return min(int(self.options.top_k), self.classes)
+
+    def _standard(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        standard: NDArray[np.float64] = (features - self._mean) / self._scale
+        return standard
 
     def _features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         top = -np.sort(-probabilities, axis=1)[:, : self._k]

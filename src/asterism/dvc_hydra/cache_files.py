@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -48,6 +49,12 @@ def require_plain(cache: Path) -> None:
 def is_digest(text: str) -> bool:
     """Whether a text is the MD5 of a file, or with ``.dir`` that of the list of a folder's."""
     return _DIGEST.fullmatch(text) is not None
+
+
+def md5_of(file: Path) -> str:
+    """MD5 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def object_path(cache: Path, digest: str) -> Path:

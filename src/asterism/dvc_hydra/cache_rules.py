@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from asterism.core.messages.escaping import printable
+from asterism.dvc_hydra.cache_files import is_digest
 
 #: The folders that stages write to. Outputs lie nowhere else.
 RESULTS = ("artifacts", "metrics", "plots", "report")
@@ -31,7 +32,6 @@ DEEPEST = 50
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _FILE = re.compile(r"[0-9a-f]{32}")
 
 #: No files' names, and those by which git and DVC take a folder for a repository, whose settings
@@ -89,7 +89,7 @@ def _fault_in_output(output: Mapping[str, Any]) -> str | None:
         return f"it writes {path!r}, but stages write only below {', '.join(RESULTS)}"
     if unknown := sorted(output.keys() - _OUTPUT):
         return f"its output {path!r} has {', '.join(unknown)}, which no output of a stage has"
-    if output.get("hash") != "md5" or not isinstance(digest, str) or not _OBJECT.fullmatch(digest):
+    if output.get("hash") != "md5" or not isinstance(digest, str) or not is_digest(digest):
         return f"its output {path!r} has no hash, but {digest!r}"
     return None
 

@@ -10,7 +10,7 @@ import io
 import logging
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
 from pathlib import Path
 
@@ -79,16 +79,6 @@ class _Errors(logging.Handler):
             told.append(str(error))
             error = error.__cause__
         self.lines.append(" - ".join(" ".join(one.split()) for one in told if one))
-
-
-def check_out(root: Path, names: Sequence[str]) -> None:
-    """Put data under ``dvc add`` from the cache into the workspace.
-
-    Raises:
-        UserError: DVC could not; with what it says.
-    """
-    if names:
-        dvc_quietly(root, "checkout", "--", *names)
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +39,12 @@ def compose_parameters(conf: Path, overrides: Sequence[str]) -> str:
     Raises:
         CompositionError: Hydra rejects an override.
     """
-    from hydra import compose, initialize_config_dir
-    from hydra.errors import HydraException
+    from hydra import compose
     from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
-    try:
-        with initialize_config_dir(str(conf.resolve()), version_base=None):
-            config = compose("config", overrides=list(overrides))
+    with _opened(conf, overrides, before=f"{' '.join(overrides)}: "):
+        config = compose("config", overrides=list(overrides))
         OmegaConf.resolve(config)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise CompositionError(error, overrides) from None
-    except ValueError as error:  # Hydra's answer to a group that is set to null or a number
-        told = ValueError(f"{' '.join(overrides)}: {error}")
-        raise CompositionError(told, overrides) from None
     return OmegaConf.to_yaml(config)
 
 
@@ -65,18 +58,11 @@ def settings_of_hydra(conf: Path, overrides: Sequence[str]) -> dict[str, dict[st
     Raises:
         CompositionError: there is none of that name, or a setting is unknown.
     """
-    from hydra import compose, initialize_config_dir
-    from hydra.errors import HydraException
+    from hydra import compose
     from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
-    try:
-        with initialize_config_dir(str(conf.resolve()), version_base=None):
-            config = compose(
-                store_empty_tree(), overrides=list(overrides), return_hydra_config=True
-            )
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise CompositionError(error, overrides) from None
+    with _opened(conf, overrides):
+        config = compose(store_empty_tree(), overrides=list(overrides), return_hydra_config=True)
     settings = {}
     for part in ("launcher", "sweeper"):
         plain = OmegaConf.to_container(config.hydra[part])
@@ -96,18 +82,29 @@ def compose_group(conf: Path, group: str, overrides: Sequence[str]) -> Any:
     Raises:
         CompositionError: as :func:`compose_parameters`, and where another group is referred to.
     """
-    from hydra import compose, initialize_config_dir
-    from hydra.errors import HydraException
+    from hydra import compose
     from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
     added = [f"+{text}" if text.startswith(f"{group}=") else text for text in overrides]
+    with _opened(conf, overrides):
+        config = compose(store_empty_tree(), overrides=added)
+        return OmegaConf.to_container(config[group], resolve=True, throw_on_missing=True)
+
+
+@contextmanager
+def _opened(conf: Path, overrides: Sequence[str], before: str = "") -> Iterator[None]:
+    """Let Hydra compose in the block; ``before`` stands before what names no override itself."""
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
     try:
         with initialize_config_dir(str(conf.resolve()), version_base=None):
-            config = compose(store_empty_tree(), overrides=added)
-            return OmegaConf.to_container(config[group], resolve=True, throw_on_missing=True)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+            yield
+    except (HydraException, OmegaConfBaseException) as error:
         raise CompositionError(error, overrides) from None
+    except ValueError as error:  # Hydra's answer to a group that is set to null or a number
+        raise CompositionError(ValueError(f"{before}{error}"), overrides) from None
 
 
 def store_empty_tree() -> str:

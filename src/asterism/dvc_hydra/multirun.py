@@ -68,7 +68,8 @@ def _logging_kept() -> Iterator[None]:
     """After the block, in which Hydra takes over all logging, it is as it was before."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    enabled = [logger for logger in _loggers() if not logger.disabled]
+    known = logging.Logger.manager.loggerDict.values()
+    enabled = [one for one in known if isinstance(one, logging.Logger) and not one.disabled]
     try:
         yield
     finally:
@@ -76,11 +77,6 @@ def _logging_kept() -> Iterator[None]:
         root.setLevel(level)
         for logger in enabled:
             logger.disabled = False
-
-
-def _loggers() -> list[logging.Logger]:
-    known = logging.Logger.manager.loggerDict.values()
-    return [logger for logger in known if isinstance(logger, logging.Logger)]
 
 
 def _job(task: Callable[[HydraJob], float | None]) -> Callable[[DictConfig], float | None]:

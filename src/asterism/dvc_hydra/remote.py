@@ -7,7 +7,6 @@ there. DVC's own ``fetch`` would write where such names lead.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.artifacts import read_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import cache_rules, run_cache
-from asterism.dvc_hydra.cache_files import is_digest, object_path
+from asterism.dvc_hydra.cache_files import is_digest, md5_of, object_path
 from asterism.dvc_hydra.cache_objects import members_of
 from asterism.dvc_hydra.commands import private_notes
 from asterism.dvc_hydra.pipeline_file import errors_of_dvc
@@ -132,16 +130,9 @@ def open_remote(root: Path, cache: Path) -> Iterator[Remote]:
 
 def _fault(file: Path, digest: str) -> str | None:
     """Why a file that was fetched is not the object that it is named after."""
-    with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-    if found != digest.removesuffix(".dir"):
+    if md5_of(file) != digest.removesuffix(".dir"):
         return "it has another content than its name says"
-    if not digest.endswith(".dir"):
-        return None
-    try:
-        return cache_rules.fault_in_list(read_json(file))
-    except UserError as error:
-        return str(error)
+    return run_cache.fault_in_list_at(file) if digest.endswith(".dir") else None
 
 
 def _warn(line: str) -> None:

@@ -22,7 +22,7 @@ from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.cache_objects import objects_of, place
-from asterism.dvc_hydra.commands import check_out, dvc_quietly
+from asterism.dvc_hydra.commands import dvc_quietly
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.left_locks import LOCK, require_usable
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
@@ -138,7 +138,8 @@ class Repository:
         added = {n: stage.hashes for n, stage in self.stages.items() if not stage.command}
         for hashes in added.values():
             self._objects.require(hashes.values())
-        check_out(self.root, list(added))
+        if added:
+            dvc_quietly(self.root, "checkout", "--", *added)
         for hashes in added.values():
             self._objects.require_copies(hashes)
 

@@ -79,7 +79,7 @@ def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
     """
     for digest in (str(out["md5"]) for out in entry.get("outs", [])):
         path = object_path(folder, digest)
-        if path.is_file() and digest.endswith(".dir") and (reason := _fault_in_list(path)):
+        if path.is_file() and digest.endswith(".dir") and (reason := fault_in_list_at(path)):
             _warn(f"a list of a folder's files is not used: {reason}")
             return False
         files = [path, *(object_path(folder, d) for d in members_of(folder, digest).values())]
@@ -102,7 +102,7 @@ def clean(folder: Path, objects: CacheObjects) -> None:
         UserError: it names the objects that are not what their names say.
     """
     for path in sorted((folder / "files/md5").glob("*/*.dir")):
-        if reason := _fault_in_list(path):
+        if reason := fault_in_list_at(path):
             _remove(path, reason)
     for _ in entries(folder):
         pass
@@ -154,7 +154,8 @@ def _unsized(facts: Any) -> Any:
     return facts
 
 
-def _fault_in_list(path: Path) -> str | None:
+def fault_in_list_at(path: Path) -> str | None:
+    """Why the list of a folder's files in this file cannot be used; None if it can."""
     try:
         return cache_rules.fault_in_list(read_json(path))
     except UserError as error:

@@ -145,17 +145,12 @@ def check_targets(root: Path, targets: Sequence[str], compositions: Sequence[str
     Raises:
         UserError: there is no such stage.
     """
-    if not targets:
-        return
-    for parameters in compositions:
-        _find_targets(targets, stage_names_under(root, parameters))
-
-
-def _find_targets(targets: Sequence[str], names: Sequence[str]) -> None:
-    groups = {name.partition("@")[0] for name in names}
-    for target in targets:
-        if target not in names and target not in groups:
-            raise unknown_stage(target, names)
+    for parameters in compositions if targets else ():
+        names = stage_names_under(root, parameters)
+        groups = {name.partition("@")[0] for name in names}
+        for target in targets:
+            if target not in names and target not in groups:
+                raise unknown_stage(target, names)
 
 
 def unknown_stage(target: str, names: Sequence[str]) -> UserError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -160,8 +159,7 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
     given = None if inputs is None else as_given(inputs)
     if not isinstance(given, Arrays):
         raise UserError("a module is exported with its inputs: give an array or a tensor")
-    with ExitStack() as after:
-        after.enter_context(evaluating(model))
+    with evaluating(model):
         try:
             program = torch.export.export(model, (torch.from_numpy(given.items.copy()),))
         except Exception as error:

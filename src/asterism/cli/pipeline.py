@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,6 +18,7 @@ from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
+from asterism.report.base.parameters import leaves
 
 ShardCount = Annotated[
     int,
@@ -290,17 +290,8 @@ def changed_parameters(root: Path) -> list[str]:
         if not git(root, "status", "--porcelain", "--", "params.yaml"):
             return []
         committed = git(root, "show", "HEAD:params.yaml")
-        before = dict(_leaves(parse_yaml(committed, "params.yaml of HEAD")))
-        after = dict(_leaves(read_yaml(root / "params.yaml")))
+        before = dict(leaves(parse_yaml(committed, "params.yaml of HEAD")))
+        after = dict(leaves(read_yaml(root / "params.yaml")))
     except UserError:
         return []
     return [name for name in before | after if before.get(name) != after.get(name)]
-
-
-def _leaves(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value that is no mapping, by the path of its keys, ``abstraction.k``."""
-    for key, value in tree.items() if isinstance(tree, dict) else ():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

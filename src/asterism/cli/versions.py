@@ -23,6 +23,7 @@ from asterism.core.files.artifacts import require_file
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
+from asterism.core.parameters.registry import unknown
 
 if TYPE_CHECKING:
     from asterism.differential.comparing.comparison import BackendComparison, ComparisonRequest
@@ -233,6 +234,5 @@ def _drawn(distributions: list[str] | None) -> list[str]:
 
     for name in distributions or ():
         if name not in DISTRIBUTIONS:
-            known = ", ".join(DISTRIBUTIONS)
-            raise UserError(f"no distribution of inputs is called {name!r} (known: {known})")
+            raise unknown("distribution of inputs", name, list(DISTRIBUTIONS))
     return distributions or ["normal", "wide"]

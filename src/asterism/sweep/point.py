@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.folders import remove_tree
@@ -21,6 +20,7 @@ from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
+from asterism.report.base.parameters import leaves
 from asterism.report.whole.page import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.executors import Shards
@@ -314,17 +314,6 @@ def read_metrics(folder: Path) -> dict[str, float]:
     return {
         f"{file.stem}:{name}": value
         for file in sorted(folder.glob("*.json"))
-        for name, value in _numbers(read_json(file))
+        for name, value in leaves(read_json(file))
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
-
-
-def _numbers(tree: Any, prefix: str = "") -> Sequence[tuple[str, float]]:
-    if isinstance(tree, dict):
-        return [
-            pair
-            for key, value in tree.items()
-            for pair in _numbers(value, f"{prefix}.{key}" if prefix else str(key))
-        ]
-    if isinstance(tree, (int, float)) and not isinstance(tree, bool):
-        return [(prefix, tree)]
-    return []

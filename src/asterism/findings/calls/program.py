@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from asterism.findings.calls.call import NAMES, Call, Input
 from asterism.findings.calls.way import FRAMEWORKS, ExecutionVariant, Framework
@@ -112,10 +113,7 @@ def tensor_text(framework: str, given: Input, fill: str, at: int) -> str:
 
 def array_text(given: Input, fill: str, at: int) -> str:
     """The NumPy text of an input."""
-    shape, dtype = given.shape, given.dtype
-    size = 1
-    for axis in shape:
-        size *= axis
+    shape, dtype, size = given.shape, given.dtype, prod(given.shape)
     if fill == "zeros" and given.values in ("positive", "unit"):
         fill = "ones"  # zeros are no such values
     if fill == "ones" and given.values == "unit":

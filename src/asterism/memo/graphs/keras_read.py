@@ -124,12 +124,9 @@ class _Reader:
         layers = config["layers"] if isinstance(config, dict) else config
         last = list(given)
         for layer in layers:
-            if layer["class_name"] == INPUT:
-                last = last or [self._input(layer)]
-                continue
-            if not last:
-                last = [self._input(layer)]
-            last = self._layer(layer, model, last, prefix)
+            last = last or [self._input(layer)]
+            if layer["class_name"] != INPUT:
+                last = self._layer(layer, model, last, prefix)
         return last
 
     def _functional(self, config: Any, model: Any, given: Sequence[int], prefix: str) -> list[int]:

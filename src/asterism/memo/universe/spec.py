@@ -124,7 +124,8 @@ class LayerSpec:
             InvalidLayerError: the layer has no parameter of some name, or a parameter has a value
                 that it cannot take.
         """
-        inside = universe().get(config["layer"]) if self._wraps_one(config) else None
+        wraps_one = self.wraps and isinstance(config.get("layer"), str)
+        inside = universe().get(config["layer"]) if wraps_one else None
         for name, value in config.items():
             parameters = [s.known[name] for s in (self, inside) if s and name in s.known][:1]
             if not parameters and self.wraps:
@@ -135,9 +136,6 @@ class LayerSpec:
                 any(parameter.accepts(value) for parameter in parameters),
                 f"its {name} is {reprlib.repr(value)}, which the universe does not declare",
             )
-
-    def _wraps_one(self, config: Config) -> bool:
-        return self.wraps and isinstance(config.get("layer"), str)
 
     def defaults(self) -> Config:
         """Every parameter that has a default at it."""

@@ -27,11 +27,16 @@ def parameters_of(workspace: Path, groups: Sequence[str]) -> list[tuple[str, str
 
 def flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
     """Full name and value of each parameter below a name; ``a.b`` and ``1`` of ``{b: 1}``."""
+    return ((full, _spoken(leaf)) for full, leaf in leaves(value, name))
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """As :func:`flat`, with values as they are; without a name, of a whole document."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from flat(inner, f"{name}.{key}")
+            yield from leaves(inner, f"{name}.{key}" if name else str(key))
     else:
-        yield name, _spoken(value)
+        yield name, value
 
 
 def _spoken(value: Any) -> str:

@@ -37,6 +37,8 @@ class Memo(Strategy):
     #: Operators of these families that it does not have.
     without: tuple[str, ...] = ()
     guided = True
+    #: Whether all pairs are equally likely, whatever they have served so far.
+    uniform = False
 
     def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
         super().__init__(seeds, params)
@@ -52,13 +54,10 @@ class Memo(Strategy):
         self._selected: Counter[Choice] = Counter()
         self._slot = 0
         self._applied: list[str] = []
-        self._selector = self._make_selector()
+        self._selector: Selector = Uniform() if self.uniform else MetropolisHastings(params.p)
         self._choices = [(s, name) for s in range(len(self._pool)) for name in self._operators]
         #: Where the chain is, None before its first choice.
         self._current: Choice | None = None
-
-    def _make_selector(self) -> Selector:
-        return MetropolisHastings(self.params.p)
 
     def fitness(self, choice: Choice) -> float:
         """What a pair served so far, spread over the times that it was selected."""
@@ -137,8 +136,7 @@ class Memo(Strategy):
 class UniformMemo(Memo):
     """MEMO_r: every pair of model and operator is equally likely; operators aim as MEMO's do."""
 
-    def _make_selector(self) -> Selector:
-        return Uniform()
+    uniform = True
 
 
 class OlderOperators(Memo):
@@ -156,9 +154,7 @@ class Lemon(OlderOperators):
     """
 
     without = ("CC",)
-
-    def _make_selector(self) -> Selector:
-        return Uniform()
+    uniform = True
 
 
 STRATEGIES.register("memo")(Memo)

@@ -21,20 +21,18 @@ from asterism.memo.universe.tensors import Config, Tensor, require
 FILTERS = Number("filters", 4, 1, 20)
 
 
-def not_both_strided_and_dilated(config: Config, axes: int) -> None:
-    """Keras rejects a convolution that is strided and dilated."""
-    strided = max(per_axis(config.get("strides", 1), axes)) > 1
-    dilated = max(per_axis(config.get("dilation_rate", 1), axes)) > 1
-    require(not (strided and dilated), "strides and dilation exclude each other")
+def _sliding(config: Config, axes: int) -> tuple[list[int], list[int], list[int]]:
+    """Windows, strides and dilations; Keras rejects a convolution that is strided and dilated."""
+    strides = per_axis(config.get("strides", 1), axes)
+    dilations = per_axis(config.get("dilation_rate", 1), axes)
+    both = max(strides) > 1 and max(dilations) > 1
+    require(not both, "strides and dilation exclude each other")
+    return per_axis(config["kernel_size"], axes), strides, dilations
 
 
 def slide(config: Config, sizes: Sequence[int]) -> list[int]:
     """Spatial sizes after a convolution."""
-    axes = len(sizes)
-    not_both_strided_and_dilated(config, axes)
-    windows = per_axis(config["kernel_size"], axes)
-    strides = per_axis(config.get("strides", 1), axes)
-    dilations = per_axis(config.get("dilation_rate", 1), axes)
+    windows, strides, dilations = _sliding(config, len(sizes))
     padding = config.get("padding", "valid")
     return [
         window_output(size, window, stride, padding, dilation)
@@ -66,11 +64,7 @@ def _depthwise(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 def _transposed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     sizes, _ = split(config, inputs[0])
-    axes = len(sizes)
-    not_both_strided_and_dilated(config, axes)
-    windows = per_axis(config["kernel_size"], axes)
-    strides = per_axis(config.get("strides", 1), axes)
-    dilations = per_axis(config.get("dilation_rate", 1), axes)
+    windows, strides, dilations = _sliding(config, len(sizes))
     reaches = [(w - 1) * d + 1 for w, d in zip(windows, dilations, strict=True)]
     if config.get("padding", "valid") == "same":
         grown = [n * s for n, s in zip(sizes, strides, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 
-from asterism.cli import (
+from asterism.cli import (  # noqa: F401 - each adds its commands to the app
     judging,
     libraries,
     models,
@@ -22,18 +22,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.extras import missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 
-__all__ = [
-    "app",
-    "judging",
-    "libraries",
-    "models",
-    "opening",
-    "pipeline",
-    "projects",
-    "reproduction",
-    "run",
-    "versions",
-]
+__all__ = ["app", "run"]
 
 
 def run() -> None:

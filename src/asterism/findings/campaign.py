@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from asterism.core.files.locks import held_now
 from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
+from asterism.core.running.footprint import processor_seconds
 from asterism.core.settings import machine
 from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import signature
@@ -148,7 +148,7 @@ def run_piece(
         known: unique findings of earlier pieces.
         outside_known: signatures of theirs that are just outside of what is valid.
     """
-    began, used = time.monotonic(), _processor_seconds()
+    began, used = time.monotonic(), processor_seconds()
     graphs = list(models.values())
     given, limits = settings.execute, read_known_issues(settings.triage.known_issues)
     with replacing(target) as folder:
@@ -185,7 +185,7 @@ def run_piece(
                 "left_out": left_out,
                 "seconds_executing": executed - began,
                 "seconds": time.monotonic() - began,
-                "processor_seconds": _processor_seconds() - used,
+                "processor_seconds": processor_seconds() - used,
             },
         )
     log.info("a piece is through", piece=target.name, unique=counts["unique"])
@@ -200,10 +200,3 @@ def outside_signatures(folder: Path) -> set[str]:
 def read_unique(piece: Path) -> list[UniqueFinding]:
     """The unique findings of a piece, as triage knew them."""
     return [UniqueFinding.from_json(value) for value in read_json(piece / TRIAGED / UNIQUE)]
-
-
-def _processor_seconds() -> float:
-    """Of this process and of those that it started and that have ended."""
-    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    used = (resource.getrusage(who) for who in whose)
-    return sum(u.ru_utime + u.ru_stime for u in used)

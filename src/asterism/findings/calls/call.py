@@ -108,7 +108,7 @@ class Family:
         """The usual call, then each change alone, then changes together, a sample of them."""
         for at, given in enumerate(self.inputs):
             for chosen in self._chosen():
-                if at and sum(v != self.options[n][0] for n, v in chosen.items()) > 1:
+                if at and self._changed(chosen) > 1:
                     continue
                 yield self._call(framework, given, chosen)
         usual = {name: values[0] for name, values in self.options.items()}
@@ -123,14 +123,14 @@ class Family:
     def _chosen(self) -> list[dict[str, Any]]:
         names, values = list(self.options), list(self.options.values())
         every = [dict(zip(names, v, strict=True)) for v in itertools.product(*values)]
-
-        def changed(chosen: dict[str, Any]) -> int:
-            return sum(v != self.options[n][0] for n, v in chosen.items())
-
-        few = [chosen for chosen in every if changed(chosen) < 2]
-        many = [chosen for chosen in every if changed(chosen) > 1]
+        few = [chosen for chosen in every if self._changed(chosen) < 2]
+        many = [chosen for chosen in every if self._changed(chosen) > 1]
         order = stream(0, "calls", self.name, self.expression).permutation(len(many))
         return few + [many[int(i)] for i in order[: max(0, _MOST - len(few))]]
+
+    def _changed(self, chosen: dict[str, Any]) -> int:
+        """How many options have another value than the usual one."""
+        return sum(v != self.options[n][0] for n, v in chosen.items())
 
     def _call(self, framework: str, given: tuple[Input, ...], chosen: dict[str, Any]) -> Call:
         words = {name: v if isinstance(v, CodeText) else repr(v) for name, v in chosen.items()}

@@ -21,7 +21,7 @@ from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.cache_objects import objects_of, place, remove_output
-from asterism.dvc_hydra.commands import dvc_quietly
+from asterism.dvc_hydra.commands import dvc, dvc_quietly
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.left_locks import LOCK, require_usable
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
@@ -263,19 +263,19 @@ class Repository:
         for outputs in self.stages_with_results().values():
             self._objects.require(outputs.values())
 
-    def remove_cut_short(self) -> None:
-        """Remove what an interrupted checkout has left in the workspace."""
-        for outputs in self.stages_with_results().values():
-            self._objects.remove_cut_short(outputs)
-
-    def require_copies(self) -> None:
-        """Reject what has just been checked out of objects that have changed meanwhile.
+    def check_out_results(self) -> int:
+        """Put the results of all stages into the workspace; the exit status of DVC's command.
 
         Raises:
-            UserError: it names the output.
+            UserError: an object has changed in the cache meanwhile.
         """
-        for outputs in self.stages_with_results().values():
+        results = self.stages_with_results()
+        for outputs in results.values():
+            self._objects.remove_cut_short(outputs)
+        status = dvc(self.root, "checkout", "--", *results) if results else 0
+        for outputs in results.values():
             self._objects.require_copies(outputs)
+        return status
 
     def _wanted(self, targets: Sequence[str]) -> list[str]:
         own = [name for name, stage in self.stages.items() if stage.command]

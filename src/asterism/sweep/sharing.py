@@ -58,13 +58,7 @@ def pull(root: Path, origin: str | None) -> int:
         _fetch(repository, with_experiments=origin is not None)
     finally:
         repository.clean_cache()
-    if origin is not None:
-        return 0
-    repository.remove_cut_short()
-    stages = repository.stages_with_results()
-    status = dvc(root, "checkout", "--", *stages) if stages else 0
-    repository.require_copies()
-    return status
+    return repository.check_out_results() if origin is None else 0
 
 
 def clean_cache(root: Path) -> None:

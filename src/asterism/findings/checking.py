@@ -50,7 +50,7 @@ def word_of(entry: CollectedFinding, run: ScriptRun) -> str:
     return {1: LIVES, 0: GONE, TOO_LATE: LATE}.get(end, OTHER)
 
 
-def lives(entry: CollectedFinding, script: Path, times: int = 1) -> bool:
+def lives(entry: CollectedFinding, script: Path, times: int) -> bool:
     """Whether the script of a finding shows it in each of some fresh processes."""
     return all(word_of(entry, run_script(script)) == LIVES for _ in range(times))
 

@@ -22,7 +22,7 @@ def script_text(
     finding: Finding,
     signature: str,
     versions: str,
-    allowed: Sequence[float] = (),
+    allowed: Sequence[float],
 ) -> str:
     """The script: it prints what is expected and what comes, and exits 1 while the bug lives.
 

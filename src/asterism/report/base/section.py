@@ -103,10 +103,10 @@ def bounds(count: int, total: int) -> tuple[float, float]:
     return exact_interval(count, total, CONFIDENCE) if 0 <= count <= total else (0.0, 1.0)
 
 
-def of_share(count: int, total: int, noun: str, plural: str = "") -> str:
+def of_share(count: int, total: int, noun: str) -> str:
     """``96.0% to 99.2%, 360 images``."""
     low, high = bounds(count, total)
-    return f"{percent(low)} to {percent(high)}, {counted(total, noun, plural)}"
+    return f"{percent(low)} to {percent(high)}, {counted(total, noun)}"
 
 
 def listed(names: list[str]) -> str:

@@ -118,12 +118,13 @@ def differ(pairs: Sequence[PairResults]) -> FrontPageAnswer:
     figures = []
     if worst is not None and worst.agreement is not None:
         known = worst.deviating is not None and worst.images is not None
+        summary = f"artifacts/compress/{worst.name}/summary.json"
         figures.append(
             KeyFigure(
                 f"test images that “{worst.name}” answers otherwise, the most of all pairs",
                 percent(1 - worst.agreement),
                 of_share(worst.deviating or 0, worst.images or 0, "image") if known else "",
-                _test_sources(worst, "agreement, deviating_test_images"),
+                (f"{summary}: agreement, deviating_test_images",),
             )
         )
     gains = sorted(pair.gained for pair in pairs if pair.gained is not None)
@@ -171,10 +172,6 @@ def differ(pairs: Sequence[PairResults]) -> FrontPageAnswer:
         unusual=tuple(_unusual(pairs)),
         steps=tuple(steps) if level is not Level.GOOD else (),
     )
-
-
-def _test_sources(pair: PairResults, keys: str) -> tuple[str, ...]:
-    return (f"artifacts/compress/{pair.name}/summary.json: {keys}",)
 
 
 def _difference(pairs: Sequence[PairResults], measured: Sequence[PairResults]) -> tuple[Level, str]:

@@ -13,9 +13,10 @@ from asterism.core.files.folders import remove_tree
 from asterism.core.parameters.overrides import quoted
 from asterism.dvc_hydra.composition import store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
-from asterism.sweep import resources, worker, workspace
-from asterism.sweep.executors import Shards
-from asterism.sweep.pipeline import forkserver, lock_folder
+from asterism.dvc_hydra.repository import open_repository
+from asterism.sweep import resources, workspace
+from asterism.sweep.pipeline import forkserver
+from asterism.sweep.plan import find_cached, read_plan
 from asterism.sweep.point import Sweep, read_point, run_point
 from asterism.sweep.points import Point, is_hydras
 from asterism.sweep.settings import launcher_name
@@ -44,15 +45,24 @@ def job_name(sweep: Sweep) -> str:
 
 
 def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
-    """Which stages each point would run, see :func:`~asterism.sweep.worker.plan_of_points`."""
+    """Which stages each point would run, by one workspace that gets each one's parameters.
+
+    Returns:
+        For each point ``runs``, the names of stages that are not in the cache, with their keys,
+        and ``cached``, the number of those that are.
+    """
     here = sweep.project / ".dvc/tmp/asterism/workspaces" / f"{sweep.name}-dry-{os.getpid()}"
+    plans = []
     try:
         workspace.create(sweep.project, here, sweep.revision, sweep.cache)
-        locks = str(lock_folder(sweep.project))
-        worker.give_order(
-            here, worker.JobSpec(str(sweep.project), sweep.targets, 1, locks, "", Shards())
-        )
-        return worker.plan_of_points(here, [point.composition for point in points])
+        open_repository(here).check_out_data()
+        for point in points:
+            (here / workspace.PARAMETERS).write_text(point.composition, encoding="utf-8")
+            repository = open_repository(here)
+            plan = read_plan(repository, sweep.targets)
+            runs = {stage.name: stage.key for stage in find_cached(repository, plan)[1]}
+            plans.append({"runs": runs, "cached": len(plan) - len(runs)})
+        return plans
     finally:
         remove_tree(here)
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
@@ -33,7 +32,7 @@ from asterism.sweep.pipeline import (
     run_stages,
     use_this_python,
 )
-from asterism.sweep.plan import find_cached, read_plan
+from asterism.sweep.plan import read_plan
 from asterism.sweep.workspace import git
 
 ORDER = Path(".dvc/tmp/order.json")
@@ -150,29 +149,6 @@ def _save_experiment(workspace: Path, order: JobSpec) -> None:
         git(
             Path(order.project), "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source
         )
-
-
-def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[str, Any]]:
-    """Which stages each point would run.
-
-    Args:
-        workspace: one workspace, whose ``params.yaml`` is replaced for each point.
-        compositions: the points' ``params.yaml``.
-
-    Returns:
-        For each point ``runs``, the names of stages that are not in the cache, with their keys,
-        and ``cached``, the number of those that are.
-    """
-    order = read_order(workspace)
-    open_repository(workspace).check_out_data()
-    plans = []
-    for text in compositions:
-        (workspace / "params.yaml").write_text(text, encoding="utf-8")
-        repository = open_repository(workspace)
-        plan = read_plan(repository, order.targets)
-        runs = {stage.name: stage.key for stage in find_cached(repository, plan)[1]}
-        plans.append({"runs": runs, "cached": len(plan) - len(runs)})
-    return plans
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ campaign counts valid ones until the budget is spent. Nothing is built or run he
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -118,9 +117,12 @@ def campaign(
 
     if checkpoint is not None and (saved := checkpoint.restore(read)) is not None:
         begun, result, made = saved
-    for number, rng in _draws(made, params, seed, strategy, island, begun):
+    # A strategy that keeps failing must end too: a hundred proposals for each model are plenty.
+    most = 100 * params.models if made.limit is None else made.limit
+    for number in range(begun, most):
         if len(result.mutants) == params.models:
             break
+        rng = stream(seed, "generate", strategy, island, number)
         mutant = made.propose(rng, result.coverage)
         if mutant is None:
             result.rejected["no valid draw"] += 1
@@ -135,15 +137,6 @@ def campaign(
             learnt = {"strategy": made.learnt(), "extra": extra.learnt() if extra else None}
             checkpoint.save(write_state(result, number + 1, learnt), [MUTANTS])
     return result
-
-
-def _draws(
-    strategy: Strategy, params: GenerateParams, seed: int, name: str, island: int, begun: int
-) -> Iterator[tuple[int, np.random.Generator]]:
-    # A strategy that keeps failing must end too: a hundred proposals for each model are plenty.
-    most = 100 * params.models if strategy.limit is None else strategy.limit
-    for number in range(begun, most):
-        yield number, stream(seed, "generate", name, island, number)
 
 
 def within_limits(graph: Graph, params: GenerateParams, parent: Graph | None = None) -> bool:

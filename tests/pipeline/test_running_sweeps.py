@@ -19,7 +19,7 @@ from asterism.dvc_hydra.multirun import HydraJob
 from asterism.sweep import app, launch
 from asterism.sweep.executors import Shards
 from asterism.sweep.point import Sweep, read_metrics, write_points
-from asterism.sweep.points import Point, enumerate_points, sweep_name
+from asterism.sweep.points import Point, enumerate_points, split_overrides, sweep_name
 from asterism.sweep.settings import make_shards
 
 CONF = ROOT / "conf"
@@ -144,10 +144,12 @@ class TestCheckingAndPlanning:
 def test_points_are_all_combinations_in_the_order_of_hydra(composed):
     points = enumerate_points(CONF, ["abstraction.k=3,4", "fuzz.mutants=5,6", "hydra/x=y"])
     assert [point.number for point in points] == [0, 1, 2, 3]
-    assert [point.values for point in points] == [
+    values = [split_overrides(point.overrides) for point in points]
+    assert values == [
         {"abstraction.k": k, "fuzz.mutants": mutants} for k in "34" for mutants in "56"
     ]
-    assert all(f"\n  k: {point.values['abstraction.k']}\n" in point.composition for point in points)
+    for own, point in zip(values, points, strict=True):
+        assert f"\n  k: {own['abstraction.k']}\n" in point.composition
 
 
 @pytest.mark.parametrize(

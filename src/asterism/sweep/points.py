@@ -37,11 +37,6 @@ class Point:
         """Twelve hexadecimal digits that stand for its parameters."""
         return hashlib.sha256(self.composition.encode()).hexdigest()[:12]
 
-    @property
-    def values(self) -> dict[str, str]:
-        """Its overrides by parameter."""
-        return split_overrides(self.overrides)
-
 
 def split_overrides(overrides: Sequence[str]) -> dict[str, str]:
     """``["fuzz.mutants=5"]`` as ``{"fuzz.mutants": "5"}``."""

@@ -12,7 +12,6 @@ from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
-from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.versions import installed_versions
 from asterism.differential.oracle.finding import Finding
@@ -29,8 +28,6 @@ from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.spec import universe
-
-log = get_logger(__name__)
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
 _KEPT = (REPRO, "arrays.npz", "model.json", "model.keras", "model.onnx")

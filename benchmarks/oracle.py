@@ -1,6 +1,6 @@
 """What the oracle finds of faults seeded into copies of backends, and what it calls a fault.
 
-    python benchmarks/oracle.py [--only WORD] [--missed]
+    python benchmarks/oracle.py [--only WORD]
 
 Each fault runs in a copy of PyTorch, TensorFlow, JAX or ONNX Runtime beside sound backends and the
 float64 references. A fault counts where the copy's output differs from the sound backend's in any

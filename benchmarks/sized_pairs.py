@@ -155,15 +155,12 @@ def sound(folder: Path, _: Path) -> SizedPair:
         tones = rng.uniform(60, 4000, 3)
         heard = sum(np.sin(2 * np.pi * tone * time) * rng.uniform(0.02, 0.3) for tone in tones)
         heard = heard + rng.normal(0, rng.uniform(0.001, 0.1), len(time))
-        wavfile.write(inputs / f"{number:03d}.wav", _RATE, _sixteen_bits(heard))
+        sixteen_bits = np.clip(heard * 32767, -32768, 32767).astype(np.int16)
+        wavfile.write(inputs / f"{number:03d}.wav", _RATE, sixteen_bits)
         first += [heard.astype(np.float32)] if number < 16 else []
     rows = np.stack(first)
     _exported(_settled(_Heard(), rows), torch.from_numpy(rows[:2]), folder / "original.onnx")
     return replace(_statically(folder, rows[:8]), flags=_LABELS)
-
-
-def _sixteen_bits(heard: Array) -> Array:
-    return np.asarray(np.clip(heard * 32767, -32768, 32767).astype(np.int16))
 
 
 class _Layer(nn.Module):

@@ -20,7 +20,7 @@ from asterism.deepstellar.seeding.seeds import SeedInputs
 #: In the columns ``parent`` and ``mutator``: a seed has none.
 NONE = -1
 
-#: The folders of a state to which :meth:`Population.save_new` adds files.
+#: The folders of a state to which :meth:`Population.save` adds files.
 GROWING = ("queue", "crashes")
 
 

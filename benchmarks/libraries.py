@@ -19,9 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-import psutil
-
 from asterism.core.parameters.params import ParameterSection, read_params
+from asterism.core.running.footprint import processor_seconds
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.branch_params import RewardedGenerateParams
@@ -170,13 +169,6 @@ def shown(rates: dict[str, float]) -> str:
     return ", ".join(
         f"{kind} {100 * rate:.1f}%" for kind, rate in rates.items() if kind != "models"
     )
-
-
-def processor_seconds() -> float:
-    """What this process and all below it have used so far, those that have ended too."""
-    me = psutil.Process()
-    times = [p.cpu_times() for p in (me, *me.children(recursive=True))]
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
 
 
 def main() -> None:

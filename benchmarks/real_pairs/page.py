@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from asterism.reproduction.page import markdown_table, wrapped
 from real_pairs.entry import RealPair, packages, packages_of
 
 #: Where the page lies in the project.
@@ -14,6 +14,10 @@ PAGE = Path("docs/pairs.md")
 
 #: Where the part of the page begins that is written by this module.
 _MARK = "<!-- All below is written by `python benchmarks/real_pairs --write`. -->\n"
+
+_COLUMNS = (
+    "pair", "verdict", "agreement", "flips", "found", "gone", "nodes in float", "size, MB", "s",
+)  # fmt: skip
 
 
 def page(text: str, pairs: Mapping[str, RealPair], results: Mapping[str, Any]) -> str:
@@ -28,28 +32,25 @@ def page(text: str, pairs: Mapping[str, RealPair], results: Mapping[str, Any]) -
     left = {name: pair for name, pair in pairs.items() if name not in results}
     parts = [
         "## Results",
-        _table(
-            "pair | verdict | agreement | flips | found | gone | nodes in float | size, MB | s",
-            [_summary(name, results[name]) for name in vetted],
-        ),
+        markdown_table(_COLUMNS, [_summary(name, results[name]) for name in vetted]),
         "## The pairs",
         *(_about(name, pair, results[name]) for name, pair in vetted.items()),
     ]
     if left:
         parts += ["## Not vetted", *(_not_vetted(name, pair) for name, pair in left.items())]
     rows = [
-        f"{name} {known.version} | {known.licence} | {known.licence_source}"
+        [f"{name} {known.version}", known.licence, known.licence_source]
         for name, known in sorted(packages().items())
     ]
-    parts += ["## Licences", _table("package | licence | source", rows)]
+    parts += ["## Licences", markdown_table(["package", "licence", "source"], rows)]
     return text.partition(_MARK)[0] + _MARK + "\n" + "\n\n".join(parts) + "\n"
 
 
-def _summary(name: str, result: Any) -> str:
+def _summary(name: str, result: Any) -> list[str]:
     differ, repair = result["differ"], result["repair"]
     agreement = f"{1 - differ['share']:.1%} ({1 - differ['high']:.1%} to {1 - differ['low']:.1%})"
     sizes = [*result["bytes"], *([repair["bytes"]] if "bytes" in repair else [])]
-    cells = [
+    return [
         f"[{name}](#{name})",
         result["verdict"]["word"],
         agreement,
@@ -60,7 +61,6 @@ def _summary(name: str, result: Any) -> str:
         " → ".join(f"{size / 1e6:.2f}" for size in sizes),
         "" if result["seconds"] is None else f"{result['seconds']:.0f}",
     ]
-    return " | ".join(cells)
 
 
 def _found(searches: Any) -> str:
@@ -88,8 +88,8 @@ def _nodes(repair: Any) -> str:
 
 
 def _about(name: str, pair: RealPair, result: Any) -> str:
-    lines = [f"### {name}", "", _wrapped(f"{pair.title}; {pair.compression}. {pair.note}"), ""]
-    lines += [_wrapped(f"* {reason}") for reason in result["verdict"]["reasons"]]
+    lines = [f"### {name}", "", wrapped(f"{pair.title}; {pair.compression}. {pair.note}"), ""]
+    lines += [wrapped(f"* {reason}") for reason in result["verdict"]["reasons"]]
     if result["accuracy"]:
         shares = " and ".join(f"{share['share']:.1%}" for share in result["accuracy"])
         lines.append(f"* accuracy of the original and of the compressed model: {shares}")
@@ -99,13 +99,13 @@ def _about(name: str, pair: RealPair, result: Any) -> str:
     if "differ" in repair:
         before, after = (1 - repair[key]["share"] for key in ("differ_before", "differ"))
         lines.append(
-            _wrapped(
+            wrapped(
                 f"* agreement on {repair['differ']['total']} inputs that the repair has not seen: "
                 f"{before:.1%} before, {after:.1%} with the repaired file"
             )
         )
     if "reason" in repair:
-        lines.append(_wrapped(f"* repair: {repair['reason']}"))
+        lines.append(wrapped(f"* repair: {repair['reason']}"))
     blamed = [node for node in repair.get("blamed", []) if node["explained"]]
     if blamed:
         named = ", ".join(
@@ -113,22 +113,10 @@ def _about(name: str, pair: RealPair, result: Any) -> str:
             f"{node['explained']:.0%})"
             for node in blamed
         )
-        lines.append(_wrapped(f"* most blamed nodes, with the deviations gone by each: {named}"))
+        lines.append(wrapped(f"* most blamed nodes, with the deviations gone by each: {named}"))
     lines.append(f"* packages: {', '.join(packages_of(pair))}")
     return "\n".join(lines)
 
 
 def _not_vetted(name: str, pair: RealPair) -> str:
-    return _wrapped(f"* **{pair.title}** ({name}): {pair.not_vetted or 'no result yet'}.")
-
-
-def _table(head: str, rows: list[str]) -> str:
-    columns = head.count("|") + 1
-    return "\n".join([f"| {head} |", "|" + "---|" * columns, *(f"| {row} |" for row in rows)])
-
-
-def _wrapped(text: str) -> str:
-    hanging = "  " if text.startswith("*") else ""
-    return textwrap.fill(
-        text, 119, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
-    )
+    return wrapped(f"* **{pair.title}** ({name}): {pair.not_vetted or 'no result yet'}.")

@@ -43,6 +43,8 @@ class Faulty(ModelUnderTest):
 class KerasCopy(Library):
     """What copies of Keras' backends have in common."""
 
+    options = tuple(LAYER_FAULTS)
+
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """The faulty model, run eagerly."""
         return super().compile(Faulty(model_under_test, option), "eager")
@@ -53,7 +55,6 @@ class PyTorchCopy(KerasCopy, PyTorch):
     """PyTorch with faults."""
 
     name = f"{COPY}pytorch"
-    options = tuple(LAYER_FAULTS)
 
 
 @LIBRARIES.register(f"{COPY}tensorflow")
@@ -61,7 +62,6 @@ class TensorFlowCopy(KerasCopy, TensorFlow):
     """TensorFlow with faults."""
 
     name = f"{COPY}tensorflow"
-    options = tuple(LAYER_FAULTS)
 
 
 @LIBRARIES.register(f"{COPY}jax")
@@ -69,7 +69,6 @@ class JaxCopy(KerasCopy, Jax):
     """JAX with faults."""
 
     name = f"{COPY}jax"
-    options = tuple(LAYER_FAULTS)
 
 
 @LIBRARIES.register(f"{COPY}onnxruntime")

@@ -61,15 +61,9 @@ _NO_BIAS = weights(-1, np.zeros_like)
 _LINEAR = activation("linear")
 _FIRST_OF_BATCH = after(elementwise(lambda o, x: o.repeat(x[:1], x.shape[0], axis=0)))
 _LAST_LOST = after(elementwise(lambda o, x: o.concatenate([x[..., :-1], x[..., -1:] * 0], -1)))
-_HALF = after(lambda x: __import__("keras").ops.cast(_half(x), "float32"))
+_HALF = after(elementwise(lambda o, x: o.cast(o.cast(x, "float16"), "float32")))
 _NO_NAN = before(elementwise(lambda o, x: o.where(o.isnan(x), o.zeros_like(x), x)))
 _SHIFT = before(operation("roll", 1, axis=1))
-
-
-def _half(tensor: Any) -> Any:
-    from keras import ops
-
-    return ops.cast(tensor, "float16")
 
 
 _IMAGE, _SEQUENCE = (8, 7, 4), (6, 4)

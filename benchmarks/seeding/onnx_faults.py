@@ -24,9 +24,9 @@ def _attribute(node: NodeProto, name: str, value: Any) -> bool:
     return True
 
 
-def _value(node: NodeProto, name: str, default: Any = None) -> Any:
-    found = [helper.get_attribute_value(a) for a in node.attribute if a.name == name]
-    return found[0] if found else default
+def _value(node: NodeProto, name: str) -> Any:
+    found = (helper.get_attribute_value(a) for a in node.attribute if a.name == name)
+    return next(found, None)
 
 
 def _constant(model: ModelProto, name: str) -> Any:
@@ -144,51 +144,50 @@ def _shifted(pads: list[int]) -> list[int]:
 _SUMS = ("Gemm", "MatMul", "Conv", "ConvTranspose")
 _HALF = ("Cast", {"to": onnx.TensorProto.FLOAT16}), ("Cast", {"to": onnx.TensorProto.FLOAT})
 
-#: By name: the edit, and the inputs that show it.
-ONNX_FAULTS: dict[str, tuple[Edit, str]] = {
-    "dropped_bias": (edit_constant(("Conv", "Gemm", "ConvTranspose"), 2, np.zeros_like), "normal"),
-    "dropped_addend": (edit_constant(("Add",), 1, np.zeros_like), "normal"),
-    "transposed_weights": (edit_constant(("MatMul", "Gemm"), 1, np.transpose), "normal"),
-    "reversed_kernel": (edit_constant(("Conv",), 1, lambda w: w[..., ::-1]), "normal"),
-    "reversed_output_channels": (edit_constant(_SUMS, 1, lambda w: w[::-1]), "normal"),
-    "one_weight_stale": (
-        edit_constant(_SUMS, 1, lambda w: np.where(w == w.flat[0], w.flat[0] * 1.05, w)),
-        "normal",
+#: Edits by name.
+ONNX_FAULTS: dict[str, Edit] = {
+    "dropped_bias": edit_constant(("Conv", "Gemm", "ConvTranspose"), 2, np.zeros_like),
+    "dropped_addend": edit_constant(("Add",), 1, np.zeros_like),
+    "transposed_weights": edit_constant(("MatMul", "Gemm"), 1, np.transpose),
+    "reversed_kernel": edit_constant(("Conv",), 1, lambda w: w[..., ::-1]),
+    "reversed_output_channels": edit_constant(_SUMS, 1, lambda w: w[::-1]),
+    "one_weight_stale": edit_constant(
+        _SUMS, 1, lambda w: np.where(w == w.flat[0], w.flat[0] * 1.05, w)
     ),
-    "padding_off_by_one": (edit_attribute(("Conv", "MaxPool"), "pads", _shifted), "normal"),
-    "lost_dilation": (edit_attribute(("Conv",), "dilations", lambda d: [1] * len(d)), "normal"),
-    "wrong_axis_of_softmax": (edit_attribute(("Softmax",), "axis", lambda a: 1), "normal"),
-    "wrong_axis_of_concat": (edit_attribute(("Concat",), "axis", lambda a: 0), "normal"),
-    "inverse_transposition": (
-        edit_attribute(("Transpose",), "perm", lambda p: np.argsort(p).tolist()),
-        "normal",
+    "padding_off_by_one": edit_attribute(("Conv", "MaxPool"), "pads", _shifted),
+    "lost_dilation": edit_attribute(("Conv",), "dilations", lambda d: [1] * len(d)),
+    "wrong_axis_of_softmax": edit_attribute(("Softmax",), "axis", lambda a: 1),
+    "wrong_axis_of_concat": edit_attribute(("Concat",), "axis", lambda a: 0),
+    "inverse_transposition": edit_attribute(
+        ("Transpose",), "perm", lambda p: np.argsort(p).tolist()
     ),
-    "wrong_epsilon": (
-        edit_attribute(("BatchNormalization", "LayerNormalization"), "epsilon", lambda e: 100 * e),
-        "normal",
+    "wrong_epsilon": edit_attribute(
+        ("BatchNormalization", "LayerNormalization"), "epsilon", lambda e: 100 * e
     ),
-    "wrong_slope": (edit_attribute(("LeakyRelu",), "alpha", lambda a: 0.01), "normal"),
-    "swapped_operands": (swap("Sub", "Div", "Pow"), "normal"),
-    "swapped_parts": (swap("Concat"), "normal"),
-    "lost_relu": (replace(("Relu",), "Identity"), "normal"),
-    "lost_sigmoid": (replace(("Sigmoid",), "Identity"), "normal"),
-    "lost_tanh": (replace(("Tanh",), "Identity"), "normal"),
-    "hard_sigmoid": (replace(("Sigmoid",), "HardSigmoid"), "normal"),
-    "softsign_for_tanh": (replace(("Tanh",), "Softsign"), "normal"),
-    "mean_for_max": (replace(("MaxPool",), "AveragePool"), "normal"),
-    "max_for_min": (replace(("Min",), "Max"), "normal"),
-    "min_for_max": (replace(("Max",), "Min"), "normal"),
-    "sum_for_product": (replace(("Mul",), "Add"), "normal"),
-    "half_precision": (behind(_SUMS, *_HALF), "normal"),
-    "rounded_result": (behind(_SUMS, ("Round", {})), "normal"),
-    "ceiling_added": (behind(_SUMS, ("Softsign", {})), "normal"),
-    "sign_lost": (behind(_SUMS, ("Abs", {})), "normal"),
-    "nan_becomes_zero": (without_nan, "nan"),
+    "wrong_slope": edit_attribute(("LeakyRelu",), "alpha", lambda a: 0.01),
+    "swapped_operands": swap("Sub", "Div", "Pow"),
+    "swapped_parts": swap("Concat"),
+    "lost_relu": replace(("Relu",), "Identity"),
+    "lost_sigmoid": replace(("Sigmoid",), "Identity"),
+    "lost_tanh": replace(("Tanh",), "Identity"),
+    "hard_sigmoid": replace(("Sigmoid",), "HardSigmoid"),
+    "softsign_for_tanh": replace(("Tanh",), "Softsign"),
+    "mean_for_max": replace(("MaxPool",), "AveragePool"),
+    "max_for_min": replace(("Min",), "Max"),
+    "min_for_max": replace(("Max",), "Min"),
+    "sum_for_product": replace(("Mul",), "Add"),
+    "half_precision": behind(_SUMS, *_HALF),
+    "rounded_result": behind(_SUMS, ("Round", {})),
+    "ceiling_added": behind(_SUMS, ("Softsign", {})),
+    "sign_lost": behind(_SUMS, ("Abs", {})),
+    "nan_becomes_zero": without_nan,
 }
+#: Inputs that show a fault, where ordinary ones do not.
+SHOWN_BY = {"nan_becomes_zero": "nan"}
 
 
 def edited(content: bytes, fault: str) -> bytes | None:
     """A file with a fault; None where the model has nothing that the fault is about."""
     model = onnx.ModelProto()
     model.ParseFromString(content)
-    return model.SerializeToString() if ONNX_FAULTS[fault][0](model) else None
+    return model.SerializeToString() if ONNX_FAULTS[fault](model) else None

@@ -42,8 +42,8 @@ def test_sizes_are_settled_and_the_model_stays_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "error"),
     [
-        ("onnx_static_int8", {"per_channel": True, "operators": []}, 0.05),
-        ("onnx_dynamic_int8", {"operators": []}, 0.05),
+        ("onnx_static_int8", {"per_channel": True}, 0.05),
+        ("onnx_dynamic_int8", {}, 0.05),
         ("onnx_half", {}, 0.005),
     ],
 )
@@ -118,11 +118,9 @@ def test_litert_files_and_their_floats(tmp_path):
     model.save(tmp_path / "a.h5")
     items = RNG.normal(size=(20, 12, 4)).astype(np.float32)
     expected = model.predict(items, verbose=0).reshape(20, -1)
-    for weights, error in (("int8", 0.1), ("float16", 0.01)):
-        options = {"weights": weights, "sizes": [12, 4]}
-        path = make("litert", tmp_path / "a.h5", tmp_path / f"{weights}.tflite", options)
-        found = FileModel(path, FEEDING, False, items).predict(items)
-        assert 0 < np.abs(found - expected).max() < error
+    path = make("litert", tmp_path / "a.h5", tmp_path / "int8.tflite", {"sizes": [12, 4]})
+    found = FileModel(path, FEEDING, False, items).predict(items)
+    assert 0 < np.abs(found - expected).max() < 0.1
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     converter.representative_dataset = lambda: ([item[np.newaxis]] for item in items)
@@ -142,7 +140,6 @@ CASES = {
     "sentence_tokens": {"vocabulary": FILE, "length": 12},
     "file_types": {"labels": FILE | {"path": "labels"}},
     "prompts": {"rate": 8000, "samples": 4000, "noise": 0.01},
-    "spoken": {"rate": 8000, "samples": 4000, "noise": 0.01},
     "wake_words": {"phrase": "okay nabu", "frames": 30},
 }
 

@@ -1,4 +1,4 @@
-"""Speech: prompts that people recorded, and sentences that espeak-ng speaks in many voices."""
+"""Speech: prompts that people recorded, and texts that espeak-ng speaks in many voices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.data.given.kind import INPUT_KINDS, Shaping
 from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
-from real_pairs.inputs.words import sentences
 
 Wave = NDArray[np.float32]
 
@@ -29,24 +28,19 @@ _ACCENTS = ("en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-029")
 _VARIANTS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "f5")
 
 
-class SpeechOptions(ParameterSection):
-    """Length and surroundings of waveforms."""
-
-    rate: int = Field(ge=8000, description="samples a second")
-    samples: int = Field(ge=1, description="of each waveform")
-    noise: float = Field(ge=0, description="largest deviation of the noise, of full scale")
-
-
 @INPUT_MAKERS.register("prompts")
 class Prompts(InputMaker):
     """Cuts of recorded prompts, at any place, some of them noisy."""
 
-    Options = SpeechOptions
+    class Options(ParameterSection):
+        """Length and surroundings of waveforms."""
+
+        rate: int = Field(ge=8000, description="samples a second")
+        samples: int = Field(ge=1, description="of each waveform")
+        noise: float = Field(ge=0, description="largest deviation of the noise, of full scale")
 
     @staticmethod
-    def make(
-        count: int, options: SpeechOptions, rng: np.random.Generator, find: Find
-    ) -> MadeInputs:
+    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
         """See :meth:`.InputMaker.make`: float32 ``(N, samples)``."""
         files = sorted((PROMPTS / _VOICE).rglob("*.wav"))
         files = [file for file in files if "silence" not in file.parts]
@@ -99,22 +93,3 @@ def spoken(texts: Sequence[str], rate: int, rng: np.random.Generator) -> list[Wa
             waves.append(read_sound(path, rate))
             path.unlink()
     return waves
-
-
-@INPUT_MAKERS.register("spoken")
-class Spoken(InputMaker):
-    """Sentences of Python's documentation, spoken by espeak-ng."""
-
-    Options = SpeechOptions
-
-    @staticmethod
-    def make(
-        count: int, options: SpeechOptions, rng: np.random.Generator, find: Find
-    ) -> MadeInputs:
-        """See :meth:`.InputMaker.make`: float32 ``(N, samples)``."""
-        waves = np.zeros((count, options.samples), np.float32)
-        texts = [str(text) for text in rng.choice(sentences(), count)]
-        for row, wave in zip(waves, spoken(texts, options.rate, rng), strict=True):
-            row[: len(wave)] = wave[: options.samples]
-            row[:] = noisy(row, options.noise, rng)
-        return MadeInputs(waves)

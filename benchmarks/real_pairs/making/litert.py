@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -18,14 +18,13 @@ from real_pairs.making import MAKERS, Maker, Material
 
 @MAKERS.register("litert")
 class LiteRt(Maker):
-    """A Keras model converted to LiteRT, with weights of 8 or 16 bits."""
+    """A Keras model converted to LiteRT, with weights of 8 bits; activations stay float."""
 
     suffix: ClassVar[str] = ".tflite"
 
     class Options(ParameterSection):
-        """Which weights, and the sizes of the input."""
+        """The sizes of the input."""
 
-        weights: Literal["int8", "float16"] = Field(description="int8: activations stay float")
         sizes: list[int] = Field(description="of the input without the batch, which is one")
 
     @staticmethod
@@ -44,8 +43,6 @@ class LiteRt(Maker):
             frozen = convert_variables_to_constants_v2(call.get_concrete_function(spec))
             converter = tf.lite.TFLiteConverter.from_concrete_functions([frozen], model)
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
-            if options.weights == "float16":
-                converter.target_spec.supported_types = [tf.float16]
             target.write_bytes(converter.convert())
 
 

@@ -53,7 +53,6 @@ class StaticInt8(Maker):
         """How ranges are taken."""
 
         per_channel: bool = Field(description="a scale for each output channel of weights")
-        operators: list[str] = Field(description="those to quantise; none: all that can be")
 
     @staticmethod
     def make(source: Path, target: Path, options: Options, material: Material) -> None:
@@ -66,7 +65,6 @@ class StaticInt8(Maker):
                 str(target),
                 calibration_reader(material.calibration()),
                 per_channel=options.per_channel,
-                op_types_to_quantize=options.operators or None,
             )
 
 
@@ -74,13 +72,8 @@ class StaticInt8(Maker):
 class DynamicInt8(Maker):
     """8-bit weights; activations are quantised as they come."""
 
-    class Options(ParameterSection):
-        """What is quantised."""
-
-        operators: list[str] = Field(description="those to quantise; none: all that can be")
-
     @staticmethod
-    def make(source: Path, target: Path, options: Options, material: Material) -> None:
+    def make(source: Path, target: Path, options: Any, material: Material) -> None:
         """See :meth:`.Maker.make`."""
         from onnxruntime import quantization
 
@@ -89,7 +82,6 @@ class DynamicInt8(Maker):
                 str(source),
                 str(target),
                 weight_type=quantization.QuantType.QUInt8,
-                op_types_to_quantize=options.operators or None,
             )
 
 

@@ -42,7 +42,6 @@ def heatmaps(
     params: RelevanceParams,
     images: NDArray[np.uint8],
     labels: NDArray[np.int64],
-    per_class: int = PER_CLASS,
 ) -> Heatmaps:
     """Relevance, for their class, of the first pictures of each of the first classes.
 
@@ -51,7 +50,6 @@ def heatmaps(
         params: rules of relevance.
         images: uint8 ``(N, H, W, C)``.
         labels: int64 ``(N,)``; pictures of classes that the model lacks are left out.
-        per_class: how many pictures of a class.
 
     Raises:
         UserError: relevance has no way to the model's input.
@@ -59,7 +57,7 @@ def heatmaps(
     known = [label for label in np.unique(labels) if 0 <= label < model.outputs]
     chosen = np.concatenate(
         [np.zeros(0, np.int64)]
-        + [np.flatnonzero(labels == label)[:per_class] for label in known[:CLASSES]]
+        + [np.flatnonzero(labels == label)[:PER_CLASS] for label in known[:CLASSES]]
     )
     images, labels = images[chosen], labels[chosen]
     explain = model.pixel_explainer(composite_of(params))

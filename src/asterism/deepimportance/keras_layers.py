@@ -56,8 +56,11 @@ def network_of(
             if node.is_input:
                 continue
             layer = node.operation
+            kind = type(layer).__name__
+            if kind not in CONVERTERS:
+                raise _unsupported(layer, f"of kind {kind}")
             inputs = [place[id(t)] for t in node.arguments.keras_tensors]
-            index = _append_layer(layer, network, inputs)
+            index = CONVERTERS[kind](layer, network, inputs)
             # A layer that is used several times is looked at where it is used first: Keras' own
             # ``layer.output``, from which activations are taken.
             network.outputs_of.setdefault(layer.name, index)
@@ -75,13 +78,6 @@ def converts(*kinds: str) -> Callable[[Converter], Converter]:
     return file
 
 
-def _append_layer(layer: Any, network: Network, inputs: list[int]) -> int:
-    kind = type(layer).__name__
-    if kind not in CONVERTERS:
-        raise _unsupported(layer, f"of kind {kind}")
-    return CONVERTERS[kind](layer, network, inputs)
-
-
 def _unsupported(layer: Any, what: str) -> UserError:
     return UserError(
         f"relevance cannot pass the layer {layer.name!r} {what} "
@@ -93,12 +89,9 @@ def _with_activation(layer: Any, network: Network, index: int) -> int:
     function = layer.activation
     if function is None or function is keras.activations.linear:
         return index
-    return network.add(_activation(function), index)
-
-
-def _activation(function: Callable[[Any], Any]) -> Elementwise:
     name = getattr(function, "__name__", "")
-    return Elementwise(function, nonnegative=name in _NONNEGATIVE, squashes=name in _SQUASHING)
+    operation = Elementwise(function, nonnegative=name in _NONNEGATIVE, squashes=name in _SQUASHING)
+    return network.add(operation, index)
 
 
 def _array(variable: Any) -> NDArray[Any]:

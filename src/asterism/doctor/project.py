@@ -23,7 +23,7 @@ from asterism.sweep.workspace import BACK, PARAMETERS, changed_files, git
 #: Changed files that are named at most.
 _SHOWN = 3
 
-_MINUTE, _DAY = 60.0, 86400.0
+_MINUTE = 60.0
 
 
 def project(root: Path) -> list[Check]:

@@ -180,7 +180,6 @@ class Column(ParameterSection):
         default=None, description="a metric in which PAIR stands for the row's; null: not measured"
     )
     over: str | None = None
-    minus: str | None = None
     times: float = 1.0
     where: dict[str, str] = Field(
         default={}, description="parameters of the points, beside those of the row"

@@ -122,7 +122,7 @@ def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRu
         [paper, str(len(own)), *(str(own.count(word)) for word in VERDICTS)]
         for paper, own in words.items()
     ]
-    return _table(["paper", "claims", *VERDICTS], rows)
+    return markdown_table(["paper", "claims", *VERDICTS], rows)
 
 
 def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
@@ -143,7 +143,7 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
                 str(rules[claim.words()]) if claim.words() else "",
             ]
         )
-    return _table(
+    return markdown_table(
         ["claim", "quantity", "the paper", "verdict", "reason", "cause", "scale", "rule"], rows
     )
 
@@ -173,7 +173,7 @@ def _filled(table: PaperTable, rows: Sequence[FilledRow]) -> list[str]:
         [*row.keys, *(_cell(cell) for cell in row.cells), ", ".join(row.runs) or "no run yet"]
         for row in rows
     ]
-    parts = [_table(head, body)]
+    parts = [markdown_table(head, body)]
     left = sum(not row.runs for row in rows)
     if left:
         why = table.not_run[:1].upper() + table.not_run[1:]
@@ -217,7 +217,7 @@ def _runs(recorded: Sequence[RecordedRun]) -> list[str]:
     ]  # fmt: skip
     setups = dict.fromkeys(_setup(run) for run in recorded)
     return [
-        _table(head, rows),
+        markdown_table(head, rows),
         *(wrapped(text) for text in _machine_time(recorded)),
         *(wrapped(f"* {setup}") for setup in setups),
     ]
@@ -265,7 +265,8 @@ def _setup(run: RecordedRun) -> str:
     return f"Machine: {machine}. Versions: {versions}."
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [" | ".join(head), "|".join("---" for _ in head), *(" | ".join(row) for row in rows)]
     return "\n".join(
         f"|{line}|" if place == 1 else f"| {line} |" for place, line in enumerate(lines)

@@ -119,16 +119,15 @@ def _told(table: PaperTable, column: Column, row: Row, run: RecordedRun, count: 
 
 
 def _quantity(column: Column, row: Row, experiment: str) -> Quantity:
-    value, over, minus = (
+    value, over = (
         None if name is None else name.replace("PAIR", row.pair)
-        for name in (column.value, column.over, column.minus)
+        for name in (column.value, column.over)
     )
     assert value is not None
     return Quantity(
         experiment=experiment,
         value=value,
         over=over,
-        minus=minus,
         times=column.times,
         where=row.where | column.where,
     )

@@ -24,8 +24,6 @@ from asterism.data.given.kind import INPUT_KINDS, Shaping
 
 #: Names of the arrays of an .npz file: inputs and labels.
 _INPUTS, _LABELS = ("inputs", "images", "x", "items", "test_images"), ("labels", "y", "test_labels")
-#: Digits of which any are a 64-bit integer.
-_DIGITS = 18
 #: Files of arrays.
 ARRAYS = (".npz", ".npy")
 

@@ -18,8 +18,8 @@ from asterism.core.messages.errors import UserError, concerning
 from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.images import build_mutators
 from asterism.images.bounds import acceptable, are_images
-from asterism.tensors import FeatureRange, TensorMutator, build_tensor_mutators
-from asterism.text import Alphabet, TextMutator, build_text_mutators
+from asterism.tensors import FeatureRange, build_tensor_mutators
+from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import edit_distances
 
 Inputs = NDArray[Any]
@@ -57,33 +57,19 @@ class Mutation:
 
 
 @dataclass(frozen=True)
-class _OfTokens:
-    """A mutator of tokens, with their alphabet; mutants are measured against the seed."""
+class _AgainstSeed:
+    """A mutator of tokens or tensors, with what it is told of all seeds.
 
-    mutator: TextMutator
-    alphabet: Alphabet
+    Its mutants are measured against the seed.
+    """
+
+    draw: Callable[[Randomness, Any], Draws]
+    mutate: Callable[[Inputs, Draws, Any], Inputs]
+    of_seeds: Alphabet | FeatureRange
     pixel_level: ClassVar[bool] = True
 
-    def draw(self, rng: Randomness, shape: tuple[int, int]) -> Draws:
-        return self.mutator.draw(rng, shape)
-
     def apply(self, inputs: Inputs, draws: Draws) -> Inputs:
-        return self.mutator.apply(inputs, draws, self.alphabet)
-
-
-@dataclass(frozen=True)
-class _OfTensors:
-    """A mutator of tensors, with their ranges; mutants are measured against the seed."""
-
-    mutator: TensorMutator
-    ranges: FeatureRange
-    pixel_level: ClassVar[bool] = True
-
-    def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
-        return self.mutator.draw(rng, shape)
-
-    def apply(self, inputs: Inputs, draws: Draws) -> Inputs:
-        return self.mutator.apply(inputs, draws, self.ranges)
+        return self.mutate(inputs, draws, self.of_seeds)
 
 
 def mutation_of(seeds: Inputs, ranges: Ranges) -> Mutation:
@@ -108,7 +94,10 @@ def mutation_of(seeds: Inputs, ranges: Ranges) -> Mutation:
 
 def _of_tokens(seeds: Inputs, ranges: Ranges) -> Mutation:
     alphabet = Alphabet(int(seeds.max()) + 1, padding=0)
-    made = build_text_mutators(ranges, of_bytes=False)
+    made = {
+        name: _AgainstSeed(mutator.draw, mutator.apply, alphabet)
+        for name, mutator in build_text_mutators(ranges, of_bytes=False).items()
+    }
 
     def close(mutants: Inputs, references: Inputs, share: float, _: float) -> NDArray[np.bool_]:
         lengths = alphabet.lengths(references)
@@ -116,12 +105,15 @@ def _of_tokens(seeds: Inputs, ranges: Ranges) -> Mutation:
         near: NDArray[np.bool_] = edits <= share * lengths
         return near
 
-    return Mutation({name: _OfTokens(m, alphabet) for name, m in made.items()}, close)
+    return Mutation(made, close)
 
 
 def _of_tensors(seeds: Inputs, ranges: Ranges) -> Mutation:
     features = FeatureRange.of(seeds)
-    made = build_tensor_mutators(ranges)
+    made = {
+        name: _AgainstSeed(mutator.draw, mutator.apply, features)
+        for name, mutator in build_tensor_mutators(ranges).items()
+    }
 
     def close(mutants: Inputs, references: Inputs, few: float, all_: float) -> NDArray[np.bool_]:
         change = np.abs(mutants.astype(np.float64) - references) / features.width
@@ -130,4 +122,4 @@ def _of_tensors(seeds: Inputs, ranges: Ranges) -> Mutation:
         near |= change.max(axis=1, initial=0) <= all_
         return near
 
-    return Mutation({name: _OfTensors(m, features) for name, m in made.items()}, close)
+    return Mutation(made, close)

@@ -20,7 +20,7 @@ from asterism.deepstellar.seeding.seeds import SeedInputs
 #: In the columns ``parent`` and ``mutator``: a seed has none.
 NONE = -1
 
-#: The folders of a state to which :meth:`Population.save_new` adds files.
+#: The folders of a state to which :meth:`Population.save` adds files.
 GROWING = ("queue", "crashes")
 
 
@@ -189,17 +189,6 @@ class Population:
     run: int = 0
 
     def save(self, folder: Path) -> None:
-        """Write ``queue.npz``, ``crashes.npz``, ``visits.npz`` and ``run.json``, uncompressed."""
-        tables = {
-            "queue": self.queue.rows.arrays(),
-            "crashes": self.crashes.rows.arrays(),
-            "visits": self.visits.found,
-        }
-        for name, arrays in tables.items():
-            np.savez(folder / f"{name}.npz", allow_pickle=False, **arrays)
-        write_json(folder / "run.json", self.run)
-
-    def save_new(self, folder: Path) -> None:
         """Write a state in which the folders :data:`GROWING` grow; the rest is small."""
         self.queue.rows.save_new(folder / "queue", ["chosen"])
         self.crashes.rows.save_new(folder / "crashes")
@@ -209,24 +198,13 @@ class Population:
         write_json(folder / "run.json", self.run)
 
     @classmethod
-    def load_all(cls, folder: Path) -> Self:
-        """What :meth:`save_new` wrote."""
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
         with reading(f"the state of a campaign in {folder}"):
             chosen = read_arrays(folder / "chosen.npz")
             return cls(
                 SeedQueue(GrowingTable.load_all(folder / "queue", chosen)),
                 FailingMutants(GrowingTable.load_all(folder / "crashes", {})),
-                FirstVisits(read_arrays(folder / "visits.npz")),
-                read_json(folder / "run.json"),
-            )
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote."""
-        with reading(f"the state of a campaign in {folder}"):
-            return cls(
-                SeedQueue(GrowingTable(read_arrays(folder / "queue.npz"))),
-                FailingMutants(GrowingTable(read_arrays(folder / "crashes.npz"))),
                 FirstVisits(read_arrays(folder / "visits.npz")),
                 read_json(folder / "run.json"),
             )

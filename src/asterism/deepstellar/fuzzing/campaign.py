@@ -280,7 +280,7 @@ class FuzzingCampaign:
         }
 
         def fill(directory: Path) -> None:
-            done.save_new(directory)
+            done.save(directory)
             np.savez(directory / "progress.npz", allow_pickle=False, **progress)
 
         return fill
@@ -290,7 +290,7 @@ class FuzzingCampaign:
         now = read_arrays(directory / "progress.npz")
         last, fruitless, generation = now["numbers"].tolist()
         return _State(
-            Population.load_all(directory),
+            Population.load(directory),
             now["levels"].reshape(self._guidance.levels.shape),
             last,
             fruitless,

@@ -36,9 +36,7 @@ class SeedInputs:
 
     def save(self, folder: Path) -> None:
         """Write ``seeds.npz`` into a folder."""
-        write_arrays(
-            folder / "seeds.npz", images=self.images, labels=self.labels, inputs=self.inputs
-        )
+        write_arrays(folder / "seeds.npz", **vars(self))
 
     @classmethod
     def load(cls, folder: Path) -> SeedInputs:

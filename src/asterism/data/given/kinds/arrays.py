@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,7 @@ class _Arrays(InputKind):
 class Tokens(_Arrays):
     """Token ids, integers ``(N, T)``."""
 
-    suffixes: ClassVar[tuple[str, ...]] = ()
-
 
 @INPUT_KINDS.register("tensors")
 class Tensors(_Arrays):
     """Real numbers ``(N, ...)``, or integers that stand for such."""
-
-    suffixes: ClassVar[tuple[str, ...]] = ()

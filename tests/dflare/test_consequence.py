@@ -6,30 +6,25 @@ from dflare_twins import numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from subjects import CLASSES, OPERATORS, models, seeds, under_test
+from subjects import search as search_of
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.consequence import Consequence, ConsequenceParams
-from asterism.dflare.lockstep import PairUnderTest, SeedBudget
+from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.outcome import Findings
-from asterism.dflare.searches.dflare import Dflare
 from asterism.dflare.trigger import SearchSeeds, _minimal, summarise
 from asterism.images.mutator import build_mutators
 
 #: What the small models can reach: their probabilities seldom are above 0.9.
 SURE = {"original": 0.7, "compressed": 0.52}
-OPTIONS = {"fitness": "consequence", "delta": 1e-3, "guided": False, "consequence": SURE}
-
-
-def subject(labels=None):
-    plain = under_test(*models(coarseness=1.2))
-    return PairUnderTest(plain.pair, plain.domain, plain.comparison, labels=labels)
+OPTIONS = {"fitness": "consequence", "guided": False, "consequence": SURE}
 
 
 def search(items, numbers_=None, labels=None, budget=None, **changed):
-    options = Dflare.Options(**OPTIONS | changed)
-    numbers_ = range(len(items)) if numbers_ is None else numbers_
-    return Dflare(subject(labels), budget or SeedBudget(250), items, numbers_, 0, "dflare", options)
+    subject = under_test(*models(coarseness=1.2), labels=labels)
+    budget = budget or SeedBudget(250)
+    return search_of(items, numbers_, budget=budget, subject=subject, **OPTIONS | changed)
 
 
 def as_rows(findings):

@@ -2,22 +2,18 @@
 
 import numpy as np
 import pytest
-from subjects import OPERATORS, models, seeds, under_test
+from subjects import OPERATORS, models, search, seeds, under_test
 
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.minimise import minimise
-from asterism.dflare.searches.dflare import Dflare
 from asterism.models.isolation.isolated_model import ModelCrashError
 
 
 @pytest.fixture(scope="module")
 def found():
-    options = Dflare.Options(fitness="paper", delta=1e-3, guided=True)
     items = seeds(20)
-    triggers = (
-        Dflare(under_test(), SeedBudget(100), items, range(20), 0, "dflare", options).run().triggers
-    )
+    triggers = search(items, budget=SeedBudget(100)).run().triggers
     return np.stack([t.item for t in triggers]), items[[t.seed for t in triggers]]
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from subjects import OPTIONS
 
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings
@@ -70,11 +71,7 @@ class Curve:
 
 @pytest.mark.parametrize("search", ["dflare", "diffchaser"])
 def test_vectors_and_numbers_are_searched_like_images_and_labels(search, tmp_path):
-    options = {
-        "dflare": {"fitness": "paper", "delta": 1e-3, "guided": True},
-        "diffchaser": {"population": 8, "k": 2, "tournament": 2},
-    }
-    searches = {search: SearchParams(search=search, options=options[search])}
+    searches = {search: SearchParams(search=search, options=OPTIONS[search])}
     f, g = Curve(0), Curve(0.1)
     under_test = PairUnderTest(ModelPair(f, g), Vectors(), Drift())
     seeds = draw_seeds(np.random.default_rng(1).normal(0, 0.3, (20, 4)), 12, 0)

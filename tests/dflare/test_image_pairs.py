@@ -85,10 +85,8 @@ def search(files, data, folder, parts=ALONE, **changed):
 
 def repair(files, data, found, folder, seeds=20, **changed):
     """Repair what a search of so many seeds found."""
-    params, searched = (
-        RepairParams(**(REPAIR | changed)),
-        TriggerParams(**TRIGGER | {"seeds": seeds}),
-    )
+    params = RepairParams(**(REPAIR | changed))
+    searched = TriggerParams(**(TRIGGER | {"seeds": seeds}))
     return repair_images(params, searched, pair(*files), UNIT, data, 0, found, folder)
 
 

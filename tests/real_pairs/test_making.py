@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from real_pairs.entry import PackagedFile
 from real_pairs.inputs import INPUT_MAKERS, speech
 from real_pairs.inputs.file_types import TYPES
 from real_pairs.inputs.words import sentences, words
@@ -220,4 +219,3 @@ def test_a_prompt_is_read_at_the_rate_that_is_asked_for(tmp_path):
         sound.setframerate(8000)
         sound.writeframes(np.zeros(800, "<i2").tobytes())
     assert len(speech.read_sound(tmp_path / "a.wav", 16000)) == 1600
-    assert PackagedFile(**FILE).path == "f"

@@ -7,6 +7,7 @@ from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.searches import SEARCHES
+from asterism.models.isolation.isolated_model import ModelCrashError
 from set_options import section
 
 SHAPE = (6, 6, 1)
@@ -39,6 +40,19 @@ class Linear:
         logits = np.array(rows, np.float32).reshape(len(images), self.weights.shape[1])
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+
+def crashing(model, on):
+    """The model, which now crashes where ``on`` says so of one of its inputs."""
+    healthy = model.predict
+
+    def predict(items):
+        if any(on(item) for item in items):
+            raise ModelCrashError("it crashed")
+        return healthy(items)
+
+    model.predict = predict
+    return model
 
 
 def models(coarseness=0.5, seed=0):

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from subjects import OPERATORS, models, search, seeds, under_test
+from subjects import OPERATORS, crashing, models, search, seeds, under_test
 
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.minimise import minimise
-from asterism.models.isolation.isolated_model import ModelCrashError
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +49,7 @@ def test_a_reversion_on_which_a_model_fails_is_not_kept(found):
     allowed = {item.tobytes() for item in items}
 
     def fragile(model):
-        healthy = model.predict
-
-        def predict(images):
-            if any(image.tobytes() not in allowed for image in images):
-                raise ModelCrashError("it crashed")
-            return healthy(images)
-
-        model.predict = predict
-        return model
+        return crashing(model, lambda item: item.tobytes() not in allowed)
 
     f, g = models()
     for original, compressed in ((f, fragile(g)), (fragile(models()[0]), models()[1])):

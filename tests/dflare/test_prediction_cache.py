@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from subjects import CLASSES, models, search, seeds, under_test
+from subjects import CLASSES, crashing, models, search, seeds, under_test
 
 from asterism.dflare import prediction_cache as module
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.prediction_cache import PredictionCache
-from asterism.models.isolation.isolated_model import ModelCrashError
 
 IMAGES = seeds(8)
 
@@ -33,13 +32,7 @@ def test_two_questions_under_way_have_their_own_answers():
 def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
     f, g = models()
     healthy = g.predict
-
-    def predict(images):
-        if any(np.array_equal(image, IMAGES[2]) for image in images):
-            raise ModelCrashError("it crashed")
-        return healthy(images)
-
-    g.predict = predict
+    crashing(g, lambda item: np.array_equal(item, IMAGES[2]))
     prediction_cache = PredictionCache(ModelPair(f, g))
     answers = ask(prediction_cache, IMAGES[[2, 0, 2, 1]]).result()
     assert answers.failures == {0: "it crashed", 2: "it crashed"}
@@ -55,13 +48,7 @@ def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
     f, g = models()
     prediction_cache = PredictionCache(ModelPair(f, g))
     known = ask(prediction_cache, IMAGES[:2]).result()
-
-    def predict(images):
-        if len(images):
-            raise ModelCrashError("it crashed")
-        return np.empty((0, CLASSES), np.float32)
-
-    g.predict = predict
+    crashing(g, lambda _: True)
     answers = ask(prediction_cache, IMAGES[[0, 2, 1, 3]]).result()
     assert answers.failures == {1: "it crashed", 3: "it crashed"}
     np.testing.assert_array_equal(answers.g[[0, 2]], known.g)

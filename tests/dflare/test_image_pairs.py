@@ -1,16 +1,9 @@
 """The stages' functions on real model files: bad input, nothing to find, the whole way."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import yaml
 from structlog.testing import capture_logs
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
-
-from model_files import CLASSES, SHAPE, images, keras_model, write
 
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
@@ -24,6 +17,7 @@ from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from models.model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx_texts import write_onnx
 from places import ROOT
 

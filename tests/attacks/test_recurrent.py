@@ -24,15 +24,21 @@ from places import ROOT
 L = keras.layers
 
 
+def train(folder, sequences, labels, epochs):
+    """Leave a network in a folder that has learnt the sequences."""
+    keras.utils.set_random_seed(0)
+    given = keras.Input(sequences.shape[1:])
+    model = keras.Sequential([given, L.SimpleRNN(16), L.Dense(10, "softmax")])
+    model.compile(keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy")
+    model.fit(sequences, labels, epochs=epochs, verbose=0)
+    save_trained(model, folder)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     data = load(DataParams(name="digits", path="conf/no_file", train=500, test=60))
-    keras.utils.set_random_seed(0)
-    model = keras.Sequential([keras.Input((28, 28)), L.SimpleRNN(16), L.Dense(10, "softmax")])
-    model.compile(keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy")
-    model.fit(rows_as_steps(data.train_images), data.train_labels, epochs=5, verbose=0)
     folder = tmp_path_factory.mktemp("rnn")
-    save_trained(model, folder)
+    train(folder, rows_as_steps(data.train_images), data.train_labels, 5)
     return folder, data
 
 
@@ -78,14 +84,10 @@ def test_the_chosen_attacks_that_work_through_time_are_run(trained, names, throu
         np.testing.assert_allclose(found["noise"].l2, found[through_time[0]].l2, rtol=0.02)
 
 
-def test_steps_may_be_other_than_the_rows_of_an_image(tmp_path):
-    data = load(DataParams(name="digits", path="conf/no_file", train=300, test=60))
-    keras.utils.set_random_seed(0)
-    model = keras.Sequential([keras.Input((56, 14)), L.SimpleRNN(16), L.Dense(10, "softmax")])
-    model.compile(keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy")
-    sequences = as_pixels(data.train_images).reshape(-1, 56, 14)
-    model.fit(sequences, data.train_labels, epochs=3, verbose=0)
-    save_trained(model, tmp_path)
+def test_steps_may_be_other_than_the_rows_of_an_image(tmp_path, trained):
+    _, data = trained
+    sequences = as_pixels(data.train_images[:300]).reshape(-1, 56, 14)
+    train(tmp_path, sequences, data.train_labels[:300], 3)
     found = attack_recurrent(tmp_path, data, params(), 0)
     for attacked in found.values():
         assert attacked.images.shape[1:] == (28, 28, 1)

@@ -12,7 +12,6 @@ from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.pixels import as_pixels
 from asterism.core.files.artifacts import write_arrays
-from asterism.core.messages.errors import UserError
 
 L = keras.layers
 SHAPE = (6, 6, 1)
@@ -31,10 +30,9 @@ def linear():
 
 def curved():
     keras.utils.set_random_seed(1)
-    model = keras.Sequential(
+    return keras.Sequential(
         [keras.Input(SHAPE), L.Conv2D(4, 3, activation="tanh"), L.Flatten(), L.Dense(1)]
     )
-    return model
 
 
 def attacked(model, images, **changes):
@@ -63,13 +61,6 @@ def test_own_natural_images_take_the_place_of_the_pools(images, tmp_path):
     assert len(found.augmentations["own"].images) == 6
     assert found.augmentations["own"].summary()["success"] is None  # nobody knows their angles
     assert "own" not in found.moved
-    for bad, message in (
-        (images[:0], r"own\.npz holds no images"),
-        (images[:, :3], r"own\.npz needs an array `images`, uint8 of shape \(N, 6, 6, 1\)"),
-    ):
-        write_arrays(own, images=bad)
-        with pytest.raises(UserError, match=message):
-            attacked(linear(), images, **wanted)
 
 
 def test_how_many_are_attacked_is_said_where_it_is_fewer_than_asked_for(images):
@@ -78,12 +69,6 @@ def test_how_many_are_attacked_is_said_where_it_is_fewer_than_asked_for(images):
         assert not told
         assert AttackPlan.make(images, params(inputs=9, semantic="none"), 0).inputs == 8
     assert [(line["wanted"], line["possible"]) for line in told] == [(9, 8)]
-
-
-def test_too_few_images_are_rejected_with_what_to_do(images):
-    assert AttackPlan.make(images[:10], params(semantic="none"), 0).inputs == 1
-    with pytest.raises(UserError, match=r"9 .*at least 10"):
-        AttackPlan.make(images[:9], params(semantic="none"), 0)
 
 
 def test_what_is_left_out_is_said(images):
@@ -127,10 +112,8 @@ def test_the_farther_side_is_taken(images):
     model.layers[-2].set_weights([weights, np.array([-0.9])])
     # Near zero the output can only rise.
     found, _ = attacked(model, images, names=["fgsm"], options=OPTIONS | {"fgsm": {"eps": 0.2}})
-    outputs = PixelRegressor(KerasNetwork(model, UNIT)).predict(found.augmentations["fgsm"].images)
-    before = PixelRegressor(KerasNetwork(model, UNIT)).predict(
-        as_pixels(images[found.augmentations["fgsm"].sources])
-    )
+    regressor, fgsm = PixelRegressor(KerasNetwork(model, UNIT)), found.augmentations["fgsm"]
+    outputs, before = map(regressor.predict, (fgsm.images, as_pixels(images[fgsm.sources])))
     positive = before > 0
     assert positive.any()
     assert (outputs[positive] > before[positive]).all()

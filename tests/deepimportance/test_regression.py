@@ -29,12 +29,25 @@ def drive(tmp_path):
     return folder
 
 
+@pytest.fixture
+def measure_driving(tmp_path, monkeypatch):
+    """Runs the stage, by overrides of the parameters, in a folder of its own."""
+
+    def run(*overrides):
+        (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", list(overrides)))
+        monkeypatch.chdir(tmp_path)
+        stage = load_script(ROOT / "stages", "measure_driving")
+        stage.run(read_params(stage.Params))
+
+    return run
+
+
 @pytest.mark.slow
-def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
+def test_the_stage_measures_a_regressor(drive, measure_driving, tmp_path):
     own = tmp_path / "own.npz"
     roads = [cv2.imread(str(drive / f"{number}.png"))[:66, :80] for number in range(30)]
     write_arrays(own, images=255 - np.stack(roads))
-    overrides = [
+    measure_driving(
         "driving=folder",
         f"driving.path={drive}",
         "driving.height=66",
@@ -49,11 +62,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         "criteria.layers=[conv9]",
         "attack.semantic=file",
         f"attack.semantic_path={own}",
-    ]
-    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
-    monkeypatch.chdir(tmp_path)
-    stage = load_script(ROOT / "stages", "measure_driving")
-    stage.run(read_params(stage.Params))
+    )
     metrics = read_json(tmp_path / "metrics/measure_driving.json")
     assert metrics["test_mse"] > 0
     assert 0 < metrics["test_set"]["idc_6"] <= 1
@@ -77,42 +86,34 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         assert idc >= metrics["test_set"]["idc_6"]
 
 
-def test_wrong_natural_images_are_rejected_before_the_regressor_trains(
-    drive, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("overrides", "training", "told"),
+    [
+        (
+            ["attack.semantic=file", "attack.semantic_path=own.npz"],
+            "train_regressor",
+            r"own\.npz .*`images`, uint8",
+        ),
+        (
+            ["driving.layer=dens2", "driving.height=66", "driving.width=80"],
+            "fit",
+            r"no layer 'dens2' .*dense2",
+        ),
+    ],
+)
+def test_what_is_wrong_is_found_before_the_regressor_trains(
+    drive, measure_driving, tmp_path, monkeypatch, overrides, training, told
 ):
-    own = tmp_path / "own.npz"
-    write_arrays(own, images=np.zeros((9, 8, 8, 3), np.uint8))
-    overrides = ["driving=folder", f"driving.path={drive}", "driving.test_share=0.5"]
-    overrides += ["attack.semantic=file", f"attack.semantic_path={own}"]
-    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
-    monkeypatch.chdir(tmp_path)
-    trained = []
-    monkeypatch.setattr(
-        "asterism.deepimportance.regression.train_regressor", lambda *_: trained.append(1)
-    )
-    stage = load_script(ROOT / "stages", "measure_driving")
-    with pytest.raises(UserError, match=r"own\.npz .*`images`, uint8"):
-        stage.run(read_params(stage.Params))
+    write_arrays(tmp_path / "own.npz", images=np.zeros((9, 8, 8, 3), np.uint8))
+    trained, place = [], f"asterism.deepimportance.regression.{training}"
+    monkeypatch.setattr(place, lambda *_: trained.append(1))
+    data = ["driving=folder", f"driving.path={drive}", "driving.test_share=0.5"]
+    with pytest.raises(UserError, match=told):
+        measure_driving(*data, *overrides)
     assert not trained
 
 
-def test_a_missing_layer_is_found_before_the_regressor_trains(drive, tmp_path, monkeypatch):
-    overrides = ["driving=folder", f"driving.path={drive}", "driving.test_share=0.5"]
-    overrides += ["driving.layer=dens2", "driving.height=66", "driving.width=80"]
-    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
-    monkeypatch.chdir(tmp_path)
-    trained = []
-    monkeypatch.setattr("asterism.deepimportance.regression.fit", lambda *_: trained.append(1))
-    stage = load_script(ROOT / "stages", "measure_driving")
-    with pytest.raises(UserError, match=r"no layer 'dens2' .*dense2"):
-        stage.run(read_params(stage.Params))
-    assert not trained
-
-
-def test_without_driving_data_there_is_nothing_to_measure(tmp_path, monkeypatch):
-    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
-    monkeypatch.chdir(tmp_path)
-    stage = load_script(ROOT / "stages", "measure_driving")
-    stage.run(read_params(stage.Params))
+def test_without_driving_data_there_is_nothing_to_measure(measure_driving, tmp_path):
+    measure_driving()
     assert read_json(tmp_path / "metrics/measure_driving.json") == {}
     assert read_arrays(tmp_path / "artifacts/measure_driving/inputs.npz") == {}

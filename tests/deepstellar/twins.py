@@ -41,10 +41,6 @@ def count(traces):
     return states, transitions, initial
 
 
-def distance(one, other):
-    return sum(abs(a - b) for a, b in zip(one, other, strict=True))
-
-
 def boundary(visited, n_step, k):
     """Unvisited cells at distance 1 to n_step of the nearest visited one."""
     found = set()

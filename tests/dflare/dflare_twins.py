@@ -1,17 +1,11 @@
 """Dflare written a second time, straight from the paper: one seed, plain loops."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "search"))
-
-from metropolis_twin import select
 
 from asterism.core.randomness.random_streams import stream
 from asterism.images.mutator import build_mutators
 from asterism.search.batched_random_streams import BatchedStreams
+from search.metropolis_twin import select
 
 #: Dflare_D, by what it asks of the gain.
 READINGS = {

@@ -6,30 +6,37 @@ from dflare_twins import numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from subjects import CLASSES, OPERATORS, models, seeds, under_test
+from subjects import search as search_of
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.consequence import Consequence, ConsequenceParams
-from asterism.dflare.lockstep import PairUnderTest, SeedBudget
+from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.outcome import Findings
-from asterism.dflare.searches.dflare import Dflare
 from asterism.dflare.trigger import SearchSeeds, _minimal, summarise
 from asterism.images.mutator import build_mutators
 
 #: What the small models can reach: their probabilities seldom are above 0.9.
 SURE = {"original": 0.7, "compressed": 0.52}
-OPTIONS = {"fitness": "consequence", "delta": 1e-3, "guided": False, "consequence": SURE}
-
-
-def subject(labels=None):
-    plain = under_test(*models(coarseness=1.2))
-    return PairUnderTest(plain.pair, plain.domain, plain.comparison, labels=labels)
+OPTIONS = {"fitness": "consequence", "guided": False, "consequence": SURE}
 
 
 def search(items, numbers_=None, labels=None, budget=None, **changed):
-    options = Dflare.Options(**OPTIONS | changed)
-    numbers_ = range(len(items)) if numbers_ is None else numbers_
-    return Dflare(subject(labels), budget or SeedBudget(250), items, numbers_, 0, "dflare", options)
+    subject = under_test(*models(coarseness=1.2), labels=labels)
+    budget = budget or SeedBudget(250)
+    return search_of(items, numbers_, budget=budget, subject=subject, **OPTIONS | changed)
+
+
+def consequences_of(items):
+    """Says whether a trigger from one of these seeds is a consequential one."""
+    judge = Consequence.of(TopLabel(), ConsequenceParams(**SURE))
+    right = models(coarseness=1.2)[0].predict(items).argmax(1)
+
+    def holds(trigger):
+        outputs = trigger.f[np.newaxis], trigger.g[np.newaxis]
+        return judge.holds(*outputs, right[[trigger.seed]][:, np.newaxis])[0]
+
+    return holds
 
 
 def as_rows(findings):
@@ -100,10 +107,7 @@ def test_every_seed_goes_as_in_the_plain_loop(given_labels):
 
 
 def test_a_deviation_without_consequence_does_not_end_a_search():
-    findings = search(seeds(15)).run()
-    judge = Consequence.of(TopLabel(), ConsequenceParams(**SURE))
-    right = models(coarseness=1.2)[0].predict(seeds(15)).argmax(1)
-    went_on = 0
+    findings, holds, went_on = search(seeds(15)).run(), consequences_of(seeds(15)), 0
     for record in findings.seeds:
         mine = [t for t in findings.triggers if t.seed == record.seed]
         assert len(mine) <= 2
@@ -111,10 +115,7 @@ def test_a_deviation_without_consequence_does_not_end_a_search():
         if mine and not mine[-1].consequential:
             assert record.queries == 250
         went_on += len(mine) == 2
-        for trigger in mine:
-            expected = right[[record.seed]][:, np.newaxis]
-            holds = judge.holds(trigger.f[np.newaxis], trigger.g[np.newaxis], expected)[0]
-            assert holds == trigger.consequential
+        assert [holds(trigger) for trigger in mine] == [t.consequential for t in mine]
     assert went_on > 0
 
 
@@ -152,14 +153,12 @@ def test_minimal_inputs_are_as_consequential_as_those_that_were_found():
     task = search(seeds(15))
     findings = task.run()
     minimal = _minimal(task, findings.triggers, SearchSeeds(seeds(15), np.arange(15)), 60)
-    judge = Consequence.of(TopLabel(), ConsequenceParams(**SURE))
-    right = models(coarseness=1.2)[0].predict(seeds(15)).argmax(1)
-    shrank = 0
+    holds, shrank = consequences_of(seeds(15)), 0
     for found, smaller in zip(findings.triggers, minimal, strict=True):
-        outputs = smaller.f[np.newaxis], smaller.g[np.newaxis]
+        assert smaller.seed == found.seed
         assert smaller.f.argmax() != smaller.g.argmax()
         if found.consequential:
-            assert judge.holds(*outputs, right[[found.seed]][:, np.newaxis])[0]
+            assert holds(smaller)
             shrank += not np.array_equal(found.item, smaller.item)
     assert shrank > 0
 
@@ -170,13 +169,7 @@ def test_the_aim_finds_consequence_for_more_seeds_than_the_papers_fitness_at_equ
     every = search(
         items, fitness="paper", guided=True, budget=SeedBudget(250, triggers=10**6)
     ).run()
-    judge = Consequence.of(TopLabel(), ConsequenceParams(**SURE))
-    right = models(coarseness=1.2)[0].predict(items).argmax(1)
-    by_chance = {
-        t.seed
-        for t in every.triggers
-        if judge.holds(t.f[np.newaxis], t.g[np.newaxis], right[[t.seed]][:, np.newaxis])[0]
-    }
+    by_chance = {trigger.seed for trigger in filter(consequences_of(items), every.triggers)}
     assert len({t.seed for t in aimed.triggers if t.consequential}) > len(by_chance)
 
 

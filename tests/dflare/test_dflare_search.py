@@ -5,7 +5,7 @@ import pytest
 from dflare_twins import dflare as twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from subjects import OPERATORS, Linear, models, seeds, under_test
+from subjects import OPERATORS, Linear, models, search, seeds, under_test
 
 from asterism.dflare import outcome
 from asterism.dflare.domains import Domain
@@ -13,25 +13,7 @@ from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.searches import SEARCHES
-from asterism.dflare.searches.dflare import Dflare
 from asterism.models.isolation.isolated_model import ModelCrashError
-from set_options import section
-
-PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}
-
-
-def search(items, numbers=None, run_seed=0, budget=None, subject_=None, **changed):
-    options = Dflare.Options(**{**PAPER, **changed})
-    numbers = list(range(len(items))) if numbers is None else numbers
-    return Dflare(
-        subject_ or under_test(),
-        budget or SeedBudget(60),
-        items,
-        numbers,
-        run_seed,
-        "dflare",
-        options,
-    )
 
 
 def as_rows(findings):
@@ -59,8 +41,11 @@ def test_every_seed_goes_as_in_the_plain_loop(rule, guided, run_seed):
         )  # fmt: skip
         assert (record.outcome, record.queries) == (how, queries)
         if item is not None:
-            assert found[record.seed].operators == operators
-            assert np.array_equal(found[record.seed].item, item)
+            trigger = found[record.seed]
+            assert trigger.operators == operators
+            assert np.array_equal(trigger.item, item)
+            assert np.array_equal(f.predict(item[np.newaxis])[0], trigger.f)
+            assert np.array_equal(g.predict(item[np.newaxis])[0], trigger.g)
 
 
 @settings(max_examples=15)
@@ -93,7 +78,7 @@ def test_skipping_what_was_tried_in_vain_changes_no_result(monkeypatch, rule, tr
         task = search(
             seeds(12),
             budget=SeedBudget(150, triggers=triggers),
-            subject_=under_test(operators=operators),
+            subject=under_test(operators=operators),
             fitness=rule,
         )
         made = []
@@ -111,27 +96,22 @@ def test_few_seeds_share_few_calls_of_the_models(monkeypatch):
     f, _ = models()
     # The same model twice: no distance grows, no search ends before its budget does.
     task = search(
-        seeds(3), subject_=under_test(f, f), budget=SeedBudget(300), fitness="distance_only"
+        seeds(3), subject=under_test(f, f), budget=SeedBudget(300), fitness="distance_only"
     )
     task.run()
     assert task.queries.tolist() == [300, 300, 300]
     assert len(f.batches) / 2 < 50
     f, g = models()
-    search(seeds(12), subject_=under_test(f, g), budget=SeedBudget(300)).run()
+    search(seeds(12), subject=under_test(f, g), budget=SeedBudget(300)).run()
     assert f.batches == g.batches
     monkeypatch.setattr(ModelPair, "full_batch", 1)
     alone, _ = models()
     noise = {"gaussian_noise": OPERATORS["gaussian_noise"]}  # never gives the same mutant twice
-    findings = search(seeds(12), subject_=under_test(alone, g, noise), budget=SeedBudget(300)).run()
+    findings = search(seeds(12), subject=under_test(alone, g, noise), budget=SeedBudget(300)).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
     assert sum(alone.batches) == 12 + sum(r.queries for r in searched)
     assert alone.batches[0] == 12
     assert alone.batches[1] + alone.batches[2] == len(searched)
-
-
-def test_other_run_seeds_and_names_give_other_searches():
-    items = seeds(12)
-    assert as_rows(search(items, run_seed=0).run()) != as_rows(search(items, run_seed=1).run())
 
 
 def test_several_triggers_for_a_seed_are_different():
@@ -146,27 +126,18 @@ def test_several_triggers_for_a_seed_are_different():
     assert any(sum(t.seed == r.seed for t in findings.triggers) == 3 for r in complete)
 
 
-def test_every_trigger_triggers():
-    f, g = models()
-    for trigger in search(seeds(12)).run().triggers:
-        item = trigger.item[np.newaxis]
-        assert f.predict(item).argmax() != g.predict(item).argmax()
-        assert np.array_equal(f.predict(item)[0], trigger.f)
-
-
-def test_models_that_agree_everywhere_exhaust_the_budget():
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        (SeedBudget(20), outcome.EXHAUSTED),
+        (SeedBudget(10**6, seconds=1e-9), outcome.OUT_OF_TIME),
+    ],
+)
+def test_models_that_agree_everywhere_use_up_queries_or_time(budget, expected):
     f, _ = models()
-    findings = search(seeds(5), subject_=under_test(f, f), budget=SeedBudget(20)).run()
-    assert [(r.outcome, r.queries) for r in findings.seeds] == [(outcome.EXHAUSTED, 20)] * 5
+    findings = search(seeds(5), subject=under_test(f, f), budget=budget).run()
+    assert [r.outcome for r in findings.seeds] == [expected] * 5
     assert not findings.triggers
-
-
-def test_a_ceiling_on_time_says_so():
-    f, _ = models()
-    findings = search(
-        seeds(3), subject_=under_test(f, f), budget=SeedBudget(10**6, seconds=1e-9)
-    ).run()
-    assert {r.outcome for r in findings.seeds} == {outcome.OUT_OF_TIME}
 
 
 class Fragile(Linear):
@@ -190,8 +161,8 @@ def test_a_model_that_fails_on_some_inputs_loses_no_other_seed(how):
     f, g = models()
     items = seeds(30)
     with np.errstate(all="raise"):
-        whole = search(items, subject_=under_test(f, g)).run()
-        broken = search(items, subject_=under_test(f, Fragile(g.weights, how))).run()
+        whole = search(items, subject=under_test(f, g)).run()
+        broken = search(items, subject=under_test(f, Fragile(g.weights, how))).run()
     if how == "crash":
         failed = {r.seed for r in broken.seeds if r.outcome == outcome.FAILED}
         assert all("SIGSEGV" in r.reason for r in broken.seeds if r.seed in failed)
@@ -205,20 +176,8 @@ def test_a_model_that_fails_on_some_inputs_loses_no_other_seed(how):
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
 def test_every_search_is_deterministic_and_independent_of_the_batch(name):
-    configured = {s["search"]: s["options"] for s in section("trigger")["searches"].values()}
-    options = configured | {
-        "dflare": PAPER,
-        "diffchaser": {"population": 8, "k": 2, "tournament": 2},
-    }
-    kind = SEARCHES[name]
-
     def run(part):
-        items = seeds(10)[part]
-        return as_rows(
-            kind(
-                under_test(), SeedBudget(80), items, part, 3, name, kind.Options(**options[name])
-            ).run()
-        )
+        return as_rows(search(seeds(10)[part], part, 3, SeedBudget(80), name=name).run())
 
     everything = run(list(range(10)))
     assert everything == run(list(range(10)))
@@ -230,18 +189,18 @@ def test_every_search_is_deterministic_and_independent_of_the_batch(name):
 
 
 def test_a_generation_of_diffchaser_counts_whole():
-    options = {"population": 8, "k": 2, "tournament": 2}
-    kind = SEARCHES["diffchaser"]
-    arguments = (seeds(10), range(10), 3, "diffchaser", kind.Options(**options))
-    findings = kind(under_test(), SeedBudget(85), *arguments).run()
+    def run(queries):
+        budget = SeedBudget(queries)
+        return search(seeds(10), run_seed=3, budget=budget, name="diffchaser").run()
+
+    findings = run(85)
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
     # Eight members at first; then the fittest stays, and seven are new. The last generation of an
     # exhausted budget is what the budget leaves of it: 85 = 8 + 11 * 7.
     assert all((r.queries - 8) % 7 == 0 for r in searched)
     assert {t.queries for t in findings.triggers} <= {r.queries for r in searched}
     assert any(r.outcome == outcome.TRIGGERED for r in searched)
-    cut = kind(under_test(), SeedBudget(10), *arguments).run()
-    assert {r.queries for r in cut.seeds if r.outcome == outcome.EXHAUSTED} == {10}
+    assert {r.queries for r in run(10).seeds if r.outcome == outcome.EXHAUSTED} == {10}
 
 
 def test_no_seeds_is_an_empty_result():

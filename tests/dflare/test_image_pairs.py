@@ -1,16 +1,9 @@
 """The stages' functions on real model files: bad input, nothing to find, the whole way."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import yaml
 from structlog.testing import capture_logs
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
-
-from model_files import CLASSES, SHAPE, images, keras_model, write
 
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
@@ -24,6 +17,7 @@ from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from models.model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx_texts import write_onnx
 from places import ROOT
 
@@ -83,6 +77,13 @@ def search(files, data, folder, parts=ALONE, **changed):
     return search_images(params, pair(*files), UNIT, data, 0, folder, parts)
 
 
+def repair(files, data, found, folder, seeds=20, **changed):
+    """Repair what a search of so many seeds found."""
+    params = RepairParams(**(REPAIR | changed))
+    searched = TriggerParams(**(TRIGGER | {"seeds": seeds}))
+    return repair_images(params, searched, pair(*files), UNIT, data, 0, found, folder)
+
+
 def tree(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -97,10 +98,7 @@ def test_search_and_repair_of_onnx_files(files, data, tmp_path):
     assert tree(found) == tree(tmp_path / "again")
 
     repaired = tmp_path / "artifacts/repair/pair"
-    results = repair_images(
-        RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(*files[:2]), UNIT, data, 0,
-        found, repaired,
-    )  # fmt: skip
+    results = repair(files[:2], data, found, repaired)
     assert results["chosen"] == "logistic"
     assert results["search_before"]["triggered"] == summaries["dflare"]["triggered"]
     assert {"head.onnx", "repaired.onnx", "summary.json"} <= {p.name for p in repaired.iterdir()}
@@ -108,12 +106,8 @@ def test_search_and_repair_of_onnx_files(files, data, tmp_path):
 
 @pytest.mark.slow
 def test_all_test_images_as_seeds_leave_none_to_judge_a_repair_by(files, data, tmp_path):
-    found, trigger = tmp_path / "artifacts/trigger/pair", TRIGGER | {"seeds": 60}
-    search(files[:2], data, found, seeds=60)
-    results = repair_images(
-        RepairParams(**REPAIR), TriggerParams(**trigger), pair(*files[:2]), UNIT, data, 0,
-        found, tmp_path / "artifacts/repair/pair",
-    )  # fmt: skip
+    search(files[:2], data, tmp_path / "t", seeds=60)
+    results = repair(files[:2], data, tmp_path / "t", tmp_path / "r", seeds=60)
     effect = results["repairers"]["logistic"]
     assert effect["test_images"] == 0
     assert effect["test_agreement_before"] is effect["lowers_test_agreement"] is None
@@ -167,10 +161,7 @@ def test_a_model_that_raises_loses_that_input_only(data, tmp_path):
         assert records[seed].outcome == "failed"
         assert "onnx failed: " in records[seed].reason
 
-    results = repair_images(
-        RepairParams(**REPAIR), TriggerParams(**(TRIGGER | {"seeds": 40})), pair(*picky), UNIT,
-        data, 0, tmp_path / "t", tmp_path / "r",
-    )  # fmt: skip
+    results = repair(picky, data, tmp_path / "t", tmp_path / "r", seeds=40)
     answered = data.test_images[~raised]
     f, g = (open_classifier(file, UNIT).predict(answered).argmax(1) for file in picky)
     assert results["test_set"] == {
@@ -192,10 +183,7 @@ def test_models_that_agree_everywhere_finish_and_say_so(files, data, tmp_path):
     assert summaries["dflare"]["exhausted"] == 20
     assert summaries["dflare"]["mean_queries"] is None
     with capture_logs() as told:
-        results = repair_images(
-            RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(*same), UNIT, data, 0,
-            tmp_path / "t", tmp_path / "r",
-        )  # fmt: skip
+        results = repair(same, data, tmp_path / "t", tmp_path / "r")
     assert results["status"].startswith("no seed deviates and the search found no triggering input")
     assert results["status"] in [e["event"] for e in told if e["log_level"] == "warning"]
     assert results["test_set"]["agreement"] == 1
@@ -205,10 +193,7 @@ def test_models_that_agree_everywhere_finish_and_say_so(files, data, tmp_path):
 def test_a_pair_that_knows_one_label_only_says_that_nothing_can_be_learnt(files, data, tmp_path):
     constant = write_linear(tmp_path / "constant.onnx", sure_of=1)
     search((constant, files[0]), data, tmp_path / "t", queries=1, minimise_queries=0)
-    results = repair_images(
-        RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(constant, files[0]), UNIT, data, 0,
-        tmp_path / "t", tmp_path / "r",
-    )  # fmt: skip
+    results = repair((constant, files[0]), data, tmp_path / "t", tmp_path / "r")
     assert "the same label" in results["status"]
     assert read_json(tmp_path / "r" / "summary.json") == results
 
@@ -317,7 +302,4 @@ def test_images_of_another_size(files, tmp_path):
 
 def test_repair_asks_for_a_search_that_was_run(files, data, tmp_path):
     with pytest.raises(UserError, match=r"repair\.search is 'diffchaser'"):
-        repair_images(
-            RepairParams(**(REPAIR | {"search": "diffchaser"})), TriggerParams(**TRIGGER),
-            pair(*files[:2]), UNIT, data, 0, tmp_path / "t", tmp_path / "r",
-        )  # fmt: skip
+        repair(files[:2], data, tmp_path / "t", tmp_path / "r", search="diffchaser")

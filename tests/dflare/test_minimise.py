@@ -2,22 +2,17 @@
 
 import numpy as np
 import pytest
-from subjects import OPERATORS, models, seeds, under_test
+from subjects import OPERATORS, crashing, models, search, seeds, under_test
 
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.minimise import minimise
-from asterism.dflare.searches.dflare import Dflare
-from asterism.models.isolation.isolated_model import ModelCrashError
 
 
 @pytest.fixture(scope="module")
 def found():
-    options = Dflare.Options(fitness="paper", delta=1e-3, guided=True)
     items = seeds(20)
-    triggers = (
-        Dflare(under_test(), SeedBudget(100), items, range(20), 0, "dflare", options).run().triggers
-    )
+    triggers = search(items, budget=SeedBudget(100)).run().triggers
     return np.stack([t.item for t in triggers]), items[[t.seed for t in triggers]]
 
 
@@ -54,15 +49,7 @@ def test_a_reversion_on_which_a_model_fails_is_not_kept(found):
     allowed = {item.tobytes() for item in items}
 
     def fragile(model):
-        healthy = model.predict
-
-        def predict(images):
-            if any(image.tobytes() not in allowed for image in images):
-                raise ModelCrashError("it crashed")
-            return healthy(images)
-
-        model.predict = predict
-        return model
+        return crashing(model, lambda item: item.tobytes() not in allowed)
 
     f, g = models()
     for original, compressed in ((f, fragile(g)), (fragile(models()[0]), models()[1])):

@@ -2,56 +2,17 @@
 
 import numpy as np
 import pytest
+from kinds import domain_of
+from subjects import OPTIONS
 
+from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import ModelPair
-from asterism.dflare.params import SearchParams
+from asterism.dflare.params import ComparisonParams, SearchParams
 from asterism.dflare.trigger import draw_seeds, save_found, search_pair
 
 TOLERANCE = 0.05
-
-
-class Vectors:
-    """Vectors of float64, ``(N, D)``."""
-
-    operators = ("step", "stretch")
-    few_mutants = np.array([False, False])
-
-    def mutate(self, items, operators, streams):
-        drawn = streams.of(np.arange(len(items))).uniform(-0.5, 0.5, items.shape)
-        return np.where(operators[:, np.newaxis] == 0, items + drawn, items * (1 + drawn))
-
-    def variants(self, shape, operators, streams):
-        return np.full(len(operators), -1)
-
-    def crossover(self, first, second, rng):
-        return np.where(rng.random(first.shape) < 0.5, first, second)
-
-    def distances(self, items, references):
-        return {"l1": np.abs(items - references).sum(axis=1)}
-
-    def changes(self, item, reference):
-        places = np.flatnonzero(item != reference)
-        return places[np.argsort(np.abs(item - reference)[places])]
-
-    def revert(self, item, reference, places):
-        reverted = item.copy()
-        reverted[places] = reference[places]
-        return reverted
-
-
-class Drift:
-    """Numbers deviate where they are further apart than rounding explains."""
-
-    def deviates(self, f, g):
-        return self.distance(f, g) > TOLERANCE
-
-    def distance(self, f, g):
-        return np.abs(f - g)[:, 0]
-
-    def uncertainty(self, f, g, k):
-        return self.distance(f, g)
 
 
 class Curve:
@@ -70,19 +31,18 @@ class Curve:
 
 @pytest.mark.parametrize("search", ["dflare", "diffchaser"])
 def test_vectors_and_numbers_are_searched_like_images_and_labels(search, tmp_path):
-    options = {
-        "dflare": {"fitness": "paper", "delta": 1e-3, "guided": True},
-        "diffchaser": {"population": 8, "k": 2, "tournament": 2},
-    }
-    searches = {search: SearchParams(search=search, options=options[search])}
+    searches = {search: SearchParams(search=search, options=OPTIONS[search])}
     f, g = Curve(0), Curve(0.1)
-    under_test = PairUnderTest(ModelPair(f, g), Vectors(), Drift())
-    seeds = draw_seeds(np.random.default_rng(1).normal(0, 0.3, (20, 4)), 12, 0)
+    items = np.random.default_rng(1).normal(0, 0.4, (20, 4)).astype(np.float32)
+    close = ComparisonParams(kind="tolerance", options={"absolute": TOLERANCE, "relative": 0.0})
+    domain = domain_of("tensors", items)
+    under_test = PairUnderTest(ModelPair(f, g), domain, build_comparison(close, (1,)))
+    seeds = draw_seeds(items, 12, 0)
     found = search_pair(searches, under_test, seeds, SeedBudget(300), 0, minimise_queries=20)
-    summary = save_found(found, seeds, under_test.domain, tmp_path)[search]
+    summary = save_found(found, seeds, domain, tmp_path)[search]
     assert summary["triggered"] > 8
-    assert summary["mean_minimal_l1"] <= summary["mean_l1"]
+    assert summary["mean_minimal_l2"] <= summary["mean_l2"]
     for trigger in Findings.load(tmp_path / search).triggers:
         item = trigger.item[np.newaxis]
         assert abs(f.predict(item) - g.predict(item))[0, 0] > TOLERANCE
-        assert set(trigger.operators) <= {*Vectors.operators, "crossover", "mutation"}
+        assert set(trigger.operators) <= {*domain.operators, "crossover", "mutation"}

@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from subjects import CLASSES, models, seeds, under_test
+from subjects import CLASSES, crashing, models, search, seeds, under_test
 
 from asterism.dflare import prediction_cache as module
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.prediction_cache import PredictionCache
-from asterism.dflare.searches.dflare import Dflare, DflareOptions
-from asterism.models.isolation.isolated_model import ModelCrashError
 
 IMAGES = seeds(8)
 
@@ -24,19 +22,6 @@ def ask(prediction_cache, items):
 ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)
 
 
-@given(st.lists(ROWS, max_size=5))
-def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions):
-    f, g = models()
-    prediction_cache, direct = PredictionCache(ModelPair(f, g)), ModelPair(*models())
-    for rows in questions:
-        items = IMAGES[rows]
-        answers, expected = ask(prediction_cache, items).result(), direct.ask(items)
-        np.testing.assert_array_equal(answers.f, expected.f)
-        np.testing.assert_array_equal(answers.g, expected.g)
-        assert answers.failures == {}
-    assert sum(f.batches) == sum(g.batches) == len({row for rows in questions for row in rows})
-
-
 def test_two_questions_under_way_have_their_own_answers():
     prediction_cache, direct = PredictionCache(ModelPair(*models())), ModelPair(*models())
     first, second = ask(prediction_cache, IMAGES[:5]), ask(prediction_cache, IMAGES[3:])
@@ -47,13 +32,7 @@ def test_two_questions_under_way_have_their_own_answers():
 def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
     f, g = models()
     healthy = g.predict
-
-    def predict(images):
-        if any(np.array_equal(image, IMAGES[2]) for image in images):
-            raise ModelCrashError("it crashed")
-        return healthy(images)
-
-    g.predict = predict
+    crashing(g, lambda item: np.array_equal(item, IMAGES[2]))
     prediction_cache = PredictionCache(ModelPair(f, g))
     answers = ask(prediction_cache, IMAGES[[2, 0, 2, 1]]).result()
     assert answers.failures == {0: "it crashed", 2: "it crashed"}
@@ -69,13 +48,7 @@ def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
     f, g = models()
     prediction_cache = PredictionCache(ModelPair(f, g))
     known = ask(prediction_cache, IMAGES[:2]).result()
-
-    def predict(images):
-        if len(images):
-            raise ModelCrashError("it crashed")
-        return np.empty((0, CLASSES), np.float32)
-
-    g.predict = predict
+    crashing(g, lambda _: True)
     answers = ask(prediction_cache, IMAGES[[0, 2, 1, 3]]).result()
     assert answers.failures == {1: "it crashed", 3: "it crashed"}
     np.testing.assert_array_equal(answers.g[[0, 2]], known.g)
@@ -97,18 +70,10 @@ def test_what_does_not_come_again_is_asked_every_time_and_not_kept():
     assert f.batches == [4, 2, 1], "the second image was not remembered"
 
 
-def test_only_the_latest_answers_are_kept(monkeypatch):
-    entry = module._ENTRY_BYTES + 2 * 4 * CLASSES
-    monkeypatch.setattr(module, "_KEPT_BYTES", 3 * entry)
-    f, g = models()
-    prediction_cache = PredictionCache(ModelPair(f, g))
-    for rows in ([0, 1, 2, 3], [1, 2, 3], [0]):
-        ask(prediction_cache, IMAGES[rows]).result()
-    assert f.batches == [4, 0, 1]
-
-
-@given(st.integers(1, 5), st.lists(st.tuples(ROWS, ROWS), max_size=5))
-def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns):
+@example(3, [([0, 1, 2, 3], []), ([1, 2, 3], []), ([0], [])])
+@example(len(IMAGES), [([0, 1], []), ([1, 0, 2], []), ([2, 0, 1], [])])
+@given(st.integers(1, len(IMAGES) + 1), st.lists(st.tuples(ROWS, ROWS), max_size=5))
+def test_the_answers_are_those_of_the_models_and_the_latest_are_kept(room, turns):
     """A plain list of what is known tells what is asked; two questions are under way at a time."""
     f, g = models()
     direct, known, asked = ModelPair(*models()), [], []
@@ -122,6 +87,7 @@ def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns
                 answers, expected = cached.result(), direct.ask(IMAGES[rows])
                 np.testing.assert_array_equal(answers.f, expected.f)
                 np.testing.assert_array_equal(answers.g, expected.g)
+                assert answers.failures == {}
                 known = (known + [row for row in first_seen if row not in known][-room:])[-room:]
                 asked.append(len(first_seen))
     assert f.batches == g.batches == asked
@@ -129,10 +95,8 @@ def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns
 
 def test_a_search_that_repeats_its_mutants_asks_about_few():
     f, _ = models()
-    operators = {"average_blur": {"sizes": [1, 2, 3]}}
-    options = DflareOptions(fitness="paper", delta=0.001, guided=True)
-    agreeing = under_test(f, f, operators)
-    findings = Dflare(agreeing, SeedBudget(50), seeds(3), range(3), 0, "dflare", options).run()
+    agreeing = under_test(f, f, {"average_blur": {"sizes": [1, 2, 3]}})
+    findings = search(seeds(3), budget=SeedBudget(50), subject=agreeing).run()
     assert [record.queries for record in findings.seeds] == [50] * 3
     asked_of_each = sum(f.batches) / 2  # also about mutants that were made ahead in vain
     assert asked_of_each < 3 * 50 * 4 / 5

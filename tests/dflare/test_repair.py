@@ -337,11 +337,7 @@ def test_too_few_inputs_is_one_line():
 
 
 def test_an_unknown_option_names_the_repairer():
-    wrong = params(
-        repairers={
-            "perceptron": {"hidden_units": 3, "learning_rate": 0.1, "epochs": 5, "hidden": 3}
-        }
-    )
+    wrong = params(repairers={"perceptron": OPTIONS["perceptron"] | {"hidden": 3}})
     with pytest.raises(UserError, match="perceptron: unknown parameter hidden"):
         compare_repairers(wrong, examples(), examples(), 0)
 
@@ -350,8 +346,7 @@ def test_an_unknown_option_names_the_repairer():
 def test_a_label_that_occurs_once_or_in_no_other_part_is_learnt_all_the_same(name):
     probabilities = np.random.default_rng(0).dirichlet(np.ones(3), 12).astype(np.float32)
     labels = np.array([2] + 11 * [0], np.int64)
-    repairer = REPAIRERS[name](REPAIRERS[name].Options(**OPTIONS[name]), 3, 0)
-    repairer.fit(probabilities, labels)
+    repairer = trained(name, examples_of(probabilities, labels, 12))
     assert set(repairer.labels(probabilities)) <= {*repairer.known_classes}
 
 

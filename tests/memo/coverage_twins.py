@@ -8,13 +8,16 @@ from asterism.memo.universe.spec import MAX_RANK, universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
 
-def slow_types(graphs):
-    seen = set()
+def layers_of(graphs):
+    """Each node that is neither an input nor a repair, after its graph and its identity."""
     for graph in graphs:
-        for node in graph.nodes.values():
+        for identity, node in graph.nodes.items():
             if node.type != "InputLayer" and not node.repair:
-                seen.add(node.type)
-    return seen
+                yield graph, identity, node
+
+
+def slow_types(graphs):
+    return {node.type for _, _, node in layers_of(graphs)}
 
 
 @cache
@@ -48,18 +51,15 @@ def slow_edges(graphs):
 
     Yields ``(pair, whether a repair lies on the path)``.
     """
-    for graph in graphs:
-        for first in graph.nodes:
-            if graph.nodes[first].type == "InputLayer" or graph.nodes[first].repair:
-                continue
-            waiting = [(first, False)]
-            while waiting:
-                at, repaired = waiting.pop()
-                for reader, node in graph.nodes.items():
-                    if at in node.inputs and node.repair:
-                        waiting.append((reader, True))
-                    elif at in node.inputs and slow_meet(graph.nodes[first].type, node.type):
-                        yield (graph.nodes[first].type, node.type), repaired
+    for graph, identity, first in layers_of(graphs):
+        waiting = [(identity, False)]
+        while waiting:
+            at, repaired = waiting.pop()
+            for reader, node in graph.nodes.items():
+                if at in node.inputs and node.repair:
+                    waiting.append((reader, True))
+                elif at in node.inputs and slow_meet(first.type, node.type):
+                    yield (first.type, node.type), repaired
 
 
 def slow_pairs(graphs):
@@ -75,24 +75,18 @@ def slow_only_repaired(graphs):
 def slow_inputs(graphs):
     """What each layer reads: ``(layer, rank, dtype)``."""
     seen = set()
-    for graph in graphs:
-        for node in graph.nodes.values():
-            if node.type == "InputLayer" or node.repair:
-                continue
-            for source in node.inputs:
-                tensor = graph.tensors[source]
-                seen.add((node.type, 1 + len(tensor.shape), tensor.dtype))
+    for graph, _, node in layers_of(graphs):
+        for source in node.inputs:
+            tensor = graph.tensors[source]
+            seen.add((node.type, 1 + len(tensor.shape), tensor.dtype))
     return seen
 
 
 def slow_parameters(graphs):
     seen = set()
-    for graph in graphs:
-        for node in graph.nodes.values():
-            if node.type == "InputLayer" or node.repair:
-                continue
-            for name, value in node.config.items():
-                for parameter in universe()[node.type].all_parameters:
-                    if parameter.name == name:
-                        seen |= {(node.type, name, label) for label in parameter.labels(value)}
+    for _, _, node in layers_of(graphs):
+        for name, value in node.config.items():
+            for parameter in universe()[node.type].all_parameters:
+                if parameter.name == name:
+                    seen |= {(node.type, name, label) for label in parameter.labels(value)}
     return seen

@@ -12,35 +12,35 @@ def layer(kind: str, **config: object):
     return lambda _: Node(kind, {**config, "dtype": "float32"}, seed=7)
 
 
-def convolutional() -> Graph:
+def convolutional(filters: int = 4, units: int = 5) -> Graph:
     """Convolution, normalisation, pooling, dense."""
     return sequential(
         Tensor((12, 12, 1)),
         [
-            layer("Conv2D", filters=4, kernel_size=[3, 3], padding="same", activation="relu"),
+            layer("Conv2D", filters=filters, kernel_size=[3, 3], padding="same", activation="relu"),
             layer("BatchNormalization"),
             layer("ReLU"),
             layer("MaxPooling2D", pool_size=[2, 2]),
             layer("Flatten"),
-            layer("Dense", units=5),
+            layer("Dense", units=units),
         ],
     )
 
 
-def recurrent() -> Graph:
+def recurrent(units: int = 4, last: int = 2) -> Graph:
     """LSTM and dense."""
-    return sequential(
-        Tensor((6, 3)), [layer("LSTM", units=4, return_sequences=True), layer("Dense", units=2)]
-    )
+    first = layer("LSTM", units=units, return_sequences=True)
+    return sequential(Tensor((6, 3)), [first, layer("Dense", units=last)])
 
 
-def branching() -> Graph:
+def branching(units: int = 4) -> Graph:
     """Two branches that are added."""
+    bent = {"units": units, "activation": "tanh", "dtype": "float32"}
     return Graph(
         {
             0: input_node((6,)),
-            1: Node("Dense", {"units": 4, "dtype": "float32"}, (0,), seed=1),
-            2: Node("Dense", {"units": 4, "activation": "tanh", "dtype": "float32"}, (0,), seed=2),
+            1: Node("Dense", {"units": units, "dtype": "float32"}, (0,), seed=1),
+            2: Node("Dense", bent, (0,), seed=2),
             3: Node("Add", {"dtype": "float32"}, (1, 2)),
             4: Node("ReLU", {"dtype": "float32"}, (3,)),
         }

@@ -44,10 +44,6 @@ def mutate(name, graph, context=None):
     return OPERATORS[name].mutate(graph, context or Chosen())
 
 
-def types(graph):
-    return [node.type for node in graph.nodes.values()]
-
-
 DENSE = ("Dense", "ReLU", "Dense")
 
 
@@ -113,7 +109,7 @@ def test_two_layers_of_the_same_shapes_change_places():
     context = Chosen()
     mutant = mutate("LS", seeded, context)
     assert context.offered == [[1, 2, 3], [2, 3]]
-    assert types(mutant)[1:] == ["ReLU", "Dense", "Dense"]
+    assert [mutant.nodes[i].type for i in (1, 2, 3)] == ["ReLU", "Dense", "Dense"]
     assert [mutant.nodes[i].seed for i in (1, 2, 3)] == [12, 11, 13]
     assert [mutant.nodes[i].inputs for i in (1, 2, 3)] == [(0,), (1,), (2,)]
     with pytest.raises(InvalidLayerError, match="no other layer has the same shapes"):
@@ -138,10 +134,7 @@ def test_layers_are_connected_forwards_and_never_twice():
     assert mutant.nodes[3].inputs == (1,)
     guided = Chosen(guided=True)
     guided.coverage.update(elements_of(chain("Dense", "Dense")))
-    wide = sequential(
-        Tensor((4,)), [layer("Dense", units=4), layer("ReLU"), layer("Dense", units=4)]
-    )
-    longer, _ = wide.add(Node("ReLU", {"dtype": "float32"}, (3,)))
+    longer, _ = graph.add(Node("ReLU", {"dtype": "float32"}, (3,)))
     mutate("LConn", longer, guided)
     assert (1, 3) not in guided.offered[0], "two dense layers have met already"
 
@@ -259,6 +252,22 @@ def test_an_input_s_producer_computes_in_another_dtype():
     assert source == 1 and dtype != "float32"
     assert mutant.nodes[1].config["dtype"] == dtype
     assert mutant.nodes[2].config["dtype"] == "float32"
+
+
+def test_guided_a_dtype_that_nobody_has_covered_comes_first():
+    graph = chain("Dense", "ReLU")
+    half = elements_of(graph.change(1, config={"units": 4, "dtype": "float16"}))
+    offered = []
+    for number in range(30):
+        guided = Chosen(number=number, guided=True)
+        guided.coverage.update(half)
+        assert ("ReLU", 2, "float16") in guided.coverage.inputs
+        mutate("MDtype", graph, guided)
+        offered.append(guided.offered[0])
+    new = [(1, "float64"), (0, "float16"), (0, "float64")]
+    assert all(set(new) <= set(candidates) for candidates in offered)
+    covered = sum((1, "float16") in candidates for candidates in offered)
+    assert 0 < covered < 12, "one draw in ten takes it nevertheless"
 
 
 def test_an_input_has_another_size():

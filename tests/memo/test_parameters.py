@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from asterism.memo.generating.operator import OPERATORS
-from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.universe.parameters import (
     LARGEST,
     Choice,
@@ -16,7 +14,6 @@ from asterism.memo.universe.parameters import (
     is_whole,
 )
 from asterism.memo.universe.spec import universe
-from memo.test_operators_one_by_one import Chosen, chain
 
 
 def rng(number=0):
@@ -226,20 +223,3 @@ class TestBorders:
         numbers = {int(v) for value in drawn for v in np.ravel(value)}
         assert numbers == {0, 1, 2}
         assert border.default == ([1, 1] if border is self.ONE else [[1, 1], [1, 1]])
-
-
-def test_guided_a_dtype_that_nobody_has_covered_comes_first():
-    graph = chain("Dense", "ReLU")
-    offered = []
-    for number in range(30):
-        guided = Chosen(number=number, guided=True)
-        guided.coverage.update(
-            elements_of(graph.change(1, config={"units": 4, "dtype": "float16"}))
-        )
-        assert ("ReLU", 2, "float16") in guided.coverage.inputs
-        OPERATORS["MDtype"].mutate(graph, guided)
-        offered.append(guided.offered[0])
-    new = [(1, "float64"), (0, "float16"), (0, "float64")]
-    assert all(set(new) <= set(candidates) for candidates in offered)
-    covered = sum((1, "float16") in candidates for candidates in offered)
-    assert 0 < covered < 12, "one draw in ten takes it nevertheless"

@@ -9,7 +9,6 @@ import pytest
 from keras import layers
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import (
     articulation_points,
     bypass,
@@ -18,7 +17,7 @@ from asterism.differential.reducing.reduce import (
     renumbered,
     work,
 )
-from asterism.differential.reducing.reduction import _opened, reduce_models
+from asterism.differential.reducing.reduction import _opened
 from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
@@ -319,20 +318,6 @@ def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
     with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as rejected:
         _opened(path, {}, 4, 0)
     assert "\n" not in str(rejected.value)
-
-
-def test_a_file_called_like_a_listed_model_is_rejected(tmp_path):
-    params = ReduceParams(
-        models=["lenet5"],
-        user_model=str(tmp_path / "lenet5.keras"),
-        user_input_shape=None,
-        open_size=4,
-        max_width=None,
-        reduced=True,
-        timing_runs=0,
-    )
-    with pytest.raises(UserError, match="lenet5"):
-        reduce_models(params, 0)
 
 
 def test_reduction_keeps_the_weights_of_what_is_left():

@@ -15,11 +15,11 @@ from asterism.differential.reducing.reduction import reduce_models
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.differential.reducing.user_models import user_models
 from asterism.memo.graphs.coverage import elements_of
-from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
+from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.universe.tensors import Tensor
-from memo.small_graphs import layer
+from memo.small_graphs import branching, convolutional, layer, recurrent
 
 
 def params(**changes):
@@ -155,6 +155,11 @@ def test_shapes_that_fit_no_input_are_rejected(backends, tmp_path, shape, said):
     assert "\n" not in str(rejected.value)
 
 
+def test_a_file_called_like_a_listed_model_is_rejected(tmp_path):
+    with pytest.raises(UserError, match="lenet5"):
+        reduce_models(params(models=["lenet5"], user_model=str(tmp_path / "lenet5.keras")), 0)
+
+
 def test_a_folder_without_models_or_with_two_of_one_name_is_rejected(tmp_path):
     given = params(user_model=str(tmp_path))
     with pytest.raises(UserError, match=r"holds no model \(\.keras, \.h5"):
@@ -206,37 +211,13 @@ def widths(graph):
     return [n.config[w] for n in graph.nodes.values() for w in WIDTHS if w in n.config]
 
 
-def convolutions(filters, units):
-    return sequential(
-        Tensor((8, 8, 2)),
-        [
-            layer("Conv2D", filters=filters, kernel_size=[3, 3]),
-            layer("BatchNormalization"),
-            layer("Flatten"),
-            layer("Dense", units=units),
-        ],
-    )
-
-
-def recurrent(units, more):
-    return sequential(Tensor((6, 3)), [layer("LSTM", units=units), layer("Dense", units=more)])
-
-
 def added(units, behind):
     """Two branches that have to meet."""
-    wide = {"units": units, "dtype": "float32"}
-    return Graph(
-        {
-            0: input_node((6,)),
-            1: Node("Dense", wide, (0,), seed=1),
-            2: Node("Dense", {**wide, "activation": "tanh"}, (0,), seed=2),
-            3: Node("Add", {"dtype": "float32"}, (1, 2)),
-            4: Node("Dense", {**wide, "units": behind}, (3,), seed=3),
-        }
-    )
+    last = Node("Dense", {"units": behind, "dtype": "float32"}, (4,), seed=3)
+    return branching(units).add(last)[0]
 
 
-@pytest.mark.parametrize("make", [convolutions, recurrent, added])
+@pytest.mark.parametrize("make", [convolutional, recurrent, added])
 @given(st.integers(21, 50), st.integers(21, 50), st.integers(11, 50))
 def test_no_layer_stays_wider_and_nothing_else_changes(make, first, last, width):
     graph = make(first, last)
@@ -267,11 +248,7 @@ def test_layers_that_cannot_be_narrowed_stay_wide_and_others_do_not():
 
 def test_channels_that_are_left_keep_their_weights():
     """The first channels of a layer that was read, and of what reads it."""
-    import keras
-
-    model = keras.Sequential(
-        [keras.Input((5,)), keras.layers.Dense(29), keras.layers.Dense(2, name="end")]
-    )
+    model = keras.Sequential([keras.Input((5,)), layers.Dense(29), layers.Dense(2, name="end")])
     graph, stored = graph_of(model, 4)
     first, _, second, _ = model.get_weights()
     weights = build(narrowed(graph, 12), stored).get_weights()

@@ -1,7 +1,9 @@
 """Graphs in files that others wrote: whatever they hold is a declared model or a user's error."""
 
 import json
+from zipfile import ZipFile
 
+import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import write_json
@@ -129,10 +131,6 @@ def test_a_mutant_of_a_checkpoint_is_read_as_any_graph():
 
 @pytest.mark.parametrize("key", ["a", "a/b", "a/x/kernel", "/0/kernel", "a/0/"])
 def test_names_of_weights_are_checked(tmp_path, key):
-    from zipfile import ZipFile
-
-    import numpy as np
-
     path = tmp_path / "weights.npz"
     for name, numbers in ((key, np.zeros(2, np.float32)), ("a/0/b", np.array(["text"]))):
         with ZipFile(path, "w") as archive, archive.open(f"{name}.npy", "w") as file:

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
-from asterism.memo.generating.campaign import (
-    Mutant,
-)
+from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island, unite
 from asterism.memo.generating.strategies.memo import Memo
 from asterism.memo.generating.strategies.scratch import Cradle, Muffin
@@ -24,23 +22,16 @@ def rng(number=0):
     return np.random.default_rng(number)
 
 
-def mutant(graph, gain, seed="conv", operator="NLA"):
-    return Mutant(graph, seed, operator, gain)
-
-
-class TestSeedsAlone:
-    """CRADLE's strategy."""
-
-    def test_every_seed_is_proposed_once(self):
-        strategy = Cradle(SEEDS, generate_params())
-        assert strategy.limit == 3
-        first = strategy.propose(rng(), Coverage())
-        assert first == Mutant(SEEDS["conv"], "conv", "seed", 0)
-        again = Cradle(SEEDS, generate_params())
-        again.restore(strategy.learnt())
-        assert [again.propose(rng(), Coverage()).seed_model for _ in range(2)] == ["rnn", "add"]
-        assert again.learnt() == []
-        assert strategy.learnt() == ["rnn", "add"]
+def test_cradle_proposes_every_seed_once():
+    strategy = Cradle(SEEDS, generate_params())
+    assert strategy.limit == 3
+    first = strategy.propose(rng(), Coverage())
+    assert first == Mutant(SEEDS["conv"], "conv", "seed", 0)
+    again = Cradle(SEEDS, generate_params())
+    again.restore(strategy.learnt())
+    assert [again.propose(rng(), Coverage()).seed_model for _ in range(2)] == ["rnn", "add"]
+    assert again.learnt() == []
+    assert strategy.learnt() == ["rnn", "add"]
 
 
 class TestFromScratch:
@@ -73,31 +64,25 @@ class TestFromScratch:
             assert made is None or len(made.graph.layers) <= 3
 
 
-class TestMemo:
-    """What guides the choice of models and operators."""
-
-    @pytest.mark.parametrize(
-        ("gain", "most", "kept"),
-        [(3, 20, "mutant"), (0, 20, "before"), (3, 5, "seed"), (3, 6, "mutant")],
-    )
-    def test_a_model_is_kept_where_it_raised_coverage_until_it_is_too_large(self, gain, most, kept):
-        memo = Memo(SEEDS, generate_params(max_layers=most))
-        before = memo._pool[2] = recurrent()
-        memo._slot, memo._applied = 2, ["NLA"]
-        graph = branching().change(1, seed=99)
-        assert len(graph.layers) == 4
-        memo.reward(mutant(graph, gain))
-        wanted = {"mutant": graph, "before": before, "seed": SEEDS["add"]}
-        assert memo._pool[2] == wanted[kept]
-        assert len(memo._pool) == 3
+@pytest.mark.parametrize(
+    ("gain", "most", "kept"),
+    [(3, 20, "mutant"), (0, 20, "before"), (3, 5, "seed"), (3, 6, "mutant")],
+)
+def test_a_model_is_kept_where_it_raised_coverage_until_it_is_too_large(gain, most, kept):
+    memo = Memo(SEEDS, generate_params(max_layers=most))
+    before = memo._pool[2] = recurrent()
+    memo._slot, memo._applied = 2, ["NLA"]
+    graph = branching().change(1, seed=99)
+    assert len(graph.layers) == 4
+    memo.reward(Mutant(graph, "conv", "NLA", gain))
+    wanted = {"mutant": graph, "before": before, "seed": SEEDS["add"]}
+    assert memo._pool[2] == wanted[kept]
+    assert len(memo._pool) == 3
 
 
-class TestCampaigns:
-    """Models of a campaign, on disk and of several islands."""
-
-    def test_the_rewards_of_islands_that_have_one_are_kept(self):
-        islands = [Island([], Counter(), seen) for seen in (None, {"seen": 1})]
-        assert unite({"add": branching()}, islands).rewards == [{"seen": 1}]
+def test_the_rewards_of_islands_that_have_one_are_kept():
+    islands = [Island([], Counter(), seen) for seen in (None, {"seen": 1})]
+    assert unite({"add": branching()}, islands).rewards == [{"seen": 1}]
 
 
 class TestWeights:

@@ -3,13 +3,12 @@
 import json
 
 import numpy as np
-import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
 from real_pairs.making import MAKERS, Material
 
 from asterism.core.parameters.construction import options_of
 from asterism.models.tensor_models.feeding import FeedingParams
+from onnx_texts import write_onnx
 
 FILE = {"package": "p", "path": "f", "sha256": "0" * 64}
 RNG = np.random.default_rng(0)
@@ -30,24 +29,14 @@ def answers(path, feed):
     return onnxruntime.InferenceSession(path).run(None, feed)[0]
 
 
-def save(path, nodes, inputs, outputs, constants, opset=17):
-    values = [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()]
-    graph = helper.make_graph(nodes, "net", inputs, outputs, values)
-    sets = [helper.make_opsetid("", opset)]
-    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), path)
-    return path
-
-
 def convolution(path):
+    text = """(float[n,3,h,w2] x) => (float[n,4,1,1] y) {
+        c = Conv (x, w)
+        r = Relu (c)
+        y = GlobalAveragePool (r)
+    }"""
     weights = RNG.normal(size=(4, 3, 3, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"]),
-        helper.make_node("Relu", ["c"], ["r"]),
-        helper.make_node("GlobalAveragePool", ["r"], ["y"]),
-    ]
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "h", "w2"])]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4, 1, 1])]
-    return save(path, nodes, inputs, outputs, {"w": weights}, opset=11)
+    return write_onnx(path, text, opset=11, w=weights)
 
 
 def write_safetensors(path, tensors):

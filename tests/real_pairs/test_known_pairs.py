@@ -161,8 +161,3 @@ def test_results_hold_no_paths():
         value = json.loads(path.read_text())
         value["repair"].pop("blamed", None)  # nodes of a graph may be named like paths
         assert not re.search(r'"/(?!/)[\w-]+/', json.dumps(value)), path.name
-
-
-def test_the_registry_has_no_alias():
-    for path in entry.KNOWN.rglob("*.yaml"):
-        assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)

@@ -10,17 +10,16 @@ import wave
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
-from real_pairs.entry import PackagedFile
 from real_pairs.inputs import INPUT_MAKERS, speech
 from real_pairs.inputs.file_types import TYPES
 from real_pairs.inputs.words import sentences, words
 from real_pairs.making.sentence_model import read_safetensors
-from small_model_files import FEEDING, FILE, answers, convolution, make, save, write_safetensors
+from small_model_files import FEEDING, FILE, answers, convolution, make, write_safetensors
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
 from asterism.models.tensor_models.model import FileModel
+from onnx_texts import write_onnx
 from places import ROOT
 
 pytestmark = pytest.mark.slow  # of a benchmark
@@ -63,18 +62,12 @@ def integer_model(path, weights):
     """Tokens to vectors, by weights that are integers times a scale."""
     scale = np.abs(weights).max(axis=1, keepdims=True) / 127
     integers = np.rint(weights / scale).astype(np.int8)
-    nodes = [
-        helper.make_node("Cast", ["w_q"], ["w_f"], to=TensorProto.FLOAT),
-        helper.make_node("Mul", ["w_f", "w_scale"], ["w"]),
-        helper.make_node("Gather", ["w", "ids"], ["hidden"]),
-    ]
-    ids, mask = (
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["n", 4]) for name in ("ids", "mask")
-    )
-    shape = ["n", 4, weights.shape[1]]
-    outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, shape)]
-    constants = {"w_q": integers, "w_scale": scale.astype(np.float32)}
-    return save(path, nodes, [ids, mask], outputs, constants)
+    text = f"""(int64[n,4] ids, int64[n,4] mask) => (float[n,4,{weights.shape[1]}] hidden) {{
+        w_f = Cast <to = 1> (w_q)
+        w = Mul (w_f, w_scale)
+        hidden = Gather (w, ids)
+    }}"""
+    return write_onnx(path, text, w_q=integers, w_scale=scale.astype(np.float32))
 
 
 def test_a_sentence_model_gets_its_float_weights_and_one_vector(tmp_path):
@@ -217,4 +210,3 @@ def test_a_prompt_is_read_at_the_rate_that_is_asked_for(tmp_path):
         sound.setframerate(8000)
         sound.writeframes(np.zeros(800, "<i2").tobytes())
     assert len(speech.read_sound(tmp_path / "a.wav", 16000)) == 1600
-    assert PackagedFile(**FILE).path == "f"

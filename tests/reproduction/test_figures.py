@@ -22,10 +22,10 @@ def table(tmp_path):
     return tmp_path
 
 
-def figure(kind, *drawn):
-    return PaperFigure(
-        title="One", paper="Dflare", kind=kind, across="x", up="y", drawn=list(drawn)
-    )
+def figure(kind, **drawn):
+    """A figure of one experiment."""
+    one = {"experiment": "one", "label": "it", **drawn}
+    return PaperFigure(title="One", paper="Dflare", kind=kind, across="x", up="y", drawn=[one])
 
 
 def axes_of(figure_, *points, scale="small"):
@@ -72,9 +72,8 @@ def test_a_table_without_rows_gives_an_empty_series(table):
 
 
 def test_a_histogram_is_of_all_points_together():
-    drawn = {"experiment": "one", "label": "it", "series": "q"}
     axes = axes_of(
-        figure("histogram", drawn),
+        figure("histogram", series="q"),
         recorded_point({}, {}, series={"q": RecordedSeries([1, 3], [1, 1])}),
         recorded_point({}, {}, series={"q": RecordedSeries([3], [2])}),
     )
@@ -84,9 +83,8 @@ def test_a_histogram_is_of_all_points_together():
 
 
 def test_a_curve_is_the_mean_as_far_as_all_points_reach():
-    drawn = {"experiment": "one", "label": "it", "series": "q"}
     axes = axes_of(
-        figure("curves", drawn),
+        figure("curves", series="q"),
         recorded_point({}, {}, series={"q": RecordedSeries([0, 10, 20], [0, 10, 20])}),
         recorded_point({}, {}, series={"q": RecordedSeries([0, 10], [0, 30])}),
     )
@@ -94,27 +92,26 @@ def test_a_curve_is_the_mean_as_far_as_all_points_reach():
 
 
 def test_bars_are_means_over_the_points_of_a_value():
-    drawn = {"experiment": "one", "label": "it", "value": "a:x", "parameter": "p"}
     points = [
         recorded_point({"a:x": value}, {"p": where, "seed": str(seed)})
         for seed, (where, value) in enumerate((("1", 2.0), ("1", 4.0), ("2", 5.0)))
     ]
-    axes = axes_of(figure("bars", drawn), *points)
+    axes = axes_of(figure("bars", value="a:x", parameter="p"), *points)
     assert [bar.get_height() for bar in axes.patches] == [3, 5]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2"]
 
 
 def test_only_points_with_the_parameters_that_are_wanted_are_drawn():
-    drawn = {"experiment": "one", "label": "it", "series": "q", "where": {"classifier": "a"}}
     points = [
         recorded_point({}, {"classifier": name}, series={"q": RecordedSeries([0, 1], [0, height])})
         for name, height in (("a", 1), ("b", 9))
     ]
-    assert axes_of(figure("curves", drawn), *points).lines[0].get_ydata().tolist() == [0, 1]
+    axes = axes_of(figure("curves", series="q", where={"classifier": "a"}), *points)
+    assert axes.lines[0].get_ydata().tolist() == [0, 1]
 
 
 def test_smoke_runs_and_runs_without_the_series_are_not_drawn():
-    one = figure("curves", {"experiment": "one", "label": "it", "series": "q"})
+    one = figure("curves", series="q")
     point = recorded_point({}, {}, series={"q": RecordedSeries([0], [0])})
     for points, scale in (([point], "smoke"), ([recorded_point({}, {})], "small")):
         assert draw_figures({"one": one}, {"one": recorded_run(points, scale=scale)}) == []

@@ -16,7 +16,6 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import split_evenly
 from asterism.deepstellar.campaigns import results
 from asterism.deepstellar.campaigns.population import Population
 from asterism.deepstellar.coverage.criteria import TraceCriterion, fitted
@@ -49,6 +48,14 @@ def assert_same(one: Population, other: Population) -> None:
 
 def run(world: World, criterion: str = "state", **changes: Any) -> Population:
     return fuzz(world.network, world.model, world.seeds, params(**changes), criterion, seed=5)
+
+
+def campaign(
+    world: World, criterion: str = "state", island: int = 0, mutants: int = 1500, **changes: Any
+) -> FuzzingCampaign:
+    """One island's campaign."""
+    subject = (world.network, world.model, world.seeds, params(**changes))
+    return FuzzingCampaign(*subject, criterion, 5, island, mutants)
 
 
 def images_of(found: Population) -> Any:
@@ -134,13 +141,11 @@ def test_every_parent_of_a_plan_is_bred_in_its_turn(
     world: World, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(campaign_module, "CHUNK", chunk)
-    campaign = FuzzingCampaign(
-        world.network, world.model, world.seeds, params(), "state", 5, 0, 1500
-    )
-    monkeypatch.setattr(campaign, "_work", lambda plan, number, parents: (number, parents))
+    task = campaign(world)
+    monkeypatch.setattr(task, "_work", lambda plan, number, parents: (number, parents))
     plan = campaign_module.Generation(0, np.arange(128) % 7)
     with ThreadPoolExecutor(1) as threads:
-        done = [future.result() for future in campaign._submit(plan, threads)]
+        done = [future.result() for future in task._submit(plan, threads)]
     assert [number for number, _ in done] == list(range(len(done)))
     assert max(len(parents) for _, parents in done) == chunk
     assert np.array_equal(np.concatenate([parents for _, parents in done]), plan.parents)
@@ -175,15 +180,13 @@ def test_a_campaign_without_acceptable_mutants_ends_and_says_so(world: World) ->
 
 
 def test_only_so_many_fruitless_generations_in_a_row_end_a_campaign(world: World) -> None:
-    campaign = FuzzingCampaign(
-        world.network, world.model, world.seeds, params(), "state", 5, 0, 1500
-    )
+    task = campaign(world)
     for made in ([0] * (campaign_module.PATIENCE - 1) + [1]) * 2:
-        campaign._stop_if_fruitless(made)
+        task._stop_if_fruitless(made)
     for _ in range(campaign_module.PATIENCE - 1):
-        campaign._stop_if_fruitless(0)
+        task._stop_if_fruitless(0)
     with pytest.raises(UserError, match="hardly any mutant"):
-        campaign._stop_if_fruitless(0)
+        task._stop_if_fruitless(0)
 
 
 class Killed(Exception):  # noqa: N818
@@ -210,22 +213,15 @@ def test_an_interrupted_campaign_goes_on_to_the_same_result(
     monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0)
     undisturbed = run(world, criterion)
     store = FragileCheckpoint(tmp_path / "checkpoint")
-    arguments = (world.network, world.model, world.seeds, params(), criterion, 5, 0, 1500)
     for lives in (1, 4, 2):
         store.lives = lives
         with pytest.raises(Killed):
-            FuzzingCampaign(*arguments).run(store)
+            campaign(world, criterion).run(store)
     store.lives = 1000
-    assert_same(FuzzingCampaign(*arguments).run(store), undisturbed)
+    assert_same(campaign(world, criterion).run(store), undisturbed)
 
 
 # Islands.
-
-
-def test_budgets_are_shared_evenly() -> None:
-    assert split_evenly(10, 3) == [4, 3, 3]
-    assert split_evenly(2, 3) == [1, 1, 0]
-    assert sum(split_evenly(99_999, 7)) == 99_999
 
 
 @pytest.mark.parametrize(
@@ -249,11 +245,7 @@ def test_a_budget_that_leaves_nothing_to_guide_is_one_run_and_said_to_be(
 
 
 def test_islands_are_united_in_their_order(world: World) -> None:
-    settings = params(islands=3)
-    islands = [
-        FuzzingCampaign(world.network, world.model, world.seeds, settings, "state", 5, i, 500).run()
-        for i in (2, 0, 1)
-    ]
+    islands = [campaign(world, island=i, mutants=500, islands=3).run() for i in (2, 0, 1)]
     united = unite([islands[1], islands[2], islands[0]], len(world.seeds))
     assert_same(united, run(world, islands=3))
     assert united.run == 1500
@@ -319,6 +311,10 @@ def test_a_campaign_without_crashes_leaves_readable_files(world: World, tmp_path
     gentle = {"brightness": {"low": 1, "high": 1}}
     found = run(world, mutators=gentle, weights={}, mutants=1)
     found.crashes = type(found.crashes).none_yet(world.seeds.images)
+    columns = ("images", "parent", "root", "mutator", "found", "label", "predicted")
+    assert {name: len(found.crashes.rows[name]) for name in columns} == dict.fromkeys(columns, 0)
+    assert found.crashes.rows["images"].shape == (0, 8, 8, 1)
+    assert found.crashes.rows["images"].dtype == np.uint8
     crashes = results.save(found, ["brightness"], tmp_path)
     assert results.metrics(found, crashes)["crash_groups"] == 0
     assert len(results.Corpus.load(tmp_path, "crashes").table) == 0

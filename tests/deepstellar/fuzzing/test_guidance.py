@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -42,6 +41,7 @@ def test_buckets_are_those_of_afl() -> None:
     assert bucket(counts).tolist() == [slow_bucket(c) for c in counts.tolist()]
 
 
+@example(items=np.full((5, 4), -1, np.int32))
 @given(items=traces)
 def test_visits_are_counted_per_trace(items: np.ndarray) -> None:
     visits = count_visits(items)
@@ -78,9 +78,3 @@ def test_judging_agrees_with_one_at_a_time_in_any_division(
 def test_an_unguided_campaign_finds_nothing_new() -> None:
     visits = count_visits(np.empty((5, 0), np.int32))
     assert not Guidance(0).judge(visits, np.ones(5, np.bool_)).any()
-
-
-@pytest.mark.parametrize("count", [1, 5])
-def test_traces_that_visit_nothing(count: int) -> None:
-    visits = count_visits(np.full((count, 4), -1, np.int32))
-    assert len(visits.traces) == 0

@@ -18,7 +18,7 @@ from readers.table import Reader
 
 #: Hostile texts, and such that are hard to write or to show: one for each of a file's.
 _STRANGE = (*TEXTS, "'\"\"\"'''", "größe", "def", "", "\\", "x" * 10_000)
-#: A file's name, what makes it, and what has to come of it: see :data:`ATTACKS`; whole ones are read.
+#: A file's name, what makes it, and what is due: see :data:`ATTACKS`; of a whole one ``value``.
 Made = tuple[str, Callable[[], Example], str]
 
 

@@ -68,13 +68,10 @@ def test_object_arrays_are_neither_written_nor_read(tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        *(
-            (
-                lambda path, content=content: path.write_bytes(content),
-                "it is damaged, or is no .npz",
-            )
-            for content in (b"", b"PK\x03\x04 truncated", b"\x93NUMPY\x01", b"images\n")
-        ),
+        (lambda path: path.write_bytes(b""), "it is damaged, or is no .npz file"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 half"), "it is damaged, or is no .npz file"),
+        (lambda path: path.write_bytes(b"\x93NUMPY\x01"), "it is damaged, or is no .npz file"),
+        (lambda path: path.write_text("images\n"), "it is damaged, or is no .npz file"),
         (lambda path: path.mkdir(), "is a folder, no .npz file"),
         (lambda path: None, "there is no .npz file"),
     ],

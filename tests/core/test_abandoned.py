@@ -8,7 +8,6 @@ import textwrap
 import pytest
 
 from asterism.core.files.artifacts import replacing, write_json
-from asterism.core.files.temporary import scratch_beside
 
 
 def names(folder):
@@ -80,11 +79,3 @@ def test_writers_of_one_path_never_take_each_others_scratch(tmp_path):
     processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]
     assert [process.wait(120) for process in processes] == [0, 0, 0, 0]
     assert names(tmp_path) == {"a.txt"}
-
-
-def test_two_writers_of_one_path_have_a_scratch_each_as_long_as_they_write(tmp_path):
-    with scratch_beside(tmp_path / "a.txt") as one:
-        with scratch_beside(tmp_path / "a.txt") as other:
-            assert one != other and names(tmp_path) == {one.name, other.name}
-        assert names(tmp_path) == {one.name}
-    assert names(tmp_path) == set()

@@ -65,18 +65,12 @@ def test_object_arrays_are_neither_written_nor_read(tmp_path):
         artifacts.read_arrays(tmp_path / "evil.npz")
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 truncated", b"\x93NUMPY\x01"])
-def test_damaged_files_are_named_in_one_line(tmp_path, content):
-    path = tmp_path / "broken.npz"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=r"broken\.npz") as error:
-        artifacts.read_arrays(path)
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda path: path.write_bytes(b""), "it is damaged, or is no .npz file"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 half"), "it is damaged, or is no .npz file"),
+        (lambda path: path.write_bytes(b"\x93NUMPY\x01"), "it is damaged, or is no .npz file"),
         (lambda path: path.write_text("images\n"), "it is damaged, or is no .npz file"),
         (lambda path: path.mkdir(), "is a folder, no .npz file"),
         (lambda path: None, "there is no .npz file"),
@@ -85,10 +79,10 @@ def test_damaged_files_are_named_in_one_line(tmp_path, content):
 def test_what_is_no_archive_is_never_called_a_pickle_to_trust(tmp_path, make, message):
     path = tmp_path / "notes.npz"
     make(path)
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=r"notes\.npz") as error:
         artifacts.read_arrays(path)
     assert message in str(error.value)
-    assert "pickle" not in str(error.value)
+    assert "pickle" not in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_flipped_byte_raises_nothing_but_one_line(tmp_path):

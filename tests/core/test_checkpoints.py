@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shutil
 
 import pytest
@@ -216,20 +215,6 @@ def test_a_link_that_leads_to_states_is_rejected_or_set_aside(folder, tmp_path):
             use()
     assert text_of(victim / "00000000") == "one"
     assert [path.name for path in victim.iterdir()] == ["00000000"]
-
-
-@pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_a_state_with_something_else_than_files_is_not_read(folder, tmp_path, kind):
-    """A link would be read out of the state's root; a pipe would be waited for without end."""
-    (tmp_path / "secret").write_text("one")
-    save(Checkpoint(folder), "one")
-    file = folder / "00000000/state"
-    file.unlink()
-    if kind == "link":
-        file.symlink_to(tmp_path / "secret")
-    else:
-        os.mkfifo(file)
-    assert Checkpoint(folder).restore(text_of) is None
 
 
 def test_numbers_begin_again_after_the_last_one(folder):

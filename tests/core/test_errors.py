@@ -55,11 +55,6 @@ def test_a_message_that_quotes_a_file_stays_short_and_keeps_its_beginning_and_en
     assert len(told) < 2100 and told.startswith("/data/a.csv has no") and told.endswith(": add one")
 
 
-def test_what_a_file_says_does_nothing_to_a_terminal():
-    said = str(UserError("the layer \x1b]0;title\x07\x1b[2J\x9b2J äöü does not exist"))
-    assert said == r"the layer \x1b]0;title\x07\x1b[2J\x9b2J äöü does not exist"
-
-
 @pytest.mark.parametrize(
     ("error", "why"),
     [

@@ -128,10 +128,7 @@ def test_a_command_without_its_extra_ends_with_one_line(monkeypatch, capsys, nam
 
 
 def test_a_file_that_cannot_be_read_without_an_extra_says_so():
-    with (
-        pytest.raises(UserError, match=r"a\.keras: keras .*`pip"),
-        reading("a.keras"),
-    ):
+    with pytest.raises(UserError, match=r"a\.keras: keras .*`pip"), reading("a.keras"):
         raise ModuleNotFoundError("No module named 'keras'", name="keras")
 
 

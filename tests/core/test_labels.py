@@ -2,7 +2,6 @@
 
 import html
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,21 +14,8 @@ from asterism.core.parameters.labels import LONGEST, Label, is_label, require_la
 
 GOOD = ["a", "dynamic_range", "int8", "8bit", "A-b_c", "x" * LONGEST]
 BAD = [
-    *(
-        "",
-        " ",
-        "x;touch F",
-        "x y",
-        "x\ty",
-        "x\ny",
-        "x\n",
-        "\nx",
-        "x\0",
-        "$(x)",
-        "`x`",
-        "${x}",
-        "$x",
-    ),
+    *("", " ", "x;touch F", "x y", "x\ty", "x\ny", "x\n", "\nx", "x\0"),
+    *("$(x)", "`x`", "${x}", "$x"),
     *("x&y", "x|y", "x>y", "x'y", 'x"y', "x\\y", "x*", "x?", "[x]", "{x}", "~", "~x", "!x", "#x"),
     *(".", "..", "../x", "../../data", "x/y", "/x", "x/..", ".x", "x.y", "a..b", "-x", "--help"),
     *("_x", "<b>", "x&amp;y", "$\\x$", "x%y", "x=y", "x:y", "x@y", "x,y", "x+y", "x^y"),
@@ -71,14 +57,6 @@ def test_a_name_that_is_taken_is_one_word_one_file_and_plain_text(name):
     assert len(f"metrics/compress-{name}.json".encode()) < 255
     assert html.escape(name) == name
     assert not set(name) & set("$\\^{}%~#&")  # what mathematics and TeX in a title mean
-
-
-@pytest.mark.parametrize("name", GOOD)
-def test_a_shell_hands_it_on_as_it_is(name):
-    done = subprocess.run(
-        ["/bin/sh", "-c", f"printf %s {name}"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == name
 
 
 @pytest.mark.parametrize(

@@ -63,13 +63,7 @@ def in_here(tmp_path, monkeypatch):
 @STRANGE
 @pytest.mark.parametrize(
     "use",
-    [
-        take(held),
-        take(held_now),
-        take(shared),
-        is_held,
-        open_log,
-    ],
+    [take(held), take(held_now), take(shared), is_held, open_log],
     ids=["held", "held now", "shared", "is held", "log"],
 )
 def test_no_lock_or_log_is_opened_that_is_no_file(in_here, strange, use):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from text_result import Text
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
@@ -192,9 +193,9 @@ def test_what_another_version_began_is_not_continued(
 
         def compute(_checkpoint, computed=computed):
             computed.append(True)
-            return Kept()
+            return Text("kept")
 
-        work_units(stage, ParameterSection(), [], "one").gather({"unit": compute}, Kept.load)
+        work_units(stage, ParameterSection(), [], "one").gather({"unit": compute}, Text.load)
         gone_on.append(not computed)
     assert gone_on == [False, goes_on, True]
 
@@ -204,15 +205,6 @@ def test_units_of_a_stage_that_dvc_does_not_know_are_rejected(tmp_path, monkeypa
     (tmp_path / "dvc.yaml").write_text(DVC_YAML)
     with pytest.raises(UserError, match="no stage own"):
         work_units("own", ParameterSection(), [])
-
-
-class Kept:
-    def save(self, folder):
-        (folder / "kept").touch()
-
-    @classmethod
-    def load(cls, folder):
-        return cls()
 
 
 def test_stages_are_listed_by_the_first_lines_of_what_they_say(tmp_path, capsys):

@@ -109,6 +109,15 @@ class Run:
         assert list((self.project / "temporary").iterdir()) == []
 
 
+def run_alone(project, body, **more):
+    """A stage that is run to its end, below this process."""
+    environment = {**os.environ, "FIRST": "pass", "BODY": body, **more}
+    command = [sys.executable, "stages", "one"]
+    return subprocess.run(
+        command, cwd=project, env=environment, text=True, capture_output=True, check=False
+    )
+
+
 @pytest.mark.parametrize("body", ENDLESS)
 @pytest.mark.parametrize("number", every(3, [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]))
 def test_a_signal_ends_a_stage_that_hears_none(project, body, number):
@@ -182,11 +191,7 @@ def test_the_exit_status_tells_what_ended_the_work(project):
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, "SIGSEGV ended"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137, "memory ran out"),
     ]:
-        environment = {**os.environ, "FIRST": "pass", "BODY": body}
-        command = [sys.executable, "stages", "one"]
-        ended = subprocess.run(
-            command, cwd=project, env=environment, text=True, capture_output=True, check=False
-        )
+        ended = run_alone(project, body)
         assert (ended.returncode, told in ended.stderr) == (expected, True), ended.stderr
 
 
@@ -221,7 +226,5 @@ def test_no_moment_is_too_early_for_an_interrupt(project, attempts):
 
 
 def test_without_a_place_for_temporary_files_the_stage_runs(project):
-    environment = {**os.environ, "FIRST": "pass", "BODY": "pass", "TMPDIR": "/nowhere"}
     assert Path(tempfile.gettempdir()).is_dir()
-    command = [sys.executable, "stages", "one"]
-    assert subprocess.run(command, cwd=project, env=environment, check=False).returncode == 0
+    assert run_alone(project, "pass", TMPDIR="/nowhere").returncode == 0

@@ -32,6 +32,22 @@ def worker():
     made.stop()
 
 
+@pytest.fixture
+def forking():
+    """Makes a process that prepares and forks workers, and two of these; they end with the test."""
+    made = []
+
+    def make(prepares, *arguments):
+        server = ForkServer("prepares", prepares, arguments, ENVIRONMENT)
+        workers = [WorkerProcess(obey, forks=server) for _ in range(2)]
+        made.extend([*workers, server])
+        return server, *workers
+
+    yield make
+    for process in made:
+        process.stop()
+
+
 def ask(worker, request, limits=PATIENT):
     worker.send(request, limits=limits)
     return bytes(worker.receive(limits))
@@ -128,35 +144,28 @@ def test_standard_output_is_kept(capfd):
     assert capfd.readouterr().out == ""
 
 
-def test_forks_come_from_one_process_that_prepares_once(tmp_path):
-    server = ForkServer("prepares", prepare, [str(tmp_path / "mark")], ENVIRONMENT)
-    workers = [WorkerProcess(obey, forks=server) for _ in range(2)]
-    try:
-        for worker in workers:
-            worker.start()
-            assert ask(worker, LARGE) == LARGE
-            assert psutil.Process(worker.pid).ppid() == server.pid
-        assert (tmp_path / "mark").exists()
-        death = death_of(workers[0], b"abort")
-        assert (death.how, death.ended, death.said[-1]) == ("crash", "SIGABRT", "the last words")
-        assert ask(workers[1], b"still here") == b"still here"
-    finally:
-        for worker in workers:
-            worker.stop()
-        server.stop()
+def test_forks_come_from_one_process_that_prepares_once(forking, tmp_path):
+    server, *workers = forking(prepare, str(tmp_path / "mark"))
+    for worker in workers:
+        worker.start()
+        assert ask(worker, LARGE) == LARGE
+        assert psutil.Process(worker.pid).ppid() == server.pid
+    assert (tmp_path / "mark").exists()
+    death = death_of(workers[0], b"abort")
+    assert (death.how, death.ended, death.said[-1]) == ("crash", "SIGABRT", "the last words")
+    assert ask(workers[1], b"still here") == b"still here"
+    workers[1].stop()
+    server.stop()
     assert server.pid is None
 
 
 @pytest.mark.parametrize(
     ("broken", "why"), [(prepare_with_a_thread, "starts threads"), (prepare_in_vain, "installed")]
 )
-def test_what_starts_threads_or_fails_is_never_forked(broken, why):
-    server = ForkServer("prepares", broken, [], ENVIRONMENT)
-    try:
-        with pytest.raises(LaunchError, match=why):
-            WorkerProcess(obey, forks=server).start()
-    finally:
-        server.stop()
+def test_what_starts_threads_or_fails_is_never_forked(forking, broken, why):
+    _, worker, _ = forking(broken)
+    with pytest.raises(LaunchError, match=why):
+        worker.start()
 
 
 def test_workers_survive_the_thread_that_started_them():
@@ -169,20 +178,15 @@ def test_workers_survive_the_thread_that_started_them():
     worker.stop()
 
 
-def test_a_fork_can_be_ended_the_moment_it_is_there(tmp_path):
+def test_a_fork_can_be_ended_the_moment_it_is_there(forking, tmp_path):
     """It leads its own process group from the first, so that no signal misses it."""
-    server = ForkServer("prepares", prepare, [str(tmp_path / "mark")], ENVIRONMENT)
-    worker = WorkerProcess(obey, forks=server)
-    try:
-        for _ in range(100):
-            worker.start()
-            pid = worker.pid
-            assert os.getpgid(pid) == pid
-            worker.stop()
-            assert not psutil.pid_exists(pid)
-    finally:
+    _, worker, _ = forking(prepare, str(tmp_path / "mark"))
+    for _ in range(100):
+        worker.start()
+        pid = worker.pid
+        assert os.getpgid(pid) == pid
         worker.stop()
-        server.stop()
+        assert not psutil.pid_exists(pid)
 
 
 @pytest.mark.parametrize(
@@ -194,47 +198,39 @@ def test_a_fork_can_be_ended_the_moment_it_is_there(tmp_path):
     ],
 )
 def test_a_process_that_forks_workers_and_dies_is_told_and_started_again(
-    tmp_path, sent, given_up, kind
+    forking, tmp_path, sent, given_up, kind
 ):
-    server = ForkServer("prepares", prepare, [str(tmp_path / "mark")], ENVIRONMENT)
-    worker = WorkerProcess(obey, forks=server)
-    try:
+    server, worker, _ = forking(prepare, str(tmp_path / "mark"))
+    worker.start()
+    worker.stop()
+    (first := psutil.Process(server.pid)).send_signal(sent)
+    if given_up:
+        server.give_up()
+    with pytest.raises(LaunchError, match="prepares has died") as error:
         worker.start()
-        worker.stop()
-        (first := psutil.Process(server.pid)).send_signal(sent)
-        if given_up:
-            server.give_up()
-        with pytest.raises(LaunchError, match="prepares has died") as error:
+    assert type(error.value) is kind
+    assert server.pid is None and not psutil.pid_exists(first.pid)
+    if given_up:
+        with pytest.raises(LaunchError, match="no process"):
             worker.start()
-        assert type(error.value) is kind
-        assert server.pid is None and not psutil.pid_exists(first.pid)
-        if given_up:
-            with pytest.raises(LaunchError, match="no process"):
-                worker.start()
-        else:
-            worker.start()
-            assert ask(worker, b"here") == b"here"
-    finally:
-        worker.stop()
-        server.stop()
+    else:
+        worker.start()
+        assert ask(worker, b"here") == b"here"
 
 
 @pytest.mark.parametrize("given_up", [False, True])
-def test_imports_that_take_too_long_or_are_no_longer_wanted_end(monkeypatch, given_up):
+def test_imports_that_take_too_long_or_are_no_longer_wanted_end(forking, monkeypatch, given_up):
     monkeypatch.setattr(starting, "START_SECONDS", 1000.0 if given_up else 0.1)
-    server = ForkServer("prepares", prepare_forever, [], ENVIRONMENT)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(WorkerProcess(obey, forks=server).start)
-            if given_up:
-                wait_until(lambda: server.pid is not None)
-                server.give_up()
-            with pytest.raises(LaunchError, match="has died or hangs") as error:
-                asked.result(60)
-        assert type(error.value) is LaunchError
-        assert server.pid is None
-    finally:
-        server.stop()
+    server, worker, _ = forking(prepare_forever)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(worker.start)
+        if given_up:
+            wait_until(lambda: server.pid is not None)
+            server.give_up()
+        with pytest.raises(LaunchError, match="has died or hangs") as error:
+            asked.result(60)
+    assert type(error.value) is LaunchError
+    assert server.pid is None
 
 
 def test_a_worker_that_cannot_be_started_leaves_no_socket_open():

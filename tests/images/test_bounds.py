@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.images import Images
-from asterism.images.bounds import (
-    acceptable,
-    are_images,
-    changed_values,
-    differing,
-    largest_change,
-)
+from asterism.images.bounds import acceptable, are_images, changed_values, differing, largest_change
 
 
 def slow_acceptable(image: Images, reference: Images) -> bool:

@@ -281,15 +281,6 @@ def test_mutator_agrees_with_plain_loops(name: str, channels: int) -> None:
         assert error.mean() <= 2
 
 
-def test_a_positive_rotation_is_counter_clockwise_and_a_shift_goes_right_and_down() -> None:
-    image = np.zeros((1, 9, 9, 1), np.uint8)
-    image[0, 4, 8] = 255
-    turned = MUTATORS["rotation"]().apply(image, {"degrees": np.array([90])})
-    assert turned[0, 0, 4, 0] == 255
-    moved = MUTATORS["translation"]().apply(image, {"right": np.array([-2]), "down": np.array([3])})
-    assert moved[0, 7, 6, 0] == 255
-
-
 # Ranges.
 
 
@@ -357,16 +348,6 @@ def test_first_changed_pixel_is_uniform() -> None:
     for column in (0, 8):
         counts = np.bincount(draws["positions"][:, column], minlength=16)
         assert np.all(np.abs(counts - 2000) < 6 * math.sqrt(2000))
-
-
-def test_noise_does_not_wrap_around() -> None:
-    images = np.full((20, 28, 28, 1), 250, np.uint8)
-    images[:, :14] = 5
-    for name in ("gaussian_noise", "multiplicative_noise"):
-        mutator = MUTATORS[name]()
-        mutants = mutator.apply(images, mutator.draw(stream(1, name), images.shape))
-        assert mutants[:, 14:].min() > 100
-        assert mutants[:, :14].max() < 150
 
 
 @pytest.mark.parametrize(
@@ -441,17 +422,6 @@ def test_salt_and_pepper_come_in_equal_shares() -> None:
     assert not np.any(draws["salt"] & draws["pepper"])
 
 
-@pytest.mark.parametrize("height", [509, 510, 2000])
-def test_tall_images_are_transformed_like_others(height: int) -> None:
-    images = pictures(1, 70, height, 3, 1)
-    mutator = MUTATORS["shear"]()
-    draws = mutator.draw(stream(0), images.shape)
-    mutants = mutator.apply(images, draws)
-    for i in (0, 63, 69):
-        alone = mutator.apply(images[i : i + 1], take(draws, np.array([i])))
-        assert np.array_equal(mutants[i], alone[0])
-
-
 # Building from configuration.
 
 
@@ -462,6 +432,7 @@ def test_mutators_from_configuration() -> None:
     assert list(built) == ["translation", "median_blur"]
     assert isinstance(built["translation"], Mutator)
     assert built["median_blur"].draw(stream(0), (50, 5, 5, 1))["size"].max() == 3
+    assert build_mutators({"bilateral_blur": {"diameter": 1}})["bilateral_blur"].diameter == 1
     assert repr(built["translation"]) == "Translation(low=-1, high=1)"
 
 
@@ -487,7 +458,7 @@ def test_mutators_from_configuration() -> None:
         ({"median_blur": {"sizes": [3, 2]}}, "odd"),
         ({"gaussian_blur": {"sizes": []}}, "at least one kernel size"),
         ({"average_blur": {"sizes": [0]}}, "at least 1"),
-        ({"bilateral_blur": {"diameter": 4}}, "odd"),
+        *(({"bilateral_blur": {"diameter": n}}, "odd and at least 1") for n in (-1, 0, 2, 4)),
         ({"pixel_change": {"low": 0}}, "at least 1 pixel"),
         ({"salt_and_pepper_noise": {"high": 1.5}}, r"[0, 1]"),
         ({"contrast": {"low": -1}}, "not be below 0"),
@@ -542,16 +513,11 @@ def test_what_is_told_to_leave_an_image_as_it_is_does_so(name: str) -> None:
         assert told.any() == (name in CAN_LEAVE)
 
 
-@pytest.mark.parametrize(("diameter", "fits"), [(0, False), (1, True), (2, False), (3, True)])
-def test_a_neighbourhood_has_an_odd_diameter_from_1(diameter: int, fits: bool) -> None:
-    if fits:
-        build_mutators({"bilateral_blur": {"diameter": diameter}})
-    else:
-        with pytest.raises(UserError, match="odd and at least 1"):
-            build_mutators({"bilateral_blur": {"diameter": diameter}})
+PHOTOGRAPHS = [(3, 224, 224, 3), (1, 1024, 1024, 1), (70, 190, 200, 1)]
+TALL = [(70, height, 3, 1) for height in (509, 510, 2000)]
 
 
-@pytest.mark.parametrize("shape", [(3, 224, 224, 3), (1, 1024, 1024, 1), (70, 190, 200, 1)])
+@pytest.mark.parametrize("shape", PHOTOGRAPHS + TALL)
 @pytest.mark.parametrize("name", NAMES)
 def test_photographs_are_mutated_as_one_by_one(name: str, shape: tuple[int, int, int, int]) -> None:
     """OpenCV addresses fewer than 32,767 rows and columns; batches of photographs have more."""
@@ -560,5 +526,5 @@ def test_photographs_are_mutated_as_one_by_one(name: str, shape: tuple[int, int,
     draws = mutator.draw(stream(0, name), shape)
     mutants = mutator.apply(images, draws)
     assert mutants.shape == shape and (mutants != images).any()
-    row = np.array([shape[0] - 1])
-    assert np.array_equal(mutator.apply(images[row], take(draws, row)), mutants[row])
+    for row in np.unique([0, min(63, shape[0] - 1), shape[0] - 1])[:, np.newaxis]:
+        assert np.array_equal(mutator.apply(images[row], take(draws, row)), mutants[row])

@@ -10,6 +10,7 @@ from page_commands import commands as shown_commands
 from asterism.cli.commands import app
 from asterism.config import compose
 from places import ROOT
+from thinning import every
 
 PROGRAM = typer.main.get_command(app)
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"].keys()
@@ -39,8 +40,7 @@ def test_its_stages_are_there(words):
     assert named <= STAGES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("words", commands("dvc exp run "))
+@pytest.mark.parametrize("words", every(30, commands("dvc exp run ")))
 def test_its_settings_compose(words):
     if "--queue" not in words:  # a series; test_points.py has those
         compose(ROOT / "conf", [value for flag, value in pairwise(words) if flag == "-S"])

@@ -1,31 +1,14 @@
-"""What stands at the front of the project: its commands work, its links and citations are whole."""
+"""What stands at the front of the project: its links and citations are whole."""
 
 import re
-import shlex
 
-import pytest
 import yaml
 from manual_pages import pages
 
 from asterism import __version__
-from asterism.config import compose
 from places import ROOT
-from thinning import every
 
 PAGES = sorted([*ROOT.glob("*.md"), *pages()])
-FRONT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CODE_OF_CONDUCT", "CHANGELOG")]
-
-
-def experiments():
-    """The overrides of every `dvc exp run` in README.md."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.findall(r"`dvc exp run ([^`]+)`", text)
-    return [[one for one in shlex.split(line) if "=" in one] for line in found]
-
-
-@pytest.mark.parametrize("overrides", every(4, experiments()), ids=" ".join)
-def test_the_experiments_that_are_named_compose(overrides):
-    compose(ROOT / "conf", overrides)
 
 
 def test_links_lead_somewhere():

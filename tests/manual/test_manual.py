@@ -11,8 +11,6 @@ from manual_pages import DOCS, named_by, pages
 
 from places import ROOT
 
-PARTS = ["tutorials", "how-to", "reference", "explanation", "measurements"]
-
 
 def build(source, target):
     """Sphinx's exit status and messages, as `make docs` runs it."""
@@ -24,10 +22,6 @@ def build(source, target):
 def test_the_lists_of_contents_name_every_page_once():
     named = Counter(page for listing in pages() for page in named_by(listing))
     assert named == Counter(page for page in pages() if page != DOCS / "index.md")
-
-
-def test_the_manual_has_its_parts():
-    assert named_by(DOCS / "index.md") == [DOCS / part / "index.md" for part in PARTS]
 
 
 @pytest.mark.slow

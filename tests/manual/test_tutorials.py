@@ -26,17 +26,12 @@ def commands(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_the_page_has_commands_that_there_are_and_output(page):
+def test_the_page_has_commands_that_there_are_with_settings_that_compose_and_output(page):
     assert any(not part.file for part in parts(page))
     assert any(part.shown for part in parts(page))
     for words in commands(page):
         result = CliRunner().invoke(app, [words[0], "--help"])
         assert result.exit_code == 0, words
-
-
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_its_settings_compose(page):
-    for words in commands(page):
         if words[0] == "params":
             compose(ROOT / "conf", words[1:])
 

@@ -26,12 +26,12 @@ NEAREST = {
     "sweep": ("pipeline",),
     "dvc_hydra": ("pipeline",),
     "cli": ("pipeline", "vetting"),
-    "api": ("vetting",),
+    "api": ("api", "vetting"),
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
     "search": ("search", "dflare"),
     "data": ("data", "readers", "deepimportance"),
-    "libraries": ("libraries", "memo"),
+    "differential": ("libraries", "versions", "memo"),
 }
 #: Processor seconds of the tests that a fault is tried with, and at most how many they are.
 _SECONDS_OF_TESTS, _MOST_TESTS = 8.0, 60

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mutation.__main__ import EQUIVALENTS, ROOT, key_of, packages_of, sample
+from mutation.__main__ import EQUIVALENTS, NEAREST, ROOT, key_of, packages_of, sample
 from mutation.faults import faults_of
 from thinning import every
 
@@ -105,6 +105,13 @@ def test_faults_of_the_source_compile_and_differ(package, count):
         faulty = ast.parse(fault.put_into(source))
         compile(faulty, fault.file, "exec")
         assert ast.dump(faulty) != ast.dump(ast.parse(source))
+
+
+def test_every_package_has_tests_that_may_notice_its_faults():
+    assert NEAREST.keys() <= set(packages_of(ROOT))
+    for package in packages_of(ROOT):
+        for folder in NEAREST.get(package, (package,)):
+            assert any((ROOT / "tests" / folder).rglob("test_*.py")), package
 
 
 def test_a_sample_is_the_same_every_time_and_a_larger_one_begins_with_it():

@@ -18,14 +18,15 @@ from readers.table import Reader
 
 #: Hostile texts, and such that are hard to write or to show: one for each of a file's.
 _STRANGE = (*TEXTS, "'\"\"\"'''", "größe", "def", "", "\\", "x" * 10_000)
-#: An attack's name, what makes it, and what has to come of it: see :data:`ATTACKS`.
+#: A file's name, what makes it, and what is due: see :data:`ATTACKS`; of a whole one ``value``.
 Made = tuple[str, Callable[[], Example], str]
 
 
 def attacks_on(reader: Reader, whole: Sequence[Example]) -> list[Made]:
     """Everything that is crafted for a reader; some takes a while to make, and memory."""
     first = whole[0]
-    found: list[Made] = [("whole", partial(lambda one: one, one), "") for one in whole]
+    # What is damaged is sound: else nothing but a reader's first check would be tried.
+    found: list[Made] = [("whole", partial(lambda one: one, one), "value") for one in whole]
     for name in _files(first):
         suffix = PurePath(name).suffix.removeprefix(".")
         for attack, make, told in (*ATTACKS[""], *ATTACKS.get(suffix, ())):

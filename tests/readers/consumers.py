@@ -17,8 +17,6 @@ from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.results import save_fitted
-from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.reducing.reduce import reduce_model, renumbered
 from asterism.differential.reducing.reduction import _opened
 from asterism.differential.subjects.onnx_file import read_subject
@@ -40,6 +38,7 @@ from asterism.vetting.looking import describe_model, look_at, model_facts
 from readers.of_models import (
     UNIT,
     run_classifier,
+    run_in_library,
     run_isolated,
     run_rnn,
     served_signature,
@@ -165,17 +164,7 @@ def run_in(name: str) -> Consumer:
         inputs = subject.draw(0, "normal")
         for number, part in enumerate((subject, subject.fixed(inputs), subject.exposing()[0])):
             (folder / str(number)).mkdir(exist_ok=True)
-            library = LIBRARIES[name]()
-            library.start()
-            option = library.all_options()[0]
-            under_test = ModelUnderTest(folder / str(number), None, None, batch=2)
-            library.path(under_test, option).write_bytes(part.content)
-            try:
-                library.run(library.compile(under_test, option), inputs)
-            except SyntaxError:
-                raise
-            except Exception:  # whatever a library says of a model that it cannot run
-                continue
+            run_in_library(name, part.content, inputs, folder / str(number))
 
     run.__name__ = f"run_in_{name}"
     return run

@@ -209,14 +209,13 @@ def _buffers_elsewhere(model: Any) -> None:
     model.externalBufferGroups = [group]
 
 
-def _edit_litert(edit: Callable[[Any], object], whole: bytes) -> bytes:
-    return litert_edited(whole, edit)
-
-
 add(("tflite",), {
-    **{" by ".join(m): partial(_edit_litert, partial(_repeating, m)) for m in TOO_MUCH},
-    "a tensor of 64 GB": partial(_edit_litert, _huge_tensor),
-    "buffers in another file": partial(_edit_litert, _buffers_elsewhere),
+    **{
+        " by ".join(many): partial(litert_edited, edit=partial(_repeating, many))
+        for many in TOO_MUCH
+    },
+    "a tensor of 64 GB": partial(litert_edited, edit=_huge_tensor),
+    "buffers in another file": partial(litert_edited, edit=_buffers_elsewhere),
     "offsets that lead nowhere": lambda whole: whole[:60] + b"\xff" * (len(whole) - 60),
 })  # fmt: skip
 # PyTorch: other attacks by programs are in tests/models/test_strange_programs.py -------------

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 #: The folder of the bait, as an example's files may call it, wherever its main file lies.
 OUTSIDE = "../../outside"
 #: Gives the folder of a whole example, by its number.

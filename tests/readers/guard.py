@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hostile_text import MARK
-from readers.examples import ROOT
+from places import ROOT
 
 #: Never needed to read a file, except by our own workers, which read one in another process.
 FORBIDDEN = (

@@ -61,27 +61,31 @@ def served_signature(path: Path) -> object:
     return served_signature(str(path))
 
 
-def run_libraries(path: Path) -> object:
-    """A file in libraries that write source for it, as workers of compare-libraries run it."""
+def run_in_library(name: str, content: bytes, inputs: Any, folder: Path) -> int:
+    """A file's content in a library that runs ONNX in this process; how many outputs it gives."""
     from asterism.differential.adapters.library import LIBRARIES
     from asterism.differential.adapters.model_under_test import ModelUnderTest
+
+    library = LIBRARIES[name]()
+    library.start()
+    option = library.all_options()[0]
+    under_test = ModelUnderTest(folder, None, None, batch=2)
+    library.path(under_test, option).write_bytes(content)
+    try:
+        return len(library.run(library.compile(under_test, option), inputs))
+    except SyntaxError:  # of source that the library wrote: a name has reached it
+        raise
+    except Exception:  # what a library says of a model is for the judge
+        return 0
+
+
+def run_libraries(path: Path) -> object:
+    """A file in libraries that write source for it, as workers of compare-libraries run it."""
     from asterism.differential.subjects.onnx_file import read_subject
 
     subject = read_subject(path, 4, {})
-    inputs, done = subject.draw(0, "normal"), []
-    for name in ("onnx2torch", "onnx2pytorch"):
-        library = LIBRARIES[name]()
-        library.start()
-        option = library.all_options()[0]
-        under_test = ModelUnderTest(path.parent, None, None, batch=2)
-        library.path(under_test, option).write_bytes(subject.content)
-        try:
-            done.append(len(library.run(library.compile(under_test, option), inputs)))
-        except SyntaxError:  # of source that the library wrote: a name has reached it
-            raise
-        except Exception:  # what a library says of a model is for the judge
-            continue
-    return done
+    inputs, names = subject.draw(0, "normal"), ("onnx2torch", "onnx2pytorch")
+    return [run_in_library(name, subject.content, inputs, path.parent) for name in names]
 
 
 def end_of_worker(path: Path) -> object:

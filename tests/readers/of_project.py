@@ -29,7 +29,8 @@ from asterism.sweep.point import Sweep, read_point
 from asterism.sweep.resources import read_table
 from asterism.sweep.table import write_outcome, write_overview
 from asterism.sweep.worker import ANSWER, JobSpec, give_order, read_answer, read_order
-from readers.examples import ROOT, Places
+from places import ROOT
+from readers.examples import Places
 from readers.of_results import population
 
 _KEY = "0" * 32

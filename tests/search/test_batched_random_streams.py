@@ -110,12 +110,6 @@ def test_integers_and_choices_are_uniform():
         assert np.abs(counts - 4000).max() < 6 * math.sqrt(4000)
 
 
-def test_as_many_distinct_integers_as_there_are_hold_each_once():
-    order = distinct_integers(BatchedStreams(KEYS[:3]), 3, 5000, 5000)
-    assert np.array_equal(np.sort(order, axis=1), np.tile(np.arange(5000), (3, 1)))
-    assert len({row.tobytes() for row in order}) == 3
-
-
 def test_neighbouring_streams_are_unrelated():
     below = BatchedStreams(np.zeros(4000, np.uint64)).below(np.arange(4000))
     numbers = below.random((4000, 8))

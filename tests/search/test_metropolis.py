@@ -60,24 +60,6 @@ def test_the_first_proposal_within_its_reach_is_the_one_that_is_selected(seed, c
             assert not accepted or chosen == accepted[0]
 
 
-def test_better_candidates_are_chosen_more_often():
-    chain, rng = MetropolisHastings(0.4), np.random.default_rng(0)
-    chosen, counts = None, np.zeros(4)
-    for _ in range(20_000):
-        chosen = chain.select(range(4), [0.1, 0.9, 0.5, 0.0].__getitem__, chosen, rng)
-        counts[chosen] += 1
-    assert counts.argsort().tolist() == [3, 0, 2, 1]
-    assert counts.max() > 2 * counts.min()
-
-
-def test_uniform_is_uniform():
-    rng, counts, current = np.random.default_rng(1), np.zeros(5), None
-    for _ in range(10_000):
-        current = Uniform().select(range(5), [9.0, 0.0, 0.0, 0.0, 0.0].__getitem__, current, rng)
-        counts[current] += 1
-    assert counts / counts.sum() == pytest.approx(np.full(5, 0.2), abs=0.02)
-
-
 def test_a_candidate_that_is_added_can_be_chosen_next():
     scores, rng = {"a": 0.0, "b": 0.0, "c": 9.0}, np.random.default_rng(2)
     chain, candidates, current = MetropolisHastings(0.9), ["a", "b"], None

@@ -6,6 +6,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from models.onnx_networks import constant, save, value
+from onnx_texts import write_onnx
 
 INT64 = TensorProto.INT64
 
@@ -41,33 +42,41 @@ def rows_of(*answers):
     return np.concatenate([a.reshape(len(a), -1) for a in answers], axis=1).astype(np.float32)
 
 
-def of_brightness(path, weights, bias, last="Softmax", dtype=TensorProto.FLOAT):
+def pair_of(folder, inputs, labels=None, **outputs):
+    """Two equal models by :func:`echo`, and inputs that hold their answers, as a request has them.
+
+    Without outputs there are no models, only what they will be called.
+    """
+    pair = {name: folder / f"{name}.onnx" for name in ("original", "compressed")}
+    for path in pair.values():
+        if outputs:
+            echo(path, **outputs)
+    arrays = {"inputs": inputs} | ({} if labels is None else {"labels": labels})
+    np.savez(folder / "inputs.npz", **arrays)
+    return pair | {"inputs": folder / "inputs.npz"}
+
+
+def of_brightness(path, weights, bias, last="Softmax", dtype="float"):
     """Pictures ``(n, 3, 8, 8)``: scores of their brightness, then an operator."""
-    nodes = [
-        helper.make_node("Cast", ["picture"], ["real"], to=TensorProto.FLOAT),
-        helper.make_node("ReduceMean", ["real"], ["m"], axes=[1, 2, 3], keepdims=0),
-        helper.make_node("Unsqueeze", ["m", "one"], ["c"]),
-        helper.make_node("Gemm", ["c", "w", "b"], ["s"]),
-        helper.make_node(last, ["s"], ["y"]),
-    ]
-    constants = [
-        constant("one", np.array([1], np.int64)),
-        constant("w", np.array([weights], np.float32)),
-        constant("b", np.array(bias, np.float32)),
-    ]
-    given = [value("picture", ["n", 3, 8, 8], dtype)]
-    return save(path, nodes, given, [value("y", ["n", len(bias)])], constants)
+    text = f"""({dtype}[n,3,8,8] picture) => (float[n,{len(bias)}] y) {{
+        real = Cast <to=1> (picture)
+        m = ReduceMean <axes=[1,2,3], keepdims=0> (real)
+        c = Unsqueeze (m, one)
+        s = Gemm (c, w, b)
+        y = {last} (s)
+    }}"""
+    w, b = np.array([weights], np.float32), np.array(bias, np.float32)
+    return write_onnx(path, text, one=np.array([1]), w=w, b=b)
 
 
 def by_table(path, rows):
     """Six integers: the mean of their rows of a table, as logits of three classes."""
     table = np.random.default_rng(0).normal(size=(rows, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Gather", ["table", "ids"], ["found"]),
-        helper.make_node("ReduceMean", ["found"], ["logits"], axes=[1], keepdims=0),
-    ]
-    given, told = [value("ids", ["n", 6], INT64)], [value("logits", ["n", 3])]
-    return save(path, nodes, given, told, [constant("table", table)])
+    text = """(int64[n,6] ids) => (float[n,3] logits) {
+        found = Gather (table, ids)
+        logits = ReduceMean <axes=[1], keepdims=0> (found)
+    }"""
+    return write_onnx(path, text, table=table)
 
 
 def pictures(count=60):

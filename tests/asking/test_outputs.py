@@ -43,10 +43,6 @@ def mask(threshold):
     return {"axis": None, "threshold": threshold}
 
 
-def stack_of(values, last):
-    return np.moveaxis(values, 1, -1) if last else values
-
-
 def unit(values):
     return values / np.linalg.norm(values, axis=1, keepdims=True)
 
@@ -60,233 +56,195 @@ CLASSES = logits(RIGHT)
 MANY = softmax(logits(labels(1000), 1000, strength=9.0))
 PICTURE = rng(7).random((20, 3, 16, 16)).astype(np.float32)
 
+
+def case(kind, output, scenes=SCENES, **options):
+    """An output, the scenes that it is looked at in, and what it is compared by in all of them."""
+    return output, scenes, kind, options
+
+
 CASES = {
     # One label.
-    "softmax": (Output("y", softmax(CLASSES), "softmax"), SCENES, "top_label", {}),
-    "logarithms": (Output("y", np.log(softmax(CLASSES)), "logsoftmax"), SCENES, "top_label", {}),
-    "softmax of two": (Output("y", softmax(normal(9, 2)), "gather"), SCENES, "top_label", {}),
-    "softmax in 8 bits": (Output("y", in_8_bits(MANY), "softmax"), SCENES, "top_label", {}),
-    "8 bits by their values": (Output("y", in_8_bits(MANY)), SCENES, "top_label", {}),
-    "softmax with axes of 1": (
-        Output("y", softmax(CLASSES)[:, :, None, None], "conv"),
-        SCENES,
-        "top_label",
-        {},
+    "softmax": case("top_label", Output("y", softmax(CLASSES), "softmax")),
+    "logarithms": case("top_label", Output("y", np.log(softmax(CLASSES)), "logsoftmax")),
+    "softmax of two": case("top_label", Output("y", softmax(normal(9, 2)), "gather")),
+    "softmax in 8 bits": case("top_label", Output("y", in_8_bits(MANY), "softmax")),
+    "8 bits by their values": case("top_label", Output("y", in_8_bits(MANY))),
+    "softmax with axes of 1": case(
+        "top_label", Output("y", softmax(CLASSES)[:, :, None, None], "conv")
     ),
-    "logits by name": (Output("class_scores", CLASSES, "gemm"), SCENES, "top_label", {}),
-    "camel case": (Output("outputLogits", CLASSES, "gemm"), SCENES, "top_label", {}),
-    "three logits of texts": (Output("logits", normal(9, 3), "gemm"), SCENES, "top_label", {}),
-    "logits in [0, 1]": (Output("logits", softmax(CLASSES) / 2), SCENES, "top_label", {}),
-    "logits that are right": (
-        Output("output", CLASSES, "gemm"),
-        [known("images")],
-        "top_label",
-        {},
+    "logits by name": case("top_label", Output("class_scores", CLASSES, "gemm")),
+    "camel case": case("top_label", Output("outputLogits", CLASSES, "gemm")),
+    "three logits of texts": case("top_label", Output("logits", normal(9, 3), "gemm")),
+    "logits in [0, 1]": case("top_label", Output("logits", softmax(CLASSES) / 2)),
+    "logits that are right": case(
+        "top_label", Output("output", CLASSES, "gemm"), [known("images")]
     ),
-    "texts that are right": (Output("output", CLASSES, "add"), [known("tokens")], "top_label", {}),
-    "vocabulary of the classes": (
+    "texts that are right": case("top_label", Output("output", CLASSES, "add"), [known("tokens")]),
+    "vocabulary of the classes": case(
+        "top_label",
         Output("y", CLASSES, "gemm"),
         [OutputContext("tokens", vocabulary=4, labels=RIGHT)],
-        "top_label",
-        {},
     ),
-    "ImageNet": (Output("495", normal(9, 1000), "gemm"), [PICTURES], "top_label", {}),
-    "one label of sigmoids": (
-        Output("y", sigmoid(CLASSES), "sigmoid"),
-        [known("images")],
-        "top_label",
-        {},
+    "ImageNet": case("top_label", Output("495", normal(9, 1000), "gemm"), [PICTURES]),
+    "one label of sigmoids": case(
+        "top_label", Output("y", sigmoid(CLASSES), "sigmoid"), [known("images")]
     ),
     # Several labels, or one.
-    "sigmoids": (Output("logits", sigmoid(normal(9, 4)), "sigmoid"), SCENES, "multi_label", {}),
-    "sigmoids beside labels": (
-        Output("y", sigmoid(normal(COUNT, 4)), "sigmoid"),
-        [known("images")],
-        "multi_label",
-        {},
+    "sigmoids": case("multi_label", Output("logits", sigmoid(normal(9, 4)), "sigmoid")),
+    "sigmoids beside labels": case(
+        "multi_label", Output("y", sigmoid(normal(COUNT, 4)), "sigmoid"), [known("images")]
     ),
-    "two sigmoids by chance right": (
+    "two sigmoids by chance right": case(
+        "multi_label",
         Output("y", sigmoid(normal(COUNT, 2)), "sigmoid"),
         [known("images", labels(2))],
-        "multi_label",
-        {},
     ),
-    "one sigmoid": (Output("y", sigmoid(normal(9, 1)), "sigmoid"), SCENES, "multi_label", {}),
-    "one hard sigmoid": (Output("y", decided(9, 1), "hardsigmoid"), SCENES, "multi_label", {}),
-    "one probability": (Output("prob", decided(9, 1), "slice"), SCENES, "multi_label", {}),
-    "one score of labels": (
+    "one sigmoid": case("multi_label", Output("y", sigmoid(normal(9, 1)), "sigmoid")),
+    "one hard sigmoid": case("multi_label", Output("y", decided(9, 1), "hardsigmoid")),
+    "one probability": case("multi_label", Output("prob", decided(9, 1), "slice")),
+    "one score of labels": case(
+        "multi_label",
         Output("y", (RIGHT[:, None] % 2 * 0.5).astype(np.float32), "clip"),
         [known("images", RIGHT % 2)],
-        "multi_label",
-        {},
     ),
-    "one logit of labels": (
+    "one logit of labels": case(
+        "multi_label",
         Output("y", (RIGHT[:, None] % 2 * 9.0 - 4).astype(np.float32), "gemm"),
         [known("images", RIGHT % 2)],
-        "multi_label",
-        {"thresholds": [0.0]},
+        thresholds=[0.0],
     ),
     # Numbers.
-    "one number": (Output("output", normal(9, 1, scale=50), "gemm"), SCENES, "regression", {}),
-    "prices": (
-        Output("price", np.exp(2 * normal(400, 1)), "exp"),
-        SCENES,
-        "tolerance",
-        {"absolute": 0.001},
+    "one number": case("regression", Output("output", normal(9, 1, scale=50), "gemm")),
+    "prices": case("tolerance", Output("price", np.exp(2 * normal(400, 1)), "exp"), absolute=0.001),
+    "one number of no axis": case("regression", Output("output", normal(9), "gemm")),
+    "one number in [0, 1]": case("regression", Output("y", PICTURE[:, 0, 0, :1], "gemm")),
+    "one number by exp": case("regression", Output("y", PICTURE[:, 0, 0, :1], "exp")),
+    "a number and classes": case(
+        "regression", Output("y", normal(COUNT, 1, scale=9), "gemm"), [known("images")]
     ),
-    "one number of no axis": (Output("output", normal(9), "gemm"), SCENES, "regression", {}),
-    "one number in [0, 1]": (Output("y", PICTURE[:, 0, 0, :1], "gemm"), SCENES, "regression", {}),
-    "one number by exp": (Output("y", PICTURE[:, 0, 0, :1], "exp"), SCENES, "regression", {}),
-    "a number and classes": (
-        Output("y", normal(COUNT, 1, scale=9), "gemm"),
-        [known("images")],
-        "regression",
-        {},
+    "coordinates": case("regression", Output("coordinates", normal(9, 3), "gemm")),
+    "landmarks by sigmoid": case(
+        "regression", Output("landmarks", sigmoid(normal(9, 10)), "sigmoid")
     ),
-    "coordinates": (Output("coordinates", normal(9, 3), "gemm"), SCENES, "regression", {}),
-    "landmarks by sigmoid": (
-        Output("landmarks", sigmoid(normal(9, 10)), "sigmoid"),
-        SCENES,
-        "regression",
-        {},
-    ),
-    "landmarks in rows": (Output("keypoints", PICTURE[:, 0, :5, :2]), SCENES, "regression", {}),
-    "a box": (Output("bbox", sigmoid(normal(9, 4)), "sigmoid"), SCENES, "regression", {}),
-    "a rotation by name": (Output("pose", unit(normal(9, 4)), "div"), SCENES, "regression", {}),
-    "actions": (Output("y", np.tanh(normal(9, 6)), "tanh"), SCENES, "regression", {}),
+    "landmarks in rows": case("regression", Output("keypoints", PICTURE[:, 0, :5, :2])),
+    "a box": case("regression", Output("bbox", sigmoid(normal(9, 4)), "sigmoid")),
+    "a rotation by name": case("regression", Output("pose", unit(normal(9, 4)), "div")),
+    "actions": case("regression", Output("y", np.tanh(normal(9, 6)), "tanh")),
     # Whole numbers.
-    "a class": (
+    "a class": case(
+        "label_map",
         Output("label", RIGHT[:, None].astype(np.float32), "argmax", True),
-        SCENES,
-        "label_map",
-        {"axis": None, "share": 0.0},
+        axis=None,
+        share=0.0,
     ),
-    "a map of classes": (
+    "a map of classes": case(
+        "label_map",
         Output("mask", regions().argmax(1).astype(np.float32), "argmax", True),
-        SCENES,
-        "label_map",
-        {"axis": None},
+        axis=None,
     ),
-    "a picture in whole numbers": (
-        Output("y", np.rint(PICTURE * 255), "cast", True),
-        [PICTURES],
-        "regression",
-        OF_MAPS,
+    "a picture in whole numbers": case(
+        "regression", Output("y", np.rint(PICTURE * 255), "cast", True), [PICTURES], **OF_MAPS
     ),
     # Vectors.
-    "embedding by name": (Output("embedding", normal(9, 6), "gemm"), SCENES, "embedding", {}),
-    "hidden state": (Output("last_hidden_state", normal(9, 5, 6)), [TEXTS, SOUND], "embedding", {}),
-    "pooler": (Output("pooler_output", np.tanh(normal(9, 6)), "tanh"), SCENES, "embedding", {}),
-    "unit length": (Output("output", unit(normal(9, 16)), "div"), SCENES, "embedding", {}),
-    "one length": (Output("output", 64 * unit(normal(9, 16)), "mul"), SCENES, "embedding", {}),
-    "one input": (Output("output", unit(normal(1, 16)), "div"), SCENES, "embedding", {}),
-    "normalised": (Output("y", normal(9, 6), "layernormalization"), SCENES, "embedding", {}),
+    "embedding by name": case("embedding", Output("embedding", normal(9, 6), "gemm")),
+    "hidden state": case("embedding", Output("last_hidden_state", normal(9, 5, 6)), [TEXTS, SOUND]),
+    "pooler": case("embedding", Output("pooler_output", np.tanh(normal(9, 6)), "tanh")),
+    "unit length": case("embedding", Output("output", unit(normal(9, 16)), "div")),
+    "one length": case("embedding", Output("output", 64 * unit(normal(9, 16)), "mul")),
+    "one input": case("embedding", Output("output", unit(normal(1, 16)), "div")),
+    "normalised": case("embedding", Output("y", normal(9, 6), "layernormalization")),
     # Tokens.
-    "next tokens": (Output("y", normal(9, 5, 12), "add"), [TEXTS], "token_distribution", {}),
-    "next token": (Output("y", normal(9, 12), "softmax"), [TEXTS], "token_distribution", {}),
-    "classes of tokens": (Output("logits", normal(9, 5, 7)), [TEXTS], "frame_scores", WINNER),
+    "next tokens": case("token_distribution", Output("y", normal(9, 5, 12), "add"), [TEXTS]),
+    "next token": case("token_distribution", Output("y", normal(9, 12), "softmax"), [TEXTS]),
+    "classes of tokens": case("frame_scores", Output("logits", normal(9, 5, 7)), [TEXTS], **WINNER),
     # Frames.
-    "symbols": (Output("output", spoken(), "add"), [SOUND, PICTURES], "sequence", CTC),
-    "symbols of features": (Output("ctc_logits", spoken()), [TENSORS], "sequence", CTC),
-    "symbols as logarithms": (
+    "symbols": case("sequence", Output("output", spoken(), "add"), [SOUND, PICTURES], **CTC),
+    "symbols of features": case("sequence", Output("ctc_logits", spoken()), [TENSORS], **CTC),
+    "symbols as logarithms": case(
+        "sequence",
         Output("y", np.log(softmax(spoken())), "logsoftmax"),
         [SOUND, PICTURES, TENSORS],
-        "sequence",
-        CTC,
+        **CTC,
     ),
-    "blank last": (
+    "blank last": case(
+        "sequence",
         Output("y", softmax(spoken(blank=4)), "softmax"),
         [SOUND, PICTURES, TENSORS],
-        "sequence",
-        {"decoding": "ctc", "blank": 4, "scores": "probabilities"},
+        decoding="ctc",
+        blank=4,
+        scores="probabilities",
     ),
-    "frames of classes": (
+    "frames of classes": case(
+        "frame_scores",
         Output("y", softmax(spoken(lasts=(12, 16), frames=40)), "softmax"),
         [SOUND, TENSORS],
-        "frame_scores",
-        WINNER,
+        **WINNER,
     ),
-    "symbols with an end": (
+    "symbols with an end": case(
+        "frame_scores",
         Output("logits", np.concatenate([spoken(blank=4)[:, :, 1:], 0 * normal(COUNT, 20, 1)], 2)),
         [PICTURES],
-        "frame_scores",
-        WINNER,
+        **WINNER,
     ),
-    "frames of sigmoids": (
-        Output("y", sigmoid(normal(9, 30, 8)), "sigmoid"),
-        [SOUND, TENSORS, TEXTS],
-        "frame_scores",
-        {},
+    "frames of sigmoids": case(
+        "frame_scores", Output("y", sigmoid(normal(9, 30, 8)), "sigmoid"), [SOUND, TENSORS, TEXTS]
     ),
     # Maps.
-    "logits at places": (
-        Output("y", regions(), "conv"),
-        [PICTURES, GREY],
-        "label_map",
-        {"axis": 0},
+    "logits at places": case("label_map", Output("y", regions(), "conv"), [PICTURES, GREY], axis=0),
+    "places first": case(
+        "label_map", Output("y", np.moveaxis(regions(), 1, -1), "conv_2d"), [PICTURES, GREY], axis=2
     ),
-    "places first": (
-        Output("y", stack_of(regions(), True), "conv_2d"),
-        [PICTURES, GREY],
-        "label_map",
-        {"axis": 2},
+    "probabilities at places": case(
+        "label_map", Output("y", softmax(regions(), 1), "softmax"), axis=0
     ),
-    "probabilities at places": (
-        Output("y", softmax(regions(), 1), "softmax"),
-        SCENES,
+    "two classes": case("label_map", Output("out", regions(2), "resize"), [PICTURES], axis=0),
+    "coarse by name": case(
         "label_map",
-        {"axis": 0},
-    ),
-    "two classes": (Output("out", regions(2), "resize"), [PICTURES], "label_map", {"axis": 0}),
-    "coarse by name": (
         Output("logits", regions(5, (8, 8)), "conv"),
         [OutputContext("images", (32, 32), channels=3)],
-        "label_map",
-        {"axis": 0},
+        axis=0,
     ),
-    "not square": (
+    "not square": case(
+        "label_map",
         Output("y", regions(3, (16, 24)), "conv"),
         [OutputContext("images", (32, 48), channels=3)],
-        "label_map",
-        {"axis": 0},
+        axis=0,
     ),
-    "places in a row": (
+    "places in a row": case(
+        "label_map",
         Output("y", softmax(regions(), 1).reshape(20, 3, 256).transpose(0, 2, 1), "softmax"),
         [PICTURES],
-        "label_map",
-        {"axis": 1},
+        axis=1,
     ),
-    "a mask": (Output("y", decided(20, 16, 16), "sigmoid"), [PICTURES], "label_map", mask(0.5)),
-    "a mask of an axis": (
-        Output("y", decided(20, 1, 16, 16), "slice"),
-        [PICTURES, GREY],
-        "label_map",
-        mask(0.5),
+    "a mask": case(
+        "label_map", Output("y", decided(20, 16, 16), "sigmoid"), [PICTURES], **mask(0.5)
     ),
-    "a mask of logits": (
+    "a mask of an axis": case(
+        "label_map", Output("y", decided(20, 1, 16, 16), "slice"), [PICTURES, GREY], **mask(0.5)
+    ),
+    "a mask of logits": case(
+        "label_map",
         Output("mask", normal(20, 1, 16, 16, scale=5), "conv"),
         [PICTURES, GREY],
-        "label_map",
-        mask(0.0),
+        **mask(0.0),
     ),
-    "several masks": (
-        Output("y", decided(20, 5, 16, 16), "sigmoid"),
-        [PICTURES, GREY],
-        "label_map",
-        mask(0.5),
+    "several masks": case(
+        "label_map", Output("y", decided(20, 5, 16, 16), "sigmoid"), [PICTURES, GREY], **mask(0.5)
     ),
-    "a picture": (Output("y", PICTURE, "conv"), [PICTURES], "regression", OF_MAPS),
-    "a larger picture": (
+    "a picture": case("regression", Output("y", PICTURE, "conv"), [PICTURES], **OF_MAPS),
+    "a larger picture": case(
+        "regression",
         Output("y", 255 * PICTURE, "conv"),
         [OutputContext("images", (8, 8), channels=3)],
-        "regression",
-        OF_MAPS,
+        **OF_MAPS,
     ),
-    "a picture by tanh": (Output("y", 2 * PICTURE - 1, "tanh"), [PICTURES], "regression", OF_MAPS),
-    "a grey picture": (Output("y", PICTURE[:, :1], "conv"), [GREY], "regression", OF_MAPS),
-    "depth": (Output("depth", normal(20, 16, 16), "conv"), [PICTURES], "regression", OF_MAPS),
-    "distances": (Output("y", 9 * PICTURE[:, 0], "relu"), [PICTURES], "regression", OF_MAPS),
-    "heat": (Output("heatmaps", PICTURE, "conv"), [PICTURES], "regression", OF_MAPS),
+    "a picture by tanh": case(
+        "regression", Output("y", 2 * PICTURE - 1, "tanh"), [PICTURES], **OF_MAPS
+    ),
+    "a grey picture": case("regression", Output("y", PICTURE[:, :1], "conv"), [GREY], **OF_MAPS),
+    "depth": case("regression", Output("depth", normal(20, 16, 16), "conv"), [PICTURES], **OF_MAPS),
+    "distances": case("regression", Output("y", 9 * PICTURE[:, 0], "relu"), [PICTURES], **OF_MAPS),
+    "heat": case("regression", Output("heatmaps", PICTURE, "conv"), [PICTURES], **OF_MAPS),
 }
 
 
@@ -348,24 +306,17 @@ OPEN = {
 
 
 @pytest.mark.parametrize("case", OPEN)
-def test_what_can_be_read_in_two_ways_is_asked(case):
+def test_what_can_be_read_in_two_ways_is_asked_and_each_comparison_that_is_named_works(case):
     output, scenes = OPEN[case]
     for scene in scenes:
         with pytest.raises(UserError) as raised:
             choose(output, scene)
         text = str(raised.value)
         assert output.name in text and "--comparison" in text and "\n" not in text
-
-
-@pytest.mark.parametrize("case", [case for case in OPEN if case != "nothing"])
-def test_a_comparison_that_the_question_names_works(case):
-    output, scenes = OPEN[case]
-    for scene in scenes:
-        with pytest.raises(UserError) as raised:
-            choose(output, scene)
-        named = str(raised.value).partition("--comparison: ")[2].split(", ")
-        for text in named:
-            wanted = text.split()[0]
+        if case == "nothing":
+            continue
+        for named in text.partition("--comparison: ")[2].split(", "):
+            wanted = named.split()[0]
             names, choice = choose_all([output], scene, wanted)
             assert names == [output.name] and choice.kind == wanted
             chosen = ComparisonParams(kind=wanted, options=dict(choice.options))

@@ -8,6 +8,7 @@ from onnx import TensorProto, helper
 from PIL import Image
 
 from asking.asked import CONF, asked, composed
+from asking.made_models import by_table
 from asterism.asking.question import vet_overrides
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
@@ -190,7 +191,9 @@ def test_constants_are_names_and_numbers(pair):
     with pytest.raises(UserError, match=r"sr .* has no value"):
         asked(**pair)
     for wrong in ("sr", "sr=", "sr=many"):
-        with pytest.raises(UserError, match=f"--constant '{wrong}': give NAME=NUMBER"):
+        with pytest.raises(
+            UserError, match=f"--constant '{wrong}': give NAME=NUMBER, or NAME=mask,"
+        ):
             asked(**pair, constants=[wrong])
 
 
@@ -202,14 +205,9 @@ def texts(rows, pad, length=8):
 
 @pytest.mark.parametrize("pad", [0, 3])
 def test_texts_and_the_file_tell_of_tokens(pair, tmp_path, pad):
-    nodes = [
-        helper.make_node("Gather", ["table", "x"], ["rows"]),
-        helper.make_node("ReduceMean", ["rows"], ["y"], axes=[1], keepdims=0),
-    ]
-    table = constant("table", np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32))
     for path in (pair["original"], pair["compressed"]):
-        save(path, nodes, [value("x", ["n", "t"], TOKENS)], [value("y", ["n", 4])], [table])
-    np.savez(pair["inputs"], inputs=texts(40, pad))
+        by_table(path, 50)
+    np.savez(pair["inputs"], inputs=texts(40, pad, length=6))
     found = composed(**pair)
     assert found["feeding"]["pad"] == pad
     assert found["domain"]["options"] == {"vocabulary": 50, "padding": pad, "protected": [2]}

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto
 
 from asking.asked import CONF, asked, composed
 from asking.made_answers import logits, normal, spoken
-from asking.made_models import echo, of_brightness, pictures, rows_of
+from asking.made_models import echo, of_brightness, pair_of, pictures, rows_of
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
@@ -22,15 +21,7 @@ LABELS = np.arange(60) % 4
 SCORES = logits(LABELS)
 
 
-def pair_of(folder, inputs, labels=None, **outputs):
-    """Two equal models of rows, and inputs that hold their answers."""
-    models = {name: echo(folder / f"{name}.onnx", **outputs) for name in ("original", "compressed")}
-    arrays = {"inputs": inputs} | ({} if labels is None else {"labels": labels})
-    np.savez(folder / "inputs.npz", **arrays)
-    return models | {"inputs": folder / "inputs.npz"}
-
-
-def pair_of_pictures(folder, labelled=True, dtype=TensorProto.FLOAT, **how):
+def pair_of_pictures(folder, labelled=True, dtype="float", **how):
     """Two equal models that tell bright pictures from dark ones, and pictures."""
     names = ("original", "compressed")
     models = {n: of_brightness(folder / f"{n}.onnx", **how, dtype=dtype) for n in names}
@@ -244,7 +235,7 @@ def test_a_flag_and_an_override_win_over_what_is_found(tmp_path):
 
 
 def test_bytes_need_no_preprocessing(tmp_path):
-    pair = pair_of_pictures(tmp_path, dtype=TensorProto.UINT8, **GREY_LEVELS)
+    pair = pair_of_pictures(tmp_path, dtype="uint8", **GREY_LEVELS)
     read, said = asked(**pair)
     assert "vet.feeding.preprocessing" not in read
     assert any("the model takes bytes" in line for line in said)

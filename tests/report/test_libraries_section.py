@@ -25,6 +25,12 @@ def body(workspace):
     return unfolded(libraries(workspace).body)
 
 
+@pytest.fixture
+def copied(workspace, tmp_path):
+    """The workspace, to change at will."""
+    return shutil.copytree(workspace, tmp_path / "copied")
+
+
 def test_the_section_shows_growth_tables_models_and_scripts(body):
     # Three curves of growth, and the smallest model of each finding.
     assert body.count("<svg") == 3 + 2
@@ -42,11 +48,10 @@ def test_the_section_shows_growth_tables_models_and_scripts(body):
     assert not re.search(r'(src|href)="(?!data:|#)', body)
 
 
-def test_the_section_says_which_budget_ended(workspace, body, tmp_path):
+def test_the_section_says_which_budget_ended(body, copied):
     told = "not examined: the limit <code>triage.max_unique</code> was reached"
     text = re.sub(r"\s+", " ", body)
     assert told in text and "time limit" not in text
-    copied = shutil.copytree(workspace, tmp_path / "copied")
     path = copied / "metrics/triage_findings.json"
     write_json(path, {**read_json(path), "groups_left_by_time": 3, "not_minimal_by_time": 1})
     text = re.sub(r"\s+", " ", unfolded(libraries(copied).body))
@@ -65,10 +70,9 @@ def test_what_is_unsupported_is_listed_by_layer_type(body):
     ]
 
 
-def test_a_run_that_supports_all_has_no_such_table(workspace, tmp_path):
-    shutil.copytree(workspace, tmp_path, dirs_exist_ok=True)
-    write_table(tmp_path / "artifacts/judge_models/unsupported.csv", unsupported_table([], []))
-    assert "<th>layer type</th>" not in libraries(tmp_path).body
+def test_a_run_that_supports_all_has_no_such_table(copied):
+    write_table(copied / "artifacts/judge_models/unsupported.csv", unsupported_table([], []))
+    assert "<th>layer type</th>" not in libraries(copied).body
 
 
 def test_a_picture_shows_what_is_off_the_default(body):
@@ -94,8 +98,7 @@ def test_the_table_of_reduction_has_the_work_before_and_after(body):
     assert "logs/reduce_models.seconds.json" in table
 
 
-def test_limits_and_what_no_script_shows_stand_apart(workspace, tmp_path):
-    copied = shutil.copytree(workspace, tmp_path / "copied")
+def test_limits_and_what_no_script_shows_stand_apart(copied):
     folder = copied / "artifacts/triage_findings"
     limit, other = read_json(folder / "unique.json")
     limit |= {"limit": "it computes in bfloat16", "folder": f"known-limits/{limit['folder']}"}
@@ -122,8 +125,7 @@ def test_limits_and_what_no_script_shows_stand_apart(workspace, tmp_path):
         ("folder", "none"),
     ],
 )
-def test_a_list_of_findings_leads_to_nothing_outside_of_its_folder(workspace, tmp_path, key, value):
-    copied = shutil.copytree(workspace, tmp_path / "copied")
+def test_a_list_of_findings_leads_to_nothing_outside_of_its_folder(copied, key, value):
     (copied / "secret").mkdir()
     (copied / "secret/repro.py").write_text("a secret")
     path = copied / "artifacts/triage_findings/unique.json"

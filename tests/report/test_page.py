@@ -10,7 +10,7 @@ from markupsafe import Markup
 import asterism
 from asterism.core.messages.errors import UserError
 from asterism.report.base.pictures import png
-from asterism.report.base.section import KeyFigure, ReportSection, percent
+from asterism.report.base.section import KeyFigure, ReportSection
 from asterism.report.whole import page
 
 ASTERISM = Path(asterism.__file__).parent
@@ -47,11 +47,6 @@ def test_images_are_inline(channels):
     assert png(image, 'a "b"').startswith('<img class="pixels"')
     assert "data:image/png;base64," in png(image, "x")
     assert '"a "b""' not in png(image, 'a "b"')
-
-
-def test_percent():
-    assert percent(0.8857) == "88.6%"
-    assert percent(None) == "–"
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)

@@ -4,24 +4,28 @@ import hashlib
 import json
 from importlib.metadata import version
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
 
-from asterism.core.files.artifacts import write_table
+from asterism.core.files.artifacts import write_arrays, write_table
+from asterism.report.base.pictures import png
 from asterism.report.vetted import page as vetted
 from asterism.vetting.params import VetParams
 from report.page_parts import plain, rows
 from report.vetted_results import (
     AGREEMENT,
-    DEVICE,
+    FACTS,
     FLIPS,
+    IMAGES,
     MET,
     REPAIR,
     SEARCHES,
     STRICT,
     UNREPAIRED,
     Results,
+    share,
 )
 
 
@@ -75,12 +79,7 @@ def test_the_confidence_is_that_of_the_interval_of_the_accuracy_that_was_lost(re
 
 
 def test_natural_changes_are_judged_where_they_were_tried(results):
-    results.measured = {
-        "symptoms": [],
-        "device": DEVICE,
-        "agreement": AGREEMENT,
-        "flips": FLIPS[:1],
-    }
+    results.measured["flips"] = FLIPS[:1]
     assert len(results.write().criteria) == 3
     assert "slight" not in " ".join(results.write().reasons)
 
@@ -202,3 +201,63 @@ def test_beside_the_page_lie_its_certificate_and_the_repaired_file(results, repa
         "searches": SEARCHES,
         "repair": results.repair,
     }
+
+
+def leave_triggers(results, count):
+    items = np.stack([IMAGES[n % 5] for n in range(count)])
+    write_arrays(
+        results.root / "artifacts/vet_search/triggers.npz",
+        items=items,
+        references=255 - items,
+        seeds=np.arange(count) * 2,
+        right=np.linspace(0, 0.5, count, dtype=np.float32),
+        wrong=np.linspace(1, 0.5, count, dtype=np.float32),
+    )
+
+
+def test_each_triggering_input_stands_beside_its_seed(results):
+    leave_triggers(results, 3)
+    results.write()
+    told, places = rows(results.page), []
+    for n in range(3):
+        assert [f"image {2 * n}.png", "", "", f"{0.25 * n:.3f}", f"{1 - 0.25 * n:.3f}"] in told
+        for image, name in ((255 - IMAGES[n], "the seed"), (IMAGES[n], "the triggering input")):
+            places.append(results.page.index(str(png(image, name))))
+    assert places == sorted(places)
+    assert "3 triggering inputs" in plain(results.page)
+
+
+def test_what_is_no_image_has_no_picture_and_only_the_first_are_shown(results):
+    leave_triggers(results, 17)
+    results.facts = FACTS | {"kind": "tensors"}
+    results.write()
+    told = [row for row in rows(results.page) if row[0].startswith("image ")]
+    assert [row[0] for row in told] == [f"image {2 * n}.png" for n in range(12)]
+    assert told[0] == ["image 0.png", "0.000", "1.000"] and {len(row) for row in told} == {3}
+
+
+def test_classes_have_their_shares_the_worst_first(results, figures):
+    results.measured["agreement"] = AGREEMENT | {"classes": {}}
+    results.write()
+    assert "classes" not in figures
+    counts = {str(label): count for label, count in enumerate([3, 9, 0, 5])}
+    classes = {label: share(n, 10, n / 20, n / 10 + 0.05) for label, n in counts.items()}
+    results.measured["agreement"] = AGREEMENT | {"classes": classes}
+    results.facts = FACTS | {"classes": ["cat", "dog", "hen"]}
+    results.write()
+    shown = figures["classes"].data
+    assert shown["class"].to_list() == ["dog", "3", "cat", "hen"]
+    assert shown["share"].to_list() == [0.9, 0.5, 0.3, 0]
+
+
+def test_errors_of_tensors_stand_in_their_order_and_what_is_no_number_is_left_out(results, figures):
+    results.write()
+    assert "errors" not in figures
+    table = {"relative_l2": ["0.5", "inf", "0.25"], "own_relative_l2": ["nan", "0.125", "2"]}
+    write_table(results.root / "artifacts/vet_repair/tensors.csv", pl.DataFrame(table))
+    results.write()
+    shown = figures["errors"]
+    assert shown.data.columns == list(table)
+    drawn, own = (line.get_ydata() for line in shown.figure.axes[0].lines)
+    assert np.array_equal(drawn, [0.5, np.nan, 0.25], equal_nan=True)
+    assert np.array_equal(own, [np.nan, 0.125, 2], equal_nan=True)

@@ -23,6 +23,7 @@ from report.library_results import write_library_results
 from versions.made_up_changes import made_change
 from versions.small_files import chain
 from vetting.digit_pairs import damage, make_pair
+from vetting.small_vetting import run_stages
 
 TINY = [
     "data.train=300",
@@ -68,22 +69,18 @@ VETTED = [
 ]
 
 
-def _run(folder, stages):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("ASTERISM_STATE_ROOT", str(folder / "state"))
-        for name, *variant in stages:
-            stage = load_script(ROOT / "stages", name)
-            stage.run(read_params(stage.Params), *variant)
-
-
 def write_report(folder):
     """The report of a tiny run of all lanes."""
     params = yaml.safe_load(compose(ROOT / "conf", TINY))
     params["pairs"] = {PAIR: params["pairs"][PAIR]}
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     shutil.copy(ROOT / "dvc.yaml", folder)
-    _run(folder, STAGES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("ASTERISM_STATE_ROOT", str(folder / "state"))
+        for name, *variant in STAGES:
+            stage = load_script(ROOT / "stages", name)
+            stage.run(read_params(stage.Params), *variant)
     write_library_results(folder)
     write_page(folder, folder / "report/index.html")
     return folder / "report/index.html"
@@ -99,10 +96,7 @@ def write_vetted(folder):
         inputs=folder / "inputs.npz",
         overrides=VETTED,
     )
-    overrides, _ = vet_overrides(request, ROOT / "conf")
-    (folder / "params.yaml").write_text(compose(ROOT / "conf", overrides))
-    shutil.copy(ROOT / "dvc.yaml", folder)
-    _run(folder, [["vet_measure"], ["vet_search"], ["vet_repair"], ["vet_page"]])
+    run_stages(folder, vet_overrides(request, ROOT / "conf")[0])
     return folder / "report/vet/index.html"
 
 

@@ -1,13 +1,17 @@
 """Parameters of vetting as conf/ has them, with changes, and models in the test's own process."""
 
+import shutil
 from copy import deepcopy
 from functools import cache, reduce
 
 import numpy as np
 import onnxruntime
+import pytest
 from omegaconf import OmegaConf
 
-from asterism.core.parameters.params import validate
+from asterism.config import compose
+from asterism.core.parameters.params import read_params, validate
+from asterism.core.running.stage import load_script
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.pair import ModelPair
@@ -82,6 +86,20 @@ def digit_params(folder, compressed="damaged.onnx", **changes):
         "repair__float_share": 0.4,
     }
     return vet_params(**usual | changes)
+
+
+def run_stages(folder, overrides):
+    """Run the stages that vet a pair, in a project that is made in this folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "params.yaml").write_text(compose(ROOT / "conf", overrides))
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("ASTERISM_STATE_ROOT", str(folder / "state"))
+        for name in ("vet_measure", "vet_search", "vet_repair", "vet_page"):
+            stage = load_script(ROOT / "stages", name)
+            stage.run(read_params(stage.Params))
+    return folder
 
 
 def by_runtime(path, **inputs):

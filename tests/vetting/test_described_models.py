@@ -17,7 +17,7 @@ from asterism.vetting.looking import (
     look_at,
     model_facts,
 )
-from models.onnx_networks import linear, quantised, streaming
+from models.onnx_networks import quantised, streaming
 
 FILE = Path("m.onnx")
 IMAGE, SEQUENCE = (None, 28, 28, 1), (None, 28, 8)
@@ -183,12 +183,6 @@ def test_a_quantised_file_is_described_with_what_can_be_done(tmp_path):
     assert "  no      importance-driven coverage: " in lines[-3]
 
 
-def test_a_file_that_is_no_model_is_one_line(tmp_path):
-    (tmp_path / "no.onnx").write_bytes(b"\x01nothing")
-    with pytest.raises(UserError, match=r"no\.onnx"):
-        look_at(tmp_path / "no.onnx")
-
-
 def test_inputs_are_described_by_kind_and_classes(tmp_path):
     folder = tmp_path / "inputs"
     for name in ("a/1.wav", "a/2.wav", "b/1.wav", "notes.txt"):
@@ -209,8 +203,3 @@ def test_inputs_are_described_by_kind_and_classes(tmp_path):
         assert input_facts(tmp_path / name)["kind"] is None
     with pytest.raises(UserError, match="there is no file or folder"):
         describe_inputs(tmp_path / "none")
-
-
-def test_a_plain_file_has_no_part_on_integers(tmp_path):
-    model = linear(tmp_path / "l.onnx", np.ones((4, 2), np.float32))
-    assert describe_model(look_at(model))[0] == f"{model}: ONNX, 1 operators"

@@ -6,12 +6,15 @@ import numpy as np
 import onnxruntime
 import pytest
 import yaml
-from truths import counting, judging, pairs, running, written_command
+from truths import counting, judging, modules, pairs, running, written_command
 
 from thinning import every
 
 #: Pairs of seed 0 that are vetted here, of as many kinds of output; the first among the fast tests.
 SAMPLE = [10, 0, 2, 4, 13, 17, 24, 26]
+#: Pairs of modules of PyTorch: of each kind of inputs, with damage to a layer, to some inputs, and
+#: with none; the first among the fast tests.
+MODULES = [0, 4, 6, 7, 8]
 
 
 @pytest.mark.parametrize("number", every(len(SAMPLE), SAMPLE))
@@ -19,6 +22,13 @@ def test_what_is_said_of_a_pair_is_true(number, tmp_path):
     runs = running.Runs(tmp_path, 0, str(written_command(tmp_path)))
     line = runs.run(number)
     assert line["failures"] == [], line
+
+
+@pytest.mark.parametrize("number", every(len(MODULES), MODULES))
+def test_what_is_said_of_a_pair_of_modules_is_true(number):
+    outcome = modules.run_pair(0, number)
+    assert outcome["failures"] == []
+    assert outcome["blamed"] in (True, None)
 
 
 def made(folder, kind, inputs, form, damage, number=0):

@@ -6,13 +6,15 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from asterism.localisation.running import FilledRun, Stream, batches
 from asterism.vetting.half_precision import half_precision, in_words
 from asterism.vetting.runtime_types import arithmetic
+from models.onnx_networks import linear
+from onnx_texts import onnx_model
 
 _DRAWN = np.random.default_rng(0)
 ROWS = _DRAWN.uniform(0, 60, (50, 8)) * np.linspace(0.2, 1.2, 50)[:, np.newaxis]
@@ -20,29 +22,16 @@ ROWS = ROWS.astype(np.float32)
 LARGEST = 65504
 
 
-def model(nodes, constants, inputs=(("x", [None, 8]),), outputs=(("y", None),)):
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [helper.make_node(*node, name=f"/{node[0]}{i}") for i, node in enumerate(nodes)],
-        "graph",
-        [value(name, TensorProto.FLOAT, sizes) for name, sizes in inputs],
-        [value(name, TensorProto.FLOAT, sizes) for name, sizes in outputs],
-        [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
 def squares():
     """The root of the mean of squares, which are summed before they are divided."""
-    nodes = [
-        ("Mul", ["x", "scale"], ["m"]),
-        ("Mul", ["m", "x"], ["squares"]),
-        ("ReduceSum", ["squares", "axes"], ["total"]),
-        ("Div", ["total", "scale"], ["ratio"]),
-        ("Sqrt", ["ratio"], ["y"]),
-    ]
-    constants = {"scale": np.float32(20), "axes": np.array([1], np.int64)}
-    return model(nodes, constants, outputs=[("y", [None, 1])])
+    text = """(float[n,8] x) => (float[n,1] y) {
+        [scaled] m = Mul (x, scale)
+        [square] squares = Mul (m, x)
+        [add_up] total = ReduceSum (squares, axes)
+        [divide] ratio = Div (total, scale)
+        [root] y = Sqrt (ratio)
+    }"""
+    return onnx_model(text, scale=np.float32(20), axes=np.array([1]))
 
 
 def written(tmp_path, original, half):
@@ -63,15 +52,15 @@ def test_sums_beyond_the_range_are_named_and_counted(tmp_path, keep, size):
         summed = np.float16(half.astype(np.float32).sum(1))
     squares_beyond = (20 * ROWS**2 >= 65520).any(1).sum()
     assert 0 < squares_beyond < np.isinf(summed).sum() < 50
-    assert [one.node for one in found.beyond] == ["/Mul1", "/ReduceSum2"]
+    assert [one.node for one in found.beyond] == ["square", "add_up"]
     assert [one.inputs for one in found.beyond] == [squares_beyond, (total >= 65520).sum()]
     assert found.beyond[1].largest == pytest.approx(total.max(), rel=1e-5)
     assert (found.inputs, found.inputs_beyond) == (50, (total >= 65520).sum())
     assert found.unanswered == np.isinf(summed).sum()
-    assert {one.node for one in found.ran_otherwise} >= {"/Mul1", "/ReduceSum2", "/Sqrt4"}
+    assert {one.node for one in found.ran_otherwise} >= {"square", "add_up", "root"}
     assert {one.type_run for one in found.ran_otherwise} == {"float32"}
     assert json.loads(json.dumps(found.to_json()))["types"] == ["float16"]
-    assert any("/ReduceSum2" in line and str(LARGEST) in line for line in in_words(found))
+    assert any("add_up" in line and str(LARGEST) in line for line in in_words(found))
 
 
 def test_values_within_the_range_are_no_matter(tmp_path):
@@ -82,16 +71,15 @@ def test_values_within_the_range_are_no_matter(tmp_path):
 
 def masked():
     """Where x is 0, a large negative number keeps the softmax from looking."""
-    nodes = [
-        ("Clip", ["x", "zero", "one"], ["seen"]),
-        ("Sub", ["one", "seen"], ["hidden"]),
-        ("Mul", ["hidden", "least"], ["mask"]),
-        ("Add", ["x", "mask"], ["scores"]),
-        ("Softmax", ["scores"], ["y"]),
-    ]
+    text = """(float[n,8] x) => (float[n,8] y) {
+        [clipped] seen = Clip (x, zero, one)
+        [turn] hidden = Sub (one, seen)
+        [hide] mask = Mul (hidden, least)
+        [add] scores = Add (x, mask)
+        [softmax] y = Softmax (scores)
+    }"""
     least = np.finfo(np.float32).min
-    constants = {"zero": np.float32(0), "one": np.float32(1), "least": least}
-    return model(nodes, constants, outputs=[("y", [None, 8])])
+    return onnx_model(text, zero=np.float32(0), one=np.float32(1), least=least)
 
 
 def with_constant(half, name, value):
@@ -111,7 +99,7 @@ def test_a_mask_of_minus_infinity_is_found_and_one_of_minus_10000_is_fine(tmp_pa
     found = half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
     (lost,) = found.constants
     assert (lost.tensor, lost.becomes, lost.count) == ("least", "-inf", 1)
-    assert [one.node for one in found.beyond] == ["/Mul2", "/Add3"]
+    assert [one.node for one in found.beyond] == ["hide", "add"]
     assert found.unanswered == 50, "0 times infinity is no number"
     half = with_constant(half, "least", 0)
     found = half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
@@ -153,9 +141,7 @@ def test_a_file_in_32_bits_is_no_matter_of_this(tmp_path):
 
 def test_operators_that_round_by_themselves_are_told(tmp_path):
     weight = np.random.default_rng(1).normal(size=(8, 8)).astype(np.float32)
-    float_file, small = written(
-        tmp_path, one := model([("MatMul", ["x", "w"], ["y"])], {"w": weight}), one
-    )
+    float_file, small = linear(tmp_path / "model.onnx", weight), tmp_path / "small.onnx"
     quantize_dynamic(float_file, small)
     assert arithmetic(float_file) == []
     (found,) = arithmetic(small)

@@ -19,7 +19,8 @@ from asterism.dflare.pair import PairedOutputs
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.measurement import measure
 from asterism.vetting.opening import Vetted, beside, drawn, open_vetted, read_given
-from models.onnx_networks import constant, linear, masked, save, value
+from models.onnx_networks import linear, masked, value
+from onnx_texts import write_onnx
 from places import ROOT
 
 RNG = np.random.default_rng(0)
@@ -120,19 +121,13 @@ def test_images_are_fed_as_the_model_stores_them(pair, tmp_path):
     images = RNG.integers(0, 256, (9, 4, 5, 3), dtype=np.uint8)
     np.savez(tmp_path / "inputs.npz", images=images, labels=np.arange(9) % 3)
     weights = RNG.normal(0, 3, (60, 3)).astype(np.float32)
-    for name, values in (("f", weights), ("g", np.rint(weights / 4) * 4)):
-        nodes = [
-            helper.make_node("Flatten", ["x"], ["flat"]),
-            helper.make_node("MatMul", ["flat", "w"], ["z"]),
-            helper.make_node("Softmax", ["z"], ["y"]),
-        ]
-        save(
-            tmp_path / f"{name}.onnx",
-            nodes,
-            [value("x", ["n", 3, 4, 5])],
-            [value("y", ["n", 3])],
-            [constant("w", values)],
-        )
+    text = """(float[n,3,4,5] x) => (float[n,3] y) {
+        flat = Flatten (x)
+        z = MatMul (flat, w)
+        y = Softmax (z)
+    }"""
+    write_onnx(tmp_path / "f.onnx", text, w=weights)
+    write_onnx(tmp_path / "g.onnx", text, w=np.rint(weights / 4) * 4)
     unit = {"scale": 1 / 255, "mean": [0.0], "std": [1.0]}
     params = pair("images", comparison=TOP_LABEL, feeding__preprocessing=unit)
     stored = np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32) / 255
@@ -174,13 +169,11 @@ def test_another_compressed_model_beside_the_same_original(pair, tmp_path):
 
 def two_outputs(path):
     """Rows in three frames of two scores, and their sum."""
-    nodes = [
-        helper.make_node("Reshape", ["x", "shape"], ["frames"]),
-        helper.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1),
-    ]
-    outputs = [value("frames", ["n", 2, 2]), value("sum", ["n", 1])]
-    constants = [constant("shape", np.array([-1, 2, 2])), constant("axis", np.array([1]))]
-    return save(path, nodes, [value("x", ["n", 4])], outputs, constants)
+    text = """(float[n,4] x) => (float[n,2,2] frames, float[n,1] sum) {
+        frames = Reshape (x, shape)
+        sum = ReduceSum <keepdims=1> (x, axis)
+    }"""
+    return write_onnx(path, text, shape=np.array([-1, 2, 2]), axis=np.array([1]))
 
 
 def test_one_output_keeps_its_shape_and_several_are_one_row(pair, tmp_path):
@@ -277,11 +270,11 @@ def test_constants_belong_to_an_input_of_either_model(pair, tmp_path):
     tokens = RNG.integers(1, 9, (5, 6))
     np.savez(tmp_path / "inputs.npz", inputs=tokens)
     masked(tmp_path / "f.onnx")
-    node = helper.make_node("Cast", ["input_ids"], ["c"], to=1)
-    add = helper.make_node("ReduceSum", ["c", "axis"], ["y"], keepdims=1)
-    given = [value("input_ids", ["n", 6], 7)]
-    axis = [constant("axis", np.array([1]))]
-    save(tmp_path / "g.onnx", [node, add], given, [value("y", ["n", 1])], axis)
+    text = """(int64[n,6] input_ids) => (float[n,1] y) {
+        c = Cast <to=1> (input_ids)
+        y = ReduceSum <keepdims=1> (c, axis)
+    }"""
+    write_onnx(tmp_path / "g.onnx", text, axis=np.array([1]))
     tokens_of = {"vocabulary": 10, "padding": 0, "protected": []}
     operators = {"swap": {"low": 1, "high": 1}}
 
@@ -347,8 +340,8 @@ def test_the_original_says_how_long_inputs_are(pair, tmp_path):
     wave = RNG.integers(-9999, 9999, 800).astype(np.int16)
     wavfile.write(tmp_path / "in/1.wav", 8000, wave)
     for name, length in (("f.onnx", 300), ("g.onnx", "t")):
-        node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[1], keepdims=1)
-        save(tmp_path / name, [node], [value("x", ["n", length])], [value("y", ["n", 1])])
+        largest = "y = ReduceMax <axes=[1], keepdims=1> (x)"
+        write_onnx(tmp_path / name, f"(float[n,{length}] x) => (float[n,1] y) {{ {largest} }}")
     params = pair("sound", inputs=str(tmp_path / "in"), domain__options={"rate": 8000})
     with open_vetted(params, 0) as vetted:
         assert vetted.inputs.items.shape == (1, 300)
@@ -365,15 +358,14 @@ def test_short_inputs_are_filled_up_as_the_model_is_fed(tmp_path):
 
 def found(path, least):
     """A detector of numbers: a row for each of an item's that is larger."""
-    nodes = [
-        helper.make_node("Greater", ["x", "least"], ["larger"]),
-        helper.make_node("NonZero", ["larger"], ["places"]),
-        helper.make_node("GatherND", ["x", "turned"], ["values"]),
-        helper.make_node("Unsqueeze", ["values", "one"], ["y"]),
-    ]
-    nodes.insert(2, helper.make_node("Transpose", ["places"], ["turned"]))
-    constants = [constant("least", np.float32(least)), constant("one", np.array([1], np.int64))]
-    return save(path, nodes, [value("x", [1, 4])], [value("y", ["rows", 1])], constants)
+    text = """(float[1,4] x) => (float[rows,1] y) {
+        larger = Greater (x, least)
+        places = NonZero (larger)
+        turned = Transpose (places)
+        values = GatherND (x, turned)
+        y = Unsqueeze (values, one)
+    }"""
+    return write_onnx(path, text, least=np.float32(least), one=np.array([1]))
 
 
 @pytest.mark.parametrize("least", [1e9, 0.5])

@@ -10,6 +10,7 @@ import torch.ao.quantization.fx._decomposed  # registers the operators of quanti
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional as f
+from torch_programs import FEW, exported, saved, train
 
 from asterism.api.vetting import vet
 from asterism.core.files.hashes import digest_of
@@ -18,14 +19,6 @@ from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
 from asterism.vetting.quantised_graphs import exchange_of
-
-FEW = [
-    "vet.changes.inputs=20",
-    "vet.search.seeds=10",
-    "vet.search.queries=20",
-    "vet.repair.float_share=0.4",
-]
-
 
 #: Of the inputs of a layer, as large as most of them.
 STEP = 3.0
@@ -47,13 +40,7 @@ def digits():
     torch.manual_seed(0)
     data = load_digits()
     rows, labels = torch.tensor(data.data / 16, dtype=torch.float32), torch.tensor(data.target)
-    net = Net()
-    steps = torch.optim.Adam(net.parameters(), 0.01)
-    for _ in range(150):
-        steps.zero_grad()
-        f.cross_entropy(net(rows[:1000]), labels[:1000]).backward()
-        steps.step()
-    return net.eval(), rows[1000:], labels[1000:]
+    return train(Net(), rows[:1000], labels[:1000], 0.01), rows[1000:], labels[1000:]
 
 
 def rounded(net, bits):
@@ -69,7 +56,12 @@ def rounded(net, bits):
 def test_the_bad_module_is_blamed_and_left_in_float(digits, tmp_path):
     net, rows, labels = digits
     small = rounded(net, {"body.2": 2})
-    found = vet(net, small, rows, labels, comparison="top_label", overrides=FEW)
+    low = [
+        f"vet.thresholds.{name}"
+        for name in ("agreement=0.96", "worst_class=0.7", "natural_flips=0.9", "accuracy_lost=0.2")
+    ]
+    found = vet(net, small, rows, labels, comparison="top_label", overrides=[*FEW, *low])
+    assert found.verdict == "ship with the repair"
     assert found.agree < 0.97
     assert found.repair["blamed"][0]["node"] == "body.2"
     assert found.repair["kept_in_float"] == ["body.2"]
@@ -79,8 +71,9 @@ def test_the_bad_module_is_blamed_and_left_in_float(digits, tmp_path):
         by_hand = (mended != net(rows).argmax(1)).numpy()
     assert by_hand.mean() < found.differs.mean() / 5
     page = found.page(tmp_path / "page").read_text()
-    assert "body.2" in page
-    assert "filter_fn" in page
+    for told in ("body.2", "filter_fn", "leave these modules in float"):
+        assert told in page
+    assert not (tmp_path / "page/repaired.onnx").exists()
 
 
 def test_what_is_exchanged_leaves_both_models_as_they_are(digits):
@@ -164,8 +157,7 @@ def graph(digits):
     small.body[0] = QuantisedLinear(small.body[0], 8)
     small.body[2] = QuantisedLinear(small.body[2], 8, given=STEP)
     small.head = QuantisedLinear(small.head, 8)
-    free = ({0: torch.export.Dim("n")},)
-    return torch.export.export(small, (digits[1][:4],), dynamic_shapes=free).module()
+    return exported(small, digits[1]).module()
 
 
 def test_the_bad_layer_of_a_quantised_graph_is_blamed_and_left_in_float(digits, graph):
@@ -199,14 +191,6 @@ def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(di
     by_hand = float((alone - wanted).double().norm() / wanted.double().norm())
     assert error.own.relative_l2 == pytest.approx(by_hand, rel=1e-4)
     assert error.cumulative.relative_l2 > 0.9 * by_hand
-
-
-FREE = ({0: torch.export.Dim("n")},)
-
-
-def saved(module, rows, path):
-    torch.export.save(torch.export.export(module, (rows[:4],), dynamic_shapes=FREE), path)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -269,21 +253,6 @@ def test_a_repaired_program_is_written_in_the_same_bytes(digits, graph, tmp_path
         save_program(runtime.program({"pixels": rows[:2].numpy()}), tmp_path / "repaired.pt2")
         written.append((tmp_path / "repaired.pt2").read_bytes())
     assert written[0] == written[1]
-
-
-@pytest.mark.slow
-def test_a_page_tells_which_modules_to_leave_in_float(digits, tmp_path):
-    net, rows, labels = digits
-    low = [
-        f"vet.thresholds.{name}"
-        for name in ("agreement=0.96", "worst_class=0.7", "natural_flips=0.9", "accuracy_lost=0.2")
-    ]
-    small = rounded(net, {"body.2": 2})
-    found = vet(net, small, rows, labels, comparison="top_label", overrides=[*FEW, *low])
-    assert found.verdict == "ship with the repair"
-    page = found.page(tmp_path / "page").read_text()
-    assert "leave these modules in float" in page
-    assert not (tmp_path / "page/repaired.onnx").exists()
 
 
 def test_a_module_whose_answers_depend_on_others_is_asked_one_by_one(digits):

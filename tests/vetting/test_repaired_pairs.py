@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from small_vetting import by_runtime, digit_params
+from small_vetting import Rule, by_runtime, digit_params, vetted_rules
 
 from asterism.core.files.artifacts import read_table
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import GivenInputs
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile
@@ -20,7 +19,7 @@ from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import onnx_pairs, repairing
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
-from asterism.vetting.opening import GivenPair, Vetted, open_vetted
+from asterism.vetting.opening import open_vetted
 from asterism.vetting.repairing import repair
 from asterism.vetting.searching import search
 from asterism.vetting.speed import Speed
@@ -297,8 +296,9 @@ def test_a_repair_that_gains_nothing_is_not_offered(
         assert facts["reason"].endswith("on 100 inputs that it was not made by")
 
 
-@pytest.mark.parametrize(("share", "most"), [(0.4, 2), (0.1, 1), (1.0, 5), (0.79, 3)])
-def test_so_many_nodes_may_be_in_float(repaired, nothing_found, monkeypatch, share, most):
+@pytest.fixture
+def asked(monkeypatch):
+    """What :func:`repair_curve` is asked for, in the place of an answer."""
     asked = []
 
     def none(*given):
@@ -306,6 +306,11 @@ def test_so_many_nodes_may_be_in_float(repaired, nothing_found, monkeypatch, sha
         raise UserError("enough")
 
     monkeypatch.setattr(repairing, "repair_curve", none)
+    return asked
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.4, 2), (0.1, 1), (1.0, 5), (0.79, 3)])
+def test_so_many_nodes_may_be_in_float(repaired, nothing_found, asked, share, most):
     facts = repaired(repair__float_share=share, triggers=nothing_found)["facts"]
     assert facts == {"reason": "enough"}
     ((pair, feeds, deviation, evaluations, found, gone, ordinary),) = asked
@@ -316,14 +321,7 @@ def test_so_many_nodes_may_be_in_float(repaired, nothing_found, monkeypatch, sha
     assert deviation({"y": rows}, {"y": rows[[0, 2, 1]]}).tolist() == [0.0, 1.0, 1.0]
 
 
-def test_candidates_deviate_as_the_comparison_says(repaired, nothing_found, monkeypatch):
-    asked = []
-
-    def none(*given):
-        asked.append(given)
-        raise UserError("enough")
-
-    monkeypatch.setattr(repairing, "repair_curve", none)
+def test_candidates_deviate_as_the_comparison_says(repaired, nothing_found, asked):
     repaired(triggers=nothing_found, comparison=relative(1e-6))
     wanted = np.full((2, 10), [[1.0], [1.105]], np.float32)
     # A tenth of the original's value is allowed, which is less than a tenth of the other's.
@@ -447,7 +445,9 @@ def test_a_pair_of_onnx_files_is_taken_as_it_is(digits):
         assert pair.reproduced(items) is items
 
 
-def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(digits, tmp_path):
+def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(
+    digits, repaired, nothing_found, tmp_path
+):
     for name in ("original.onnx", "damaged.onnx"):
         model = onnx.load(digits / name)
         for value in (*model.graph.input, *model.graph.output):
@@ -467,25 +467,10 @@ def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(digits, t
             for pair in pairs
         ]
     assert found[0].deviations.tolist() == found[1].deviations.tolist() == [1.0] * 10
-    facts = repair(
-        digit_params(
-            digits,
-            original=str(files[0]),
-            compressed=str(files[1]),
-            repair__evaluations=2,
-            repair__inputs=10,
-        ),
-        0,
-        searched(tmp_path),
-        tmp_path / "repaired",
-    )
+    original, compressed = map(str, files)
+    few = {"repair__evaluations": 2, "repair__inputs": 10}
+    facts = repaired(compressed, nothing_found, original=original, **few)["facts"]
     assert facts["deviating_inputs"] == 10 and "bytes" in facts
-
-
-def searched(folder):
-    """What a search left that found nothing."""
-    np.savez(folder / "none.npz", items=np.zeros((0, 64), np.float32))
-    return folder / "none.npz"
 
 
 def test_a_candidate_looks_for_the_nearest_among_the_originals_embeddings(digits):
@@ -529,24 +514,6 @@ def test_a_conversion_deviates_as_the_comparison_says(digits):
         assert (swapped != wanted).any()
 
 
-def vetted_files(original, compressed):
-    """A vetted pair of which only the names count."""
-    params = digit_params(Path()).model_copy(
-        update={"original": original, "compressed": compressed}
-    )
-    return Vetted(
-        params=params,
-        given=GivenPair.by_files(params),
-        inputs=GivenInputs("tensors", np.zeros((0, 4)), None, (), (), ()),
-        original=None,
-        pair=None,
-        comparison=None,
-        notes={},
-        shapes={},
-        answers=None,
-    )
-
-
 @pytest.mark.parametrize(
     ("original", "compressed", "possible"),
     [
@@ -573,7 +540,9 @@ def test_which_files_can_exchange_nodes(monkeypatch, original, compressed, possi
         return folder / f"{path.name}.onnx"
 
     monkeypatch.setattr(onnx_pairs, "as_onnx", as_onnx)
-    vetted = vetted_files(original, compressed)
+    params = digit_params(Path(), compressed, original=original)
+    models = (Rule(name, lambda x: x) for name in "fg")  # only the files' names count
+    vetted = vetted_rules(params, np.zeros((1, 2)), *models)
     if possible:
         with opened_as_onnx(vetted) as pair:
             assert pair.vetted is vetted

@@ -1,18 +1,14 @@
 """Vetting a streaming pair: its nodes are localised and repaired with the state carried on."""
 
 import json
-import shutil
 
 import numpy as np
 import onnx
 import pytest
-import yaml
+from small_vetting import run_stages
 
-from asterism.asking.question import vet_overrides
+from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
-from asterism.config import Params, compose
-from asterism.core.parameters.params import read_params, validate
-from asterism.core.running.stage import load_script
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repairing import repair
@@ -41,7 +37,8 @@ def made(folder, node="keep"):
     return folder
 
 
-def request(folder, compressed):
+def settled(folder, compressed="damaged.onnx"):
+    """What a request for the pair comes to."""
     asked = VetRequest(
         original=folder / "original.onnx",
         compressed=folder / compressed,
@@ -51,16 +48,12 @@ def request(folder, compressed):
         options={"threshold": None, "share": 0.1},
         overrides=SMALL,
     )
-    return vet_overrides(asked, ROOT / "conf")[0]
-
-
-def params_of(overrides):
-    return validate(Params, yaml.safe_load(compose(ROOT / "conf", overrides))).vet
+    return settle(asked, ROOT / "conf")
 
 
 def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):
-    overrides = request(made(tmp_path), "damaged.onnx")
-    with open_vetted(params_of(overrides), 0) as vetted, opened_as_onnx(vetted) as pair:
+    params = settled(made(tmp_path)).params
+    with open_vetted(params, 0) as vetted, opened_as_onnx(vetted) as pair:
         runs = pair.runs(vetted.inputs.items[:20])
         assert [len(run.first["x"]) for run in runs] == [8, 8, 4]
         assert [len(run.later) for run in runs] == [streaming_networks.CALLS - 1] * 3
@@ -73,7 +66,7 @@ def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):
 
 @pytest.mark.slow
 def test_a_pair_without_quantised_nodes_says_so(tmp_path):
-    params = params_of(request(made(tmp_path), "same.onnx"))
+    params = settled(made(tmp_path), "same.onnx").params
     items = streaming_networks.sequences(60)
     np.savez(tmp_path / "triggers.npz", items=items, seeds=np.arange(60))
     facts = repair(params, 0, tmp_path / "triggers.npz", tmp_path / "repaired")
@@ -84,16 +77,8 @@ def test_a_pair_without_quantised_nodes_says_so(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_damaged_node_of_a_streaming_model_is_named_and_repaired(tmp_path, monkeypatch):
-    overrides = request(made(tmp_path), "damaged.onnx")
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "params.yaml").write_text(compose(ROOT / "conf", overrides))
-    shutil.copy(ROOT / "dvc.yaml", folder)
-    monkeypatch.chdir(folder)
-    for name in ("vet_measure", "vet_search", "vet_repair", "vet_page"):
-        stage = load_script(ROOT / "stages", name)
-        stage.run(read_params(stage.Params))
+def test_a_damaged_node_of_a_streaming_model_is_named_and_repaired(tmp_path):
+    folder = run_stages(tmp_path / "run", settled(made(tmp_path)).overrides)
     facts = json.loads((folder / "metrics/vet_repair.json").read_text())
     assert facts["blamed"][0]["node"] == "keep"
     assert facts["gone"] >= 0.9 and facts["gone_held_out"]["share"] >= 0.9

@@ -1,14 +1,13 @@
 """Vetting modules and programs of PyTorch from Python."""
 
 import copy
-import warnings
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as f
 from torch.utils.data import DataLoader, TensorDataset
+from torch_programs import exported, saved, train
 
 from asterism.api.inputs import as_given
 from asterism.api.vetting import vet
@@ -26,13 +25,7 @@ LABELS = ROWS[:, :3].argmax(axis=1)
 def trained():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(8, 24), nn.ReLU(), nn.Dropout(0.5), nn.Linear(24, 3))
-    rows, labels = torch.tensor(ROWS), torch.tensor(LABELS)
-    steps = torch.optim.Adam(net.parameters(), 1e-2)
-    for _ in range(150):
-        steps.zero_grad()
-        f.cross_entropy(net(rows), labels).backward()
-        steps.step()
-    return net
+    return train(net, torch.tensor(ROWS), torch.tensor(LABELS), 0.01)
 
 
 def damaged(net):
@@ -68,19 +61,9 @@ def test_a_module_is_set_back_where_it_fails(trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["program", "file", "quantised"])
-def test_exported_programs_files_of_them_and_quantised_modules_are_models_too(
-    trained, tmp_path, kind
-):
-    plain = copy.deepcopy(trained).eval()
-    free = ({0: torch.export.Dim("n")},)
-    program = torch.export.export(plain, (torch.tensor(ROWS[:4]),), dynamic_shapes=free)
-    torch.export.save(program, tmp_path / "net.pt2")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's own successor of it is no part of PyTorch
-        small = torch.ao.quantization.quantize_dynamic(copy.deepcopy(plain), {nn.Linear})
-    others = {"program": program, "file": tmp_path / "net.pt2", "quantised": small}
-    assert vet(trained, others[kind], ROWS, LABELS, overrides=FEW).agree >= 0.97
+def test_a_file_may_be_vetted_beside_a_module(trained, tmp_path):
+    file = saved(copy.deepcopy(trained).eval(), torch.tensor(ROWS), tmp_path / "net.pt2")
+    assert vet(trained, file, ROWS, LABELS, overrides=FEW).agree >= 0.97
 
 
 @pytest.mark.parametrize(
@@ -135,7 +118,7 @@ def test_data_sets_and_loaders_are_read_with_their_labels():
 
 
 def test_exported_graphs_have_one_mode(trained):
-    program = torch.export.export(copy.deepcopy(trained).eval(), (torch.tensor(ROWS[:4]),))
+    program = exported(copy.deepcopy(trained).eval(), torch.tensor(ROWS))
     with evaluating(program.module()) as changed:
         assert not changed
 

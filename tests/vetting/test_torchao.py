@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
-from torch.nn import functional as f
+from torch_programs import FEW, exported, saved, train
 
 from asterism.api.vetting import vet
 from asterism.compression.methods.torch_modules import quantised_graph
@@ -18,14 +18,6 @@ from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.quantised_graphs import exchange_of
 from thinning import every
-
-FEW = [
-    "vet.changes.inputs=20",
-    "vet.search.seeds=10",
-    "vet.search.queries=20",
-    "vet.repair.float_share=0.4",
-]
-FREE = ({0: torch.export.Dim("n")},)
 
 
 class Net(nn.Module):
@@ -49,13 +41,8 @@ def digits():
     data = load_digits()
     rows = torch.tensor(data.images / 16, dtype=torch.float32)[:, None]
     labels = torch.tensor(data.target)
-    net = Net()
-    steps = torch.optim.Adam(net.parameters(), 0.005)
-    for _ in range(60):
-        steps.zero_grad()
-        f.cross_entropy(net(rows[:1000]), labels[:1000]).backward()
-        steps.step()
-    return net.eval(), rows[1000:], labels[1000:]
+    net = train(Net(), rows[:1000], labels[:1000], 0.005, steps=60)
+    return net, rows[1000:], labels[1000:]
 
 
 def configuration(name):
@@ -83,9 +70,7 @@ def test_a_file_of_a_quantised_module_gives_the_same(name, digits, tmp_path):
     with torch.no_grad():
         wanted = small(rows[:9]).numpy()
     import_quietly("torchao.utils").unwrap_tensor_subclass(small)
-    program = torch.export.export(small, (rows[:9],), dynamic_shapes=FREE)
-    path = tmp_path / "small.pt2"
-    torch.export.save(program, path)
+    path = saved(small, rows, tmp_path / "small.pt2")
     (found,) = open_runtime(path).run({"pictures": rows[:9].numpy()}).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     assert read_signature(path).operators > 5
@@ -98,9 +83,7 @@ def test_a_file_of_a_quantised_module_is_put_into_float_in_part(name, coarse, di
     import_quietly("torchao.utils").unwrap_tensor_subclass(small)
     programs = []
     for module in (net, small):
-        program = torch.export.export(module, (rows[:4],), dynamic_shapes=FREE)
-        torch.export.save(program, tmp_path / "model.pt2")
-        programs.append(opened_program(tmp_path / "model.pt2"))
+        programs.append(opened_program(saved(module, rows, tmp_path / "model.pt2")))
     given = {"pictures": rows[:9].numpy()}
     wanted, before = (next(iter(program.run(given).values())) for program in programs)
     original, compressed = programs
@@ -119,10 +102,9 @@ def test_a_file_of_a_quantised_module_is_put_into_float_in_part(name, coarse, di
 def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):
     """They are pickled."""
     net, rows, _ = digits
-    program = torch.export.export(quantised(net, "weights"), (rows[:4],), dynamic_shapes=FREE)
-    torch.export.save(program, tmp_path / "small.pt2")
+    path = saved(quantised(net, "weights"), rows, tmp_path / "small.pt2")
     with pytest.raises(UserError, match="unwrap_tensor_subclass"):
-        open_runtime(tmp_path / "small.pt2")
+        open_runtime(path)
 
 
 @pytest.mark.parametrize("dynamic", every(2, [False, True]))
@@ -131,12 +113,10 @@ def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
     graph = quantised_graph(net, rows, dynamic)
     with torch.no_grad():
         wanted = graph(rows[:9]).numpy()
-    torch.export.save(
-        torch.export.export(graph, (rows[:9],), dynamic_shapes=FREE), tmp_path / "g.pt2"
-    )
-    (found,) = open_runtime(tmp_path / "g.pt2").run({"pictures": rows[:9].numpy()}).values()
+    path = saved(graph, rows, tmp_path / "g.pt2")
+    (found,) = open_runtime(path).run({"pictures": rows[:9].numpy()}).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
-    assert read_signature(tmp_path / "g.pt2").quantised > 5
+    assert read_signature(path).quantised > 5
 
 
 @pytest.mark.parametrize(
@@ -154,20 +134,20 @@ def test_of_its_operators_what_converts_numbers_is_taken(name, taken):
     assert only_computes(f"torch.ops.torchao.{name}") == taken
 
 
-def damaged(net, name):
-    """A copy with one layer of few bits, whose weights are then quantised."""
+def roughened(net):
+    """A copy with one layer of few bits."""
     rough = copy.deepcopy(net)
     weights = rough.body[2].weight
     with torch.no_grad():
         step = weights.abs().max() / 2
         weights.copy_((weights / step).round() * step)
-    return quantised(rough, name)
+    return rough
 
 
 @pytest.mark.parametrize("name", every(3, ["four_bits", "dynamic", "weights"]))
 def test_the_bad_module_is_blamed_and_the_told_lines_repair_it(name, digits, tmp_path):
     net, rows, labels = digits
-    small = damaged(net, name)
+    small = quantised(roughened(net), name)
     found = vet(net, small, rows, labels, comparison="top_label", overrides=FEW)
     assert found.repair["blamed"][0]["node"] == "body.2"
     kept = found.repair["kept_in_float"]
@@ -204,20 +184,15 @@ def test_all_of_a_graph_in_float_is_the_original(dynamic, digits):
 def test_exported_programs_are_repaired_too(digits):
     """The program of a graph has no names of modules: its weights tell what it was made of."""
     net, rows, labels = digits
-    rough = copy.deepcopy(net)
-    with torch.no_grad():
-        step = rough.body[2].weight.abs().max() / 2
-        rough.body[2].weight.copy_((rough.body[2].weight / step).round() * step)
-    exported = torch.export.export(net, (rows[:4],), dynamic_shapes=FREE)
-    small = torch.export.export(quantised_graph(rough, rows), (rows[:4],), dynamic_shapes=FREE)
-    found = vet(exported, small, rows, labels, comparison="top_label", overrides=FEW)
+    original = exported(net, rows)
+    small = exported(quantised_graph(roughened(net), rows), rows)
+    found = vet(original, small, rows, labels, comparison="top_label", overrides=FEW)
     assert found.repair["blamed"][0]["node"] == "body.2"
     assert "body.2" in found.repair["with_finer_scales"]
     with torch.no_grad():
-        (answers,) = [found.repaired(rows)]
-        wrong = (answers.argmax(1) != net(rows).argmax(1)).double().mean()
+        wrong = (found.repaired(rows).argmax(1) != net(rows).argmax(1)).double().mean()
     assert wrong < found.differs.mean() / 3
-    pair = exchange_of(exported.module(), small.module())
+    pair = exchange_of(original.module(), small.module())
     with torch.no_grad():
         whole = pair.in_float([part.name for part in pair.parts])(rows)
     torch.testing.assert_close(whole, net(rows), rtol=1e-4, atol=1e-4)

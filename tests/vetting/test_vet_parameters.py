@@ -40,10 +40,6 @@ def test_where_nothing_is_vetted_nothing_has_to_fit():
     assert vet_params(source="none", **changes).source == "none"
 
 
-def test_no_bound_is_needed():
-    assert vet_params(search__bound=None, changes__bounds=[]).search.bound is None
-
-
 def test_results_depend_on_all_files(tmp_path):
     files = {name: f"{name}.x" for name in ("original", "compressed", "inputs", "labels")}
     params = vet_params(**files)

@@ -3,35 +3,17 @@
 import keras
 import numpy as np
 import pytest
+from file_models import feeding, opened
 from onnx_networks import linear, linear_in_time, masked, mixing, quantised, streaming
 
 from asterism.core.messages.errors import UserError
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.tensor_models import batching, isolated
-from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
-from asterism.models.tensor_models.model import FileModel
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.standard_normal((3, 2)).astype(np.float32)
 ROWS = RNG.standard_normal((40, 3)).astype(np.float32)
-
-
-def feeding(**changes):
-    facts = {
-        "input": None,
-        "outputs": None,
-        "constants": [],
-        "step": None,
-        "context": 0,
-        "pad": 0,
-        "preprocessing": None,
-    }
-    return FeedingParams(**(facts | changes))
-
-
-def opened(path, items, **changes):
-    return FileModel(path, feeding(**changes), items.ndim == 4, items)
 
 
 def alone(model, items):

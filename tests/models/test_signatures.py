@@ -2,8 +2,8 @@
 
 import json
 import time
-import zipfile
 
+import flatbuffers
 import h5py
 import keras
 import numpy as np
@@ -13,7 +13,10 @@ import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 from onnx_networks import linear, masked, quantised, streaming
 from small_litert import LiteFile
+from strange_programs import entries
+from strange_programs import write as write_entries
 
+from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
@@ -104,14 +107,10 @@ def test_activations_have_the_shape_of_the_layer_before(tmp_path, suffix):
 def test_a_layer_that_follows_itself_is_no_loop(tmp_path):
     chain = keras.Sequential([keras.Input((8,)), L.Dense(7), L.Softmax(name="end")])
     chain.save(tmp_path / "chain.keras")
-    with zipfile.ZipFile(tmp_path / "chain.keras") as file:
-        members = {name: file.read(name) for name in file.namelist()}
+    members = entries(tmp_path / "chain.keras")
     config = json.loads(members["config.json"])
     config["config"]["layers"][-1]["inbound_nodes"] = [[["end", 0, 0, {}]]]
-    members["config.json"] = json.dumps(config).encode()
-    with zipfile.ZipFile(tmp_path / "m.keras", "w") as file:
-        for name, content in members.items():
-            file.writestr(name, content)
+    write_entries(tmp_path / "m.keras", members | {"config.json": json.dumps(config)})
     assert read_signature(tmp_path / "m.keras").outputs[0].shape == ()
 
 
@@ -205,3 +204,26 @@ def test_half_precision_of_a_litert_file_is_told(tmp_path, half):
     if half:
         file._model.subgraphs[0].tensors[1].type = schema.TensorType.FLOAT16
     assert read_signature(file.write(tmp_path / "a.tflite")).half is half
+
+
+def turned(content):
+    """A LiteRT file with its outputs listed the other way round."""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    model.subgraphs[0].outputs = model.subgraphs[0].outputs[::-1]
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def test_outputs_stand_in_the_converted_models_order_whatever_the_files_is(tmp_path):
+    given = keras.Input((6,))
+    net = keras.Model(given, [L.Dense(4)(given), L.Dense(1)(given)])
+    content = tf.lite.TFLiteConverter.from_keras_model(net).convert()
+    rows = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
+    for file in (content, turned(content)):
+        (tmp_path / "m.tflite").write_bytes(file)
+        runtime = open_runtime(tmp_path / "m.tflite")
+        assert [output.shape[-1] for output in runtime.signature.outputs] == [4, 1]
+        found = runtime.run({runtime.signature.inputs[0].name: rows})
+        for mine, theirs in zip(found.values(), net(rows), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5)

@@ -19,12 +19,11 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.models.classifiers.classifier import open_classifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras, save_keras
+from models.small_trainings import UNIT
 from thinning import every
 
 L = keras.layers
-UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 TUNING = {"optimizer": "sgd", "learning_rate": 1e-9, "batch_size": 20, "epochs": 1}
 LEARNING = TUNING | {"learning_rate": 0.5}
 CLASSES = 5

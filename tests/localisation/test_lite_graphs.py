@@ -1,6 +1,5 @@
 """LiteRT graphs with their variables as inputs and outputs, and with real numbers."""
 
-import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
@@ -15,6 +14,7 @@ from asterism.models.signatures.reading import read_signature
 from models import file_models
 from models.small_litert import LiteFile, lite_linear, lite_variable
 from onnx_texts import onnx_model
+from readers.formats import litert_edited
 
 RNG = np.random.default_rng(0)
 #: What a step of a file adds to its variable, and what fills it at first.
@@ -83,12 +83,12 @@ def test_variables_that_cannot_be_opened_are_one_line(tmp_path):
     )
     with pytest.raises(UserError, match=r"sum .*never assigned"):
         opened(never)
-    file = schema.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
-    file.subgraphs[0].tensors[2].isVariable = True
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(file.Pack(builder), b"TFL3")
+
+    def keep_state(model):
+        model.subgraphs[0].tensors[2].isVariable = True
+
     with pytest.raises(UserError, match="keeps the state"):
-        convertible(bytes(builder.Output()), "it")
+        convertible(litert_edited(path.read_bytes(), keep_state), "it")
     with pytest.raises(UserError, match=r"junk\.tflite"):
         convertible(b"junk", "junk.tflite")
 

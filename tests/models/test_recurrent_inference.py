@@ -255,7 +255,7 @@ def test_keras_files(tmp_path: Path, suffix: str) -> None:
     np.testing.assert_allclose(states, expected[1], atol=1e-7)
 
 
-def torch_file(path: Path, batch_first: bool, bidirectional: bool) -> tuple[Any, Any]:
+def torch_file(path: Path, dynamic: bool, bidirectional: bool) -> tuple[Any, Any]:
     torch = pytest.importorskip("torch")
 
     class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -265,27 +265,16 @@ def torch_file(path: Path, batch_first: bool, bidirectional: bool) -> tuple[Any,
             self.out = torch.nn.Linear(4 * (1 + bidirectional), 3)
 
         def forward(self, x: Any) -> Any:
-            states, _ = self.rnn(x)
-            return torch.softmax(self.out(states[:, -1]), dim=1), states
+            return torch.softmax(self.out(self.rnn(x)[0][:, -1]), dim=1)
 
     torch.manual_seed(0)
     net = Net().eval()
-
-    class Outputs(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = net
-
-        def forward(self, x: Any) -> Any:
-            return self.net(x)[0]
-
-    torch.onnx.export(
-        Outputs(), (torch.zeros(2, 6, 5),), path, dynamo=False, input_names=["rows"],
-        dynamic_axes={"rows": {0: "n"}} if batch_first else None,
-    )  # fmt: skip
+    axes = {"rows": {0: "n"}} if dynamic else None
+    example = (torch.zeros(2, 6, 5),)
+    torch.onnx.export(net, example, path, dynamo=False, input_names=["rows"], dynamic_axes=axes)
     x = torch.from_numpy((images(7).reshape(7, 6, 5) / 255).astype(np.float32))
     with torch.no_grad():
-        return tuple(value.numpy() for value in net(x))  # type: ignore[return-value]
+        return net(x).numpy(), net.rnn(x)[0].numpy()
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])

@@ -3,7 +3,6 @@
 import json
 import time
 
-import flatbuffers
 import h5py
 import keras
 import numpy as np
@@ -20,6 +19,7 @@ from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
+from readers.formats import litert_edited
 from thinning import every
 
 L = keras.layers
@@ -206,21 +206,15 @@ def test_half_precision_of_a_litert_file_is_told(tmp_path, half):
     assert read_signature(file.write(tmp_path / "a.tflite")).half is half
 
 
-def turned(content):
-    """A LiteRT file with its outputs listed the other way round."""
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
-    model.subgraphs[0].outputs = model.subgraphs[0].outputs[::-1]
-    builder = flatbuffers.Builder()
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
-
-
 def test_outputs_stand_in_the_converted_models_order_whatever_the_files_is(tmp_path):
+    def turn(model):
+        model.subgraphs[0].outputs = model.subgraphs[0].outputs[::-1]
+
     given = keras.Input((6,))
     net = keras.Model(given, [L.Dense(4)(given), L.Dense(1)(given)])
     content = tf.lite.TFLiteConverter.from_keras_model(net).convert()
     rows = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
-    for file in (content, turned(content)):
+    for file in (content, litert_edited(content, turn)):
         (tmp_path / "m.tflite").write_bytes(file)
         runtime = open_runtime(tmp_path / "m.tflite")
         assert [output.shape[-1] for output in runtime.signature.outputs] == [4, 1]

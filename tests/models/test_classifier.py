@@ -384,13 +384,6 @@ def test_a_missing_file_a_folder_and_an_unknown_suffix(tmp_path):
         open_classifier(tmp_path / "model.pkl", UNIT)
 
 
-def test_what_is_no_image_classifier_is_rejected(tmp_path):
-    inputs = keras.Input((10,))
-    flat = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
-    with pytest.raises(UserError, match="an image classifier takes"):
-        open_classifier(write(flat, tmp_path / "flat.keras"), UNIT)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -77,6 +77,7 @@ def test_a_streaming_file_takes_one_item_and_carries_its_state(tmp_path):
 
 
 def test_a_variable_is_forgotten_before_each_item(tmp_path):
+    """It is a resource variable, which LiteRT's own reset leaves as it is."""
     path = lite_variable(tmp_path / "v.tflite")
     assert read_signature(path).variables
     runtime = open_runtime(path)

@@ -14,7 +14,6 @@ from small_trainings import digits, recurrent
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import UserError
-from asterism.data import DataParams, load
 from asterism.models.parameters.params import Optimizer, RnnFile
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.engines import engine_for
@@ -104,7 +103,7 @@ def test_the_users_own_file(tmp_path):
 
 @pytest.mark.slow
 def test_digits_are_learnt_to_96_percent():
-    data = load(DataParams(name="digits", path="conf/no_file", train=None, test=None))
+    data = digits(None, None)
     chosen = recurrent(units=[128], optimizer="rmsprop", learning_rate=0.001, epochs=30)
     model, _ = train_rnn(chosen, data, 0)
     predicted = model.predict(rows_as_steps(data.test_images), verbose=0).argmax(axis=1)

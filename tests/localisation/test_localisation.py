@@ -8,6 +8,7 @@ import pytest
 from damages import KINDS, cases
 from localised import localise, repaired_damages
 from onnxruntime.quantization import quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
 from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
 
 from asterism.core.messages.errors import UserError
@@ -248,17 +249,8 @@ def test_weights_that_were_rounded_and_stored_as_floats_are_found():
 
 
 def test_half_precision_is_exchanged_node_by_node():
-    """Tensors of 16 bits, as converters to half precision write them."""
-    original = model(trained("convolutional"))
-    half = model(trained("convolutional"))
-    for tensor in half.graph.initializer:
-        values = onnx.numpy_helper.to_array(tensor)
-        if values.dtype == np.float32:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(values.astype(np.float16), tensor.name))
-    for value in (*half.graph.input, *half.graph.output):
-        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
-    del half.graph.value_info[:]
-    pair = match(pair_of(original, half))
+    half = convert_float_to_float16(model(trained("convolutional")))
+    pair = match(pair_of(model(trained("convolutional")), half))
     assert {"/0/Conv", "/2/Conv", "/5/Conv", "/8/Gemm", "/10/Gemm"} <= {n.name for n in pair.nodes}
     feed = inputs()[0]
     every = Session(hybrid(pair, range(len(pair.nodes))), "all in float").run(feed)["logits"]

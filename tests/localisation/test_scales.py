@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from onnx import helper
-from written_graphs import net, value
 
 from asterism.localisation import scales
 from asterism.localisation.finer_scales import FinerScales, Precision
@@ -103,18 +101,17 @@ def test_a_range_is_smaller_where_that_serves_most_values():
 
 
 def test_scales_are_told_apart_by_their_values_and_unknown_ones_by_name():
-    make = helper.make_node
-    nodes = [
-        make("QuantizeLinear", ["x", "s", "z"], ["a"]),
-        make("QuantizeLinear", ["x", "same", "z"], ["b"]),
-        make("QuantizeLinear", ["x", "other", "z"], ["c"]),
-        make("QuantizeLinear", ["x", "x", "z"], ["d"]),
-        make("QuantizeLinear", ["x", "given", "z"], ["e"]),
-        make("QuantizeLinear", ["x", "s"], ["f"]),
-    ]
+    text = """(float x, float given) => () {
+        a = QuantizeLinear (x, s, z)
+        b = QuantizeLinear (x, same, z)
+        c = QuantizeLinear (x, other, z)
+        d = QuantizeLinear (x, x, z)
+        e = QuantizeLinear (x, given, z)
+        f = QuantizeLinear (x, s)
+    }"""
     half = np.float32(0.5)
-    constants = {"s": half, "same": half, "other": np.float32(0.25), "z": np.uint8(1)}
-    graph = OnnxGraph(net(nodes, [value("x"), value("given")], [], **constants))
+    model = onnx_model(text, s=half, same=half, other=np.float32(0.25), z=np.uint8(1))
+    graph = OnnxGraph(model)
     found = [scale_of(graph, index) for index in range(6)]
     assert found[0] == found[1] == (half.tobytes(), b"\x01")
     assert len(set(found)) == 5

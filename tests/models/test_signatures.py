@@ -6,7 +6,6 @@ import time
 import h5py
 import keras
 import numpy as np
-import onnx
 import pytest
 import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
@@ -19,6 +18,7 @@ from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
+from onnx_texts import write_onnx
 from readers.formats import litert_edited
 from thinning import every
 
@@ -36,12 +36,7 @@ def test_an_onnx_file_says_names_types_and_shapes(tmp_path):
 def test_integers_and_half_precision_are_counted(tmp_path):
     found = read_signature(quantised(tmp_path / "q.onnx", WEIGHTS))
     assert (found.operators, found.quantised) == (2, 1)
-    model = onnx.load(linear(tmp_path / "a.onnx", WEIGHTS))
-    model.graph.initializer[0].CopyFrom(
-        onnx.numpy_helper.from_array(WEIGHTS.astype(np.float16), "w")
-    )
-    onnx.save(model, tmp_path / "half.onnx")
-    assert read_signature(tmp_path / "half.onnx").half
+    assert read_signature(linear(tmp_path / "half.onnx", WEIGHTS.astype(np.float16))).half
 
 
 def test_a_state_is_an_input_that_an_output_carries_on(tmp_path):
@@ -161,14 +156,12 @@ def test_a_mask_before_the_tokens_is_no_main_input():
 
 
 def test_a_softmax_is_found_behind_what_only_changes_its_form(tmp_path):
-    path = linear(tmp_path / "m.onnx", WEIGHTS)
-    model = onnx.load(path)
-    made = onnx.helper.make_node
-    model.graph.node[0].output[0] = "h"
-    model.graph.node.extend(
-        [made("Softmax", ["h"], ["p"]), made("Cast", ["p"], ["y"], to=onnx.TensorProto.FLOAT)]
-    )
-    onnx.save(model, path)
+    text = """(float[n,3] x) => (float[n,2] y) {
+        h = MatMul (x, w)
+        p = Softmax (h)
+        y = Cast <to = 1> (p)
+    }"""
+    path = write_onnx(tmp_path / "m.onnx", text, w=WEIGHTS)
     assert read_signature(path).outputs[0].made_by == "softmax"
     network = keras.Sequential([keras.Input((4,)), L.Dense(3, activation="sigmoid")])
     network.save(tmp_path / "m.keras")

@@ -105,12 +105,13 @@ def test_a_range_that_stands_for_a_clip_stays_that_of_the_clip():
     text = """(float[n,4] x) => (float[n,4] y) {{
         [sum] h = Add (x, x)
         {}
-        [negative] y = Neg (r)
+        [negative] y = Neg ({})
     }}"""
-    clip, quantised = "[clip] r = Clip (h, low, high)", quantisers("h", "r")
-    original = onnx_model(text.format(clip), low=np.float32(0), high=np.float32(1))
+    clip, quantised = "[clip] r = Clip (h, low, high)", quantisers("h", "clipped")
+    original = onnx_model(text.format(clip, "r"), low=np.float32(0), high=np.float32(1))
     facts = {"scale": np.float32(1 / 255), "zero": np.uint8(0)}
-    pair, wide = widened(original, onnx_model(text.format(quantised), **facts), Precision(16))
+    compressed = onnx_model(text.format(quantised, "clipped"), **facts)
+    pair, wide = widened(original, compressed, Precision(16))
     before, after = errors(pair, wide, original)
     assert after < 1e-4 < before
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import zipfile
+import zlib
 
 import keras
 import pytest
@@ -12,15 +13,12 @@ from asterism.compression.compressor import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import TRAINING_THREADS
-from asterism.data import DataParams, load
 from asterism.models.classifiers.classifier import open_classifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras, save_keras
-from asterism.models.parameters.params import ClassifierParams, TrainingParams
 from asterism.models.training.image_classifier import train_classifier
+from models.small_trainings import UNIT, classifier, digits
 from set_options import section
 
-UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 TRAINING = {"optimizer": "adam", "learning_rate": 0.002, "batch_size": 32, "epochs": 1}
 OPTIONS = {
     "litert_dynamic_range": {},
@@ -54,24 +52,12 @@ OPTIONS = CONFIGURED | OPTIONS
 
 @pytest.fixture(scope="module")
 def data():
-    return load(DataParams(name="digits", path="conf/no_file", train=900, test=200))
+    return digits(900, 200)
 
 
 @pytest.fixture(scope="module")
 def original(data, tmp_path_factory):
-    training = TrainingParams(**(TRAINING | {"epochs": 3}))
-    params = ClassifierParams(
-        source="train",
-        path="conf/no_file",
-        weights="conf/no_file",
-        architecture="lenet4",
-        trained_by="keras",
-        training=training,
-        learning_rate_drops=[],
-        learning_rate_decay=0.0,
-        augment=False,
-    )
-    model, history = train_classifier(params, UNIT, data, 0)
+    model, history = train_classifier(classifier(TRAINING | {"epochs": 3}), UNIT, data, 0)
     assert history["accuracy"][-1] > 0.8
     path = tmp_path_factory.mktemp("original") / "model.keras"
     save_keras(model, path)
@@ -97,12 +83,21 @@ def test_a_compressed_model_is_smaller_works_and_is_the_same_each_time(
     assert facts["agreement"] > 0.75
     assert json.loads((tmp_path / "a" / "summary.json").read_text()) == facts
     compressed = next((tmp_path / "a").glob("model.*"))
-    labels = [
+    known, found = (
         open_classifier(path, UNIT).predict(data.test_images).argmax(1)
         for path in (original, compressed)
-    ]
-    assert facts["agreement"] == (labels[0] == labels[1]).mean()
-    assert facts["deviating_test_images"] == (labels[0] != labels[1]).sum()
+    )
+    assert facts == {
+        "method": name,
+        "bytes": compressed.stat().st_size,
+        "original_bytes": original.stat().st_size,
+        "deflated_bytes": len(zlib.compress(compressed.read_bytes(), 9)),
+        "original_deflated_bytes": len(zlib.compress(original.read_bytes(), 9)),
+        "accuracy": (found == data.test_labels).mean(),
+        "original_accuracy": (known == data.test_labels).mean(),
+        "agreement": (known == found).mean(),
+        "deviating_test_images": (known != found).sum(),
+    }
 
     compress(params, original, tmp_path / "b", data, UNIT, 0)
     assert (tmp_path / "b" / compressed.name).read_bytes() == compressed.read_bytes()
@@ -172,19 +167,19 @@ def test_saved_models_hold_no_optimiser(original):
     ("method", "options", "message"),
     [
         ("squeeze", {}, "no compressor is called 'squeeze'"),
-        (
-            "magnitude_pruning",
-            {"sparsity": 1.5, "scope": "layer", "tuning": TRAINING},
-            "sparsity is 1.5",
-        ),
         ("litert_full_integer", {}, "calibration_images is missing"),
         (
+            "magnitude_pruning",
+            OPTIONS["magnitude_pruning"] | {"sparsity": 1.5},
+            "sparsity is 1.5",
+        ),
+        (
             "distillation",
-            {"student": "dave2", "temperature": 2.0, "alpha": 0.5, "training": TRAINING},
+            OPTIONS["distillation"] | {"student": "dave2"},
             r"student is 'dave2', which cannot be built for .* \(28, 28, 1\)",
         ),
     ],
-)  # fmt: skip
+)
 def test_wrong_options_are_one_line(method, options, message, data, original, tmp_path):
     params = CompressionParams(method=method, options=options)
     with pytest.raises(UserError, match=message):

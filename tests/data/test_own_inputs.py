@@ -8,7 +8,7 @@ from scipy.io import wavfile
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.data.dataset import load_any
-from asterism.data.given.kind import INPUT_KINDS, Shaping, fitted_length
+from asterism.data.given.kind import INPUT_KINDS, Shaping
 from asterism.data.given.reading import kind_of, read_inputs
 
 
@@ -217,18 +217,13 @@ def test_arrays_are_stacked_as_they_are_and_read_from_no_other_file(tmp_path, ki
         INPUT_KINDS[kind].read(tmp_path / "a.txt", Shaping())
 
 
-def test_an_items_length_is_the_models_then_the_wanted_then_the_longest():
-    assert fitted_length([3, 9], 5, Shaping(length=4)) == 5
-    assert fitted_length([3, 9], None, Shaping(length=4)) == 4
-    assert fitted_length([3, 9, 2], None, Shaping()) == 9
-
-
-def test_bytes_as_long_as_the_model_takes_are_not_cut():
-    items = [np.frombuffer(text, np.uint8) for text in (b"abc", b"ab", b"abcd")]
-    rows, notes = INPUT_KINDS["bytes"].stack(items, Shaping((3,), pad=9))
-    assert rows.tolist() == [[97, 98, 99], [97, 98, 9], [97, 98, 99]]
+def test_bytes_are_as_long_as_the_model_takes_then_as_is_wanted_then_as_the_longest():
+    items = [np.frombuffer(text, np.uint8) for text in (b"abc", b"ab", b"abcd", b"a")]
+    rows, notes = INPUT_KINDS["bytes"].stack(items, Shaping((3,), length=2, pad=9))
+    assert rows.tolist() == [[97, 98, 99], [97, 98, 9], [97, 98, 99], [97, 9, 9]]
     assert notes == ["of 1 files the first 3 bytes are taken"]
-    assert INPUT_KINDS["bytes"].stack(items, Shaping())[0].shape == (3, 4)
+    assert INPUT_KINDS["bytes"].stack(items, Shaping(length=2))[0].shape == (4, 2)
+    assert INPUT_KINDS["bytes"].stack(items, Shaping())[0].shape == (4, 4)
 
 
 def test_sound_as_long_as_the_model_takes_is_not_cut():

@@ -44,10 +44,10 @@ def test_the_far_end_of_the_road_lies_where_the_angle_says():
 
 
 def test_roads_are_parted_like_a_folders_images():
-    found = load_driving(settings("driving.images=20", "driving.height=66", "driving.width=70"), 3)
+    few = settings("driving.images=20", "driving.height=66", "driving.width=70")
+    found, again = load_driving(few, 3), load_driving(few, 3)
     assert found.train_images.shape == (16, 66, 70, 3)
     assert found.test_images.shape == (4, 66, 70, 3)
-    again = load_driving(settings("driving.images=20", "driving.height=66", "driving.width=70"), 3)
     assert np.array_equal(found.test_angles, again.test_angles)
 
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import helper
 from onnxruntime import quantization
 
 from asterism.localisation.running import Session, Stream
-from localisation.written_graphs import constant, net, value
 from onnx_texts import onnx_model
 
 #: Numbers of a call, of the state, and calls of a sequence.
@@ -101,33 +99,30 @@ def quantised(**options):
 
 def memory(inner=False):
     """An LSTM with both of its states carried, and a product; in a branch if it is ``inner``."""
-    rng, make = np.random.default_rng(5), helper.make_node
+    rng = np.random.default_rng(5)
     shapes = {"W": (1, 4 * WIDTH, STEP), "R": (1, 4 * WIDTH, WIDTH), "B": (1, 8 * WIDTH)}
     parts = {name: rng.normal(0, 0.4, shape) for name, shape in shapes.items()}
     parts["outward"] = rng.normal(0, 2, (WIDTH, 3))
-    constants = [constant(name, array.astype(np.float32)) for name, array in parts.items()]
-    constants += [constant("first", np.array([0])), constant("yes", np.array(True))]
-    given, made = ["x3", "W", "R", "B", "", "h_in", "c_in"], ["", "h_out", "c_out"]
-    lstm = make("LSTM", given, made, "remember", hidden_size=WIDTH)
+    state = f"float[1,n,{WIDTH}]"
+    lstm = f"LSTM <hidden_size = {WIDTH}> (x3, W, R, B, , h_in, c_in)"
+
+    def branch(h, c):
+        return f"{h}_branch () => ({state} {h}, {state} {c}) {{ , {h}, {c} = {lstm} }}"
+
+    remember = f", h_out, c_out = {lstm}"
     if inner:
-        branches = []
-        for number in (1, 2):
-            part = make("LSTM", given, ["", *(f"{n}{number}" for n in made[1:])], hidden_size=WIDTH)
-            results = [value(f"{name}{number}", 1, "n", WIDTH) for name in made[1:]]
-            branches.append(helper.make_graph([part], f"branch{number}", [], results))
-        lstm = make("If", ["yes"], made[1:], "remember")
-        for name, branch in zip(("then_branch", "else_branch"), branches, strict=True):
-            lstm.attribute.append(helper.make_attribute(name, branch))
-    nodes = [
-        make("Unsqueeze", ["x", "first"], ["x3"], "row"),
-        lstm,
-        make("Squeeze", ["h_out", "first"], ["h"], "column"),
-        make("MatMul", ["h", "outward"], ["score"], "read"),
-        make("Softmax", ["score"], ["y"], "decide"),
-    ]
-    states = [value(name, 1, "n", WIDTH) for name in ("h_in", "c_in", "h_out", "c_out")]
-    inputs = [value("x", "n", STEP), *states[:2]]
-    return net(nodes, inputs, [value("y", "n", 3), *states[2:]], constants)
+        branches = f"then_branch = {branch('h1', 'c1')}, else_branch = {branch('h2', 'c2')}"
+        remember = f"h_out, c_out = If (yes) <{branches}>"
+    text = f"""(float[n,{STEP}] x, {state} h_in, {state} c_in)
+    => (float[n,3] y, {state} h_out, {state} c_out) {{
+        [row] x3 = Unsqueeze (x, first)
+        [remember] {remember}
+        [column] h = Squeeze (h_out, first)
+        [read] score = MatMul (h, outward)
+        [decide] y = Softmax (score)
+    }}"""
+    constants = {name: array.astype(np.float32) for name, array in parts.items()}
+    return onnx_model(text, **constants, first=np.array([0]), yes=np.array(True))
 
 
 def memory_streams(items):

@@ -11,11 +11,12 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
-from written_graphs import constant, net, value
+from written_graphs import net, value
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation import conversion
 from asterism.localisation.conversion import as_onnx, convert
+from onnx_texts import onnx_model
 
 W = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 B = np.float32([1, 0, -1])
@@ -30,11 +31,10 @@ def values_of(model):
     return {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
 
 
-def dense(attributes=None, weights=W, bias=B, more=()):
-    names = ["x", "w", "b"] if bias is not None else ["x", "w"]
-    node = helper.make_node("Gemm", names, ["y"], "dense", **(attributes or {}))
-    constants = [constant("w", weights)] + ([] if bias is None else [constant("b", bias)])
-    return net([node, *more], [value("x", 1, 2)], [value("y", 1, 3)], constants)
+def dense(attributes="", **constants):
+    names = ", ".join(["x", *constants])
+    text = f"(float[1,2] x) => (float[1,3] y) {{ [dense] y = Gemm {attributes} ({names}) }}"
+    return onnx_model(text, **constants)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def converter(monkeypatch):
         return asked.model, None
 
     class Asked(list):
-        model = dense()
+        model = dense(w=W, b=B)
 
     asked = Asked()
     fake = SimpleNamespace(convert=SimpleNamespace(from_tflite=from_tflite))
@@ -72,19 +72,19 @@ def mended(converter, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("attributes", "weights", "bias", "operators"),
+    ("attributes", "constants", "operators"),
     [
-        ({}, W, B, ["MatMul", "Add"]),
-        ({"transB": 1}, W.T.copy(), B, ["MatMul", "Add"]),
-        ({"alpha": 1.0, "beta": 1.0}, W, B, ["MatMul", "Add"]),
-        ({}, W, None, ["MatMul"]),
-        ({}, W, 0 * B, ["MatMul"]),
-        ({"alpha": 2.0}, W, B, ["Gemm"]),
-        ({"beta": 0.5}, W, B, ["Gemm"]),
+        ("", {"w": W, "b": B}, ["MatMul", "Add"]),
+        ("<transB = 1>", {"w": W.T, "b": B}, ["MatMul", "Add"]),
+        ("<alpha = 1.0, beta = 1.0>", {"w": W, "b": B}, ["MatMul", "Add"]),
+        ("", {"w": W}, ["MatMul"]),
+        ("", {"w": W, "b": 0 * B}, ["MatMul"]),
+        ("<alpha = 2.0>", {"w": W, "b": B}, ["Gemm"]),
+        ("<beta = 0.5>", {"w": W, "b": B}, ["Gemm"]),
     ],
 )
-def test_dense_layers_are_products_and_sums(mended, attributes, weights, bias, operators):
-    given = dense(attributes, weights, bias)
+def test_dense_layers_are_products_and_sums(mended, attributes, constants, operators):
+    given = dense(attributes, **constants)
     x = np.float32([[1, -2]])
     wanted = run(given, x)
     model = mended(given)
@@ -95,17 +95,15 @@ def test_dense_layers_are_products_and_sums(mended, attributes, weights, bias, o
 
 
 def test_a_dense_layer_of_computed_weights_stays(mended):
-    node = helper.make_node("Gemm", ["x", "w2", "b"], ["y"], "dense")
-    turned = helper.make_node("Neg", ["w"], ["w2"])
-    constants = [constant("w", W), constant("b", B)]
-    model = mended(net([turned, node], [value("x", 1, 2)], [value("y", 1, 3)], constants))
+    text = "(float[1,2] x) => (float[1,3] y) { w2 = Neg (w) [dense] y = Gemm (x, w2, b) }"
+    model = mended(onnx_model(text, w=W, b=B))
     assert [part.op_type for part in model.graph.node] == ["Neg", "Gemm"]
 
 
 def reshaped(batch, sizes):
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])
     output = value("y", *[n or batch for n in sizes])
-    return net([node], [value("x", batch, 4)], [output], [constant("shape", np.int64(sizes))])
+    return net([node], [value("x", batch, 4)], [output], shape=np.int64(sizes))
 
 
 @pytest.mark.parametrize("batch", [1, 0])
@@ -132,14 +130,13 @@ def test_only_reshaping_to_one_item_of_several_axes_is_changed(mended):
 @pytest.mark.parametrize("shape", [(2, 4), ()])
 def test_a_file_for_a_fixed_number_of_items_stays(mended, shape):
     node = helper.make_node("Neg", ["x"], ["y"], "same")
-    model = net([node], [value("x", *shape)], [value("y", *shape)], [])
+    model = net([node], [value("x", *shape)], [value("y", *shape)])
     assert mended(model) == model
 
 
 def dequantising(values, zero):
-    constants = [constant("w", values), constant("s", np.float32(0.5)), constant("z", zero)]
-    node = helper.make_node("DequantizeLinear", ["w", "s", "z"], ["y"])
-    return net([node], [], [value("y", 3)], constants)
+    text = "() => (float[3] y) { y = DequantizeLinear (w, s, z) }"
+    return onnx_model(text, w=values, s=np.float32(0.5), z=zero)
 
 
 def without_zero(model):
@@ -167,21 +164,19 @@ def test_bytes_about_zero_are_read_with_their_sign(mended, model, changes):
 
 def test_nodes_are_named_by_their_first_layer_and_never_alike(mended):
     names = ["a;b", "a;c", "d", "a_2", "a"]
-    model = net([helper.make_node("Neg", ["x"], [f"y{n}"], name) for n, name in enumerate(names)],
-                [value("x", 1)], [value("y0", 1)], [])  # fmt: skip
+    nodes = [helper.make_node("Neg", ["x"], [f"y{n}"], name) for n, name in enumerate(names)]
+    model = net(nodes, [value("x", 1)], [value("y0", 1)])
     assert [node.name for node in mended(model).graph.node] == ["a", "a_2", "d", "a_2_2", "a_3"]
 
 
 def test_tensors_that_a_converter_counted_have_names_of_their_own(mended):
-    make = helper.make_node
-    nodes = [
-        make("Neg", ["x"], ["a/Relu__17:0"]),
-        make("Abs", ["a/Relu__17:0"], ["b__2"]),
-        make("Neg", ["b__2"], ["plain"]),
-        make("Abs", ["plain"], ["y__3"]),
-    ]
-    model = net(nodes, [value("x", 1)], [value("y__3", 1)])
-    model = mended(model)
+    text = """(float[1] x) => (float[1] y__3) {
+        "a/Relu__17:0" = Neg (x)
+        b__2 = Abs ("a/Relu__17:0")
+        plain = Neg (b__2)
+        y__3 = Abs (plain)
+    }"""
+    model = mended(onnx_model(text))
     made = [node.output[0] for node in model.graph.node]
     mark = hashlib.sha256(b"lite").hexdigest()[:8]
     assert made == [f"a/Relu__17:0@{mark}", f"b__2@{mark}", "plain", "y__3"]

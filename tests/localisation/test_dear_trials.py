@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from localised import localise
-from onnx import helper
 from quantised_networks import digits, model, quantised, trained
-from written_graphs import constant, net, value
 
 from asterism.localisation import localising, tensor_errors
 from asterism.localisation.localising import BlamedNodes, doubling
@@ -15,6 +13,7 @@ from asterism.localisation.repair import repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.trials import TrialRunner, squared_error
 from asterism.localisation.work import work_of
+from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(5)
 NODES = 40
@@ -23,12 +22,11 @@ NODES = 40
 def chain(weights):
     """``y = x·w0·w1·…``"""
     names = ["x", *(f"h{n}" for n in range(1, len(weights))), "y"]
-    nodes = [
-        helper.make_node("MatMul", [names[n], f"w{n}"], [names[n + 1]], f"product{n}")
-        for n in range(len(weights))
+    products = [
+        f"[product{n}] {names[n + 1]} = MatMul ({names[n]}, w{n})" for n in range(len(weights))
     ]
-    constants = [constant(f"w{n}", weight) for n, weight in enumerate(weights)]
-    return net(nodes, [value("x", "n", 6)], [value("y", "n", 6)], constants)
+    text = f"(float[n,6] x) => (float[n,6] y) {{ {' '.join(products)} }}"
+    return onnx_model(text, **{f"w{n}": weight for n, weight in enumerate(weights)})
 
 
 @pytest.fixture
@@ -138,41 +136,26 @@ def test_answers_do_not_keep_the_memory_of_their_session():
 
 def two_scales():
     """Boxes in pixels and scores below 1 under one scale: every score is 0."""
-    make = helper.make_node
-    original = net(
-        [
-            make("MatMul", ["x", "b"], ["boxes"], "boxes"),
-            make("MatMul", ["x", "s"], ["logits"], "logits"),
-            make("Sigmoid", ["logits"], ["scores"], "scores"),
-            make("Concat", ["boxes", "scores"], ["y"], "join", axis=1),
-        ],
-        [value("x", "n", 6)],
-        [value("y", "n", 6)],
-        [
-            constant("b", np.abs(RNG.normal(200, 30, (6, 4))).astype(np.float32)),
-            constant("s", RNG.normal(0, 4, (6, 2)).astype(np.float32)),
-        ],
-    )
-    joined = type(original)()
-    joined.CopyFrom(original)
-    joined.graph.node[3].output[0] = "both"
-    joined.graph.node[3].input[0] = "coarse"
-    joined.graph.node.extend(
-        [
-            make("QuantizeLinear", ["boxes", "sb", "zy"], ["bq"]),
-            make("DequantizeLinear", ["bq", "sb", "zy"], ["coarse"]),
-            make("QuantizeLinear", ["both", "sy", "zy"], ["yq"]),
-            make("DequantizeLinear", ["yq", "sy", "zy"], ["y"]),
-        ]
-    )
-    joined.graph.initializer.extend(
-        [
-            constant("sy", np.float32(2000 / 255)),
-            constant("sb", np.float32(100)),
-            constant("zy", np.uint8(0)),
-        ]
-    )
-    return match(pair_of(original, joined))
+    text = """(float[n,6] x) => (float[n,6] y) {{
+        [boxes] boxes = MatMul (x, b)
+        [logits] logits = MatMul (x, s)
+        [scores] scores = Sigmoid (logits)
+        {}
+    }}"""
+    quantised = """
+        bq = QuantizeLinear (boxes, sb, zero)
+        coarse = DequantizeLinear (bq, sb, zero)
+        [join] both = Concat <axis = 1> (coarse, scores)
+        yq = QuantizeLinear (both, sy, zero)
+        y = DequantizeLinear (yq, sy, zero)
+    """
+    weights = {
+        "b": np.abs(RNG.normal(200, 30, (6, 4))).astype(np.float32),
+        "s": RNG.normal(0, 4, (6, 2)).astype(np.float32),
+    }
+    scales = {"sy": np.float32(2000 / 255), "sb": np.float32(100), "zero": np.uint8(0)}
+    original = onnx_model(text.format("[join] y = Concat <axis = 1> (boxes, scores)"), **weights)
+    return match(pair_of(original, onnx_model(text.format(quantised), **weights, **scales)))
 
 
 def detections(original, compressed):

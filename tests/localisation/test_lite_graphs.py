@@ -1,12 +1,9 @@
 """LiteRT graphs with their variables as inputs and outputs, and with real numbers."""
 
-import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
-from onnx import helper
 from test_conversion import lite_answers, onnx_answers
-from written_graphs import constant, net, value
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import as_onnx
@@ -14,14 +11,12 @@ from asterism.localisation.lite_graphs import convertible
 from asterism.localisation.matching import match_tensors
 from asterism.localisation.reading import pair_of
 from asterism.models.signatures.reading import read_signature
-from asterism.models.tensor_models.feeding import FeedingParams
-from asterism.models.tensor_models.model import FileModel
+from models import file_models
 from models.small_litert import LiteFile, lite_linear, lite_variable
+from onnx_texts import onnx_model
+from readers.formats import litert_edited
 
 RNG = np.random.default_rng(0)
-FEEDING = FeedingParams(
-    input=None, outputs=None, constants=[], step=None, context=0, pad=0, preprocessing=None
-)
 #: What a step of a file adds to its variable, and what fills it at first.
 FILL = [("VAR_HANDLE", [], ["handle"]), ("ASSIGN_VARIABLE", ["handle", "zero"], [])]
 
@@ -34,7 +29,7 @@ def opened(path):
 
 
 def answers(path, items):
-    return FileModel(path, FEEDING, False, items[:1]).predict(items)
+    return file_models.opened(path, items[:1]).predict(items)
 
 
 def with_two_reads(path, operators):
@@ -88,12 +83,12 @@ def test_variables_that_cannot_be_opened_are_one_line(tmp_path):
     )
     with pytest.raises(UserError, match=r"sum .*never assigned"):
         opened(never)
-    file = schema.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
-    file.subgraphs[0].tensors[2].isVariable = True
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(file.Pack(builder), b"TFL3")
+
+    def keep_state(model):
+        model.subgraphs[0].tensors[2].isVariable = True
+
     with pytest.raises(UserError, match="keeps the state"):
-        convertible(bytes(builder.Output()), "it")
+        convertible(litert_edited(path.read_bytes(), keep_state), "it")
     with pytest.raises(UserError, match=r"junk\.tflite"):
         convertible(b"junk", "junk.tflite")
 
@@ -165,42 +160,38 @@ def test_integers_of_inputs_and_outputs_become_real_numbers(tmp_path):
 
 
 def test_a_tensor_is_told_by_the_name_of_the_integers_it_is_quantised_to():
-    make = helper.make_node
-    scale, zero = constant("scale", np.float32(0.1)), constant("zero", np.int8(0))
-    inputs, outputs = [value("x", "n", 2)], [value("y", "n", 2)]
-    original = net(
-        [make("Neg", ["x"], ["middle"]), make("Abs", ["middle"], ["y"])], inputs, outputs
-    )
-    nodes = [
-        make("Mul", ["x", "minus"], ["other"]),
-        make("QuantizeLinear", ["other", "scale", "zero"], ["middle"]),
-        make("DequantizeLinear", ["middle", "scale", "zero"], ["again"]),
-        make("Abs", ["again"], ["y"]),
-    ]
-    constants = [scale, zero, constant("minus", np.float32(-1))]
-    found = match_tensors(pair_of(original, net(nodes, inputs, outputs, constants)))["middle"]
+    original = """(float[n,2] x) => (float[n,2] y) {
+        middle = Neg (x)
+        y = Abs (middle)
+    }"""
+    quantised = """(float[n,2] x) => (float[n,2] y) {
+        other = Mul (x, minus)
+        middle = QuantizeLinear (other, scale, zero)
+        again = DequantizeLinear (middle, scale, zero)
+        y = Abs (again)
+    }"""
+    constants = {"scale": np.float32(0.1), "zero": np.int8(0), "minus": np.float32(-1)}
+    pair = pair_of(onnx_model(original), onnx_model(quantised, **constants))
+    found = match_tensors(pair)["middle"]
     assert (found.raw, found.final, found.quantiser) == ("other", ("again",), (1, 2))
 
 
 def test_what_takes_a_clipped_tensor_is_told_by_structure():
-    make = helper.make_node
-    inputs, outputs = [value("x", "n", 2)], [value("y", "n", 2)]
-    original = net(
-        [make("Neg", ["x"], ["m"]), make("Relu", ["m"], ["r"]), make("Exp", ["r"], ["y"])],
-        inputs,
-        outputs,
-    )
-    nodes = [
-        make("Neg", ["x"], ["m"]),
-        make("QuantizeLinear", ["m", "scale", "zero"], ["q"]),
-        make("DequantizeLinear", ["q", "scale", "zero"], ["f"]),
-        make("Exp", ["f"], ["other"]),
-        make("Identity", ["other"], ["y"]),
-    ]
-    original.graph.node[2].output[0] = "e"
-    original.graph.node.append(make("Identity", ["e"], ["y"]))
-    constants = [constant("scale", np.float32(0.1)), constant("zero", np.int8(-128))]
-    found = match_tensors(pair_of(original, net(nodes, inputs, outputs, constants)))
+    original = """(float[n,2] x) => (float[n,2] y) {
+        m = Neg (x)
+        r = Relu (m)
+        e = Exp (r)
+        y = Identity (e)
+    }"""
+    quantised = """(float[n,2] x) => (float[n,2] y) {
+        m = Neg (x)
+        q = QuantizeLinear (m, scale, zero)
+        f = DequantizeLinear (q, scale, zero)
+        other = Exp (f)
+        y = Identity (other)
+    }"""
+    constants = {"scale": np.float32(0.1), "zero": np.int8(-128)}
+    found = match_tensors(pair_of(onnx_model(original), onnx_model(quantised, **constants)))
     assert "m" not in found
     assert (found["r"].raw, found["r"].final) == ("m", ("f",))
     assert found["e"].raw == "other"

@@ -6,8 +6,9 @@ import numpy as np
 import onnx
 import pytest
 from damages import KINDS, cases
-from localised import localise
+from localised import localise, repaired_damages
 from onnxruntime.quantization import quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
 from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
 
 from asterism.core.messages.errors import UserError
@@ -19,7 +20,6 @@ from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
 from asterism.localisation.tensor_errors import RunningSums, tensor_errors
-from asterism.localisation.trials import TrialRunner
 from onnx_texts import onnx_model
 from thinning import every
 
@@ -94,11 +94,7 @@ def test_own_errors_are_those_of_a_node_that_takes_the_originals_tensors():
     assert errors["logits"].cumulative.sqnr_db < errors["images"].cumulative.sqnr_db
 
 
-def few_cases(network, how, step):
-    """Every ``step``-th case, so that all kinds and positions come up."""
-    return list(cases(model(quantised(network, how))))[::step]
-
-
+#: Of each pair every so many cases, so that all kinds and positions come up.
 DAMAGED = [
     ("convolutional", "per_tensor", 3),
     ("convolutional", "qoperator", 5),
@@ -119,23 +115,11 @@ def test_errors_of_tensors_without_an_axis_are_measured():
 
 @pytest.mark.parametrize(("network", "how", "step"), every(2, DAMAGED))
 def test_a_damaged_node_is_ranked_first_and_its_repair_removes_the_damage(network, how, step):
-    feeds = inputs()
-    clean = TrialRunner(matched(network, how), feeds, difference).base.deviation
-    judged_cases = first = removed = 0
-    for site, _kind, broken in few_cases(network, how, step):
-        pair = match(pair_of(model(trained(network)), broken))
-        curve = repair_curve(pair, feeds, difference, len(pair.nodes) + 2, most=1, enough=0.9)
-        harm = curve.files[0].remaining
-        if harm < 2 * clean:
-            continue  # it does less than quantisation itself
-        judged_cases += 1
-        blamed = curve.localisation.ranking[0].node
-        names = {blamed.name, *(pair.opened.original.name_of(i) for i in blamed.members)}
-        first += site.node in names
-        single = [f for f in curve.files if len(f.floats) + len(f.finer) == 1]
-        removed += any(harm - f.remaining >= 0.9 * (harm - clean) for f in single)
-    assert judged_cases >= 4
-    assert first == removed == judged_cases
+    compressed = model(quantised(network, how))
+    few = list(cases(compressed))[::step]
+    original = model(trained(network))
+    repaired = list(repaired_damages(original, compressed, few, inputs(), difference))
+    assert len(repaired) >= 4
 
 
 def test_the_table_of_damages_covers_every_kind():
@@ -227,7 +211,6 @@ def test_a_gemms_bias_may_have_two_axes(tmp_path):
 
 def test_labels_serve_as_a_deviation():
     """A deviation may be yes or no for each input."""
-    name = "weight"
     site, _, broken = next(
         case for case in cases(model(quantised("convolutional", "per_tensor"))) if case[1] == "axis"
     )
@@ -237,7 +220,7 @@ def test_labels_serve_as_a_deviation():
         return original["logits"].argmax(axis=1) != compressed["logits"].argmax(axis=1)
 
     found = localise(pair, inputs(), relabelled, 10, most=1)
-    assert site.part == name
+    assert site.part == "weight"
     assert found.ranking[0].node.name == site.node
     assert found.ranking[0].explained > 0.9
 
@@ -266,17 +249,8 @@ def test_weights_that_were_rounded_and_stored_as_floats_are_found():
 
 
 def test_half_precision_is_exchanged_node_by_node():
-    """Tensors of 16 bits, as converters to half precision write them."""
-    original = model(trained("convolutional"))
-    half = model(trained("convolutional"))
-    for tensor in half.graph.initializer:
-        values = onnx.numpy_helper.to_array(tensor)
-        if values.dtype == np.float32:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(values.astype(np.float16), tensor.name))
-    for value in (*half.graph.input, *half.graph.output):
-        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
-    del half.graph.value_info[:]
-    pair = match(pair_of(original, half))
+    half = convert_float_to_float16(model(trained("convolutional")))
+    pair = match(pair_of(model(trained("convolutional")), half))
     assert {"/0/Conv", "/2/Conv", "/5/Conv", "/8/Gemm", "/10/Gemm"} <= {n.name for n in pair.nodes}
     feed = inputs()[0]
     every = Session(hybrid(pair, range(len(pair.nodes))), "all in float").run(feed)["logits"]

@@ -3,10 +3,8 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
 from onnxruntime.quantization import quantize_dynamic
 from quantised_networks import model, quantised, trained
-from written_graphs import constant, net, value
 
 from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import checked, hybrid
@@ -15,6 +13,7 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
+from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(3)
 HIDDEN, WIDTH, CALLS = 6, 5, 4
@@ -41,26 +40,19 @@ def spoilt(*shape):
 
 
 def recurrent(directions):
-    rows = 4 * HIDDEN
-    constants = [
-        constant("w", np.stack([spoilt(rows, WIDTH) for _ in range(directions)])),
-        constant("r", np.stack([spoilt(rows, HIDDEN) for _ in range(directions)])),
-    ]
     direction = "bidirectional" if directions == 2 else "forward"
-    node = helper.make_node(
-        "LSTM", ["x", "w", "r"], ["y"], "lstm", hidden_size=HIDDEN, direction=direction
-    )
-    shape = CALLS, directions, "n", HIDDEN
-    return net([node], [value("x", CALLS, "n", WIDTH)], [value("y", *shape)], constants)
+    text = f"""(float[{CALLS},n,{WIDTH}] x) => (float[{CALLS},{directions},n,{HIDDEN}] y) {{
+        [lstm] y = LSTM <hidden_size = {HIDDEN}, direction = "{direction}"> (x, w, r)
+    }}"""
+    inward = np.stack([spoilt(4 * HIDDEN, WIDTH) for _ in range(directions)])
+    kept = np.stack([spoilt(4 * HIDDEN, HIDDEN) for _ in range(directions)])
+    return onnx_model(text, w=inward, r=kept)
 
 
-def product(weights):
-    return net(
-        [helper.make_node("MatMul", ["x", "w"], ["y"], "product")],
-        [value("x", "n", 8)],
-        [value("y", "n", 3)],
-        [constant("w", weights)],
-    )
+def product(nodes="", **constants):
+    """``y = x·w``, where nodes may make ``w``."""
+    text = f"(float[n,8] x) => (float[n,3] y) {{ {nodes} [product] y = MatMul (x, w) }}"
+    return onnx_model(text, **constants)
 
 
 @pytest.mark.parametrize("directions", [1, 2])
@@ -81,14 +73,10 @@ def test_a_layer_that_quantises_by_itself_gets_a_scale_for_each_channel(tmp_path
 @pytest.mark.parametrize("kind", ["MatMul", "Gemm", "Conv"])
 def test_dynamically_quantised_nodes_get_scales_for_each_channel(tmp_path, kind):
     shape = {"MatMul": (8, 3), "Gemm": (3, 8), "Conv": (3, 8, 1)}[kind]
-    attributes = {"transB": 1} if kind == "Gemm" else {}
+    attributes = "<transB = 1>" if kind == "Gemm" else ""
     more = [1] if kind == "Conv" else []
-    original = net(
-        [helper.make_node(kind, ["x", "w"], ["y"], "it", **attributes)],
-        [value("x", "n", 8, *more)],
-        [value("y", "n", 3, *more)],
-        [constant("w", spoilt(*shape))],
-    )
+    ends = "(float[n,8,1] x) => (float[n,3,1] y)" if more else "(float[n,8] x) => (float[n,3] y)"
+    original = onnx_model(f"{ends} {{ [it] y = {kind} {attributes} (x, w) }}", w=spoilt(*shape))
     pair = match(pair_of(original, dynamically(original, tmp_path)))
     scales = FinerScales(pair, {})
     assert scales.possible == [0]
@@ -100,38 +88,27 @@ def test_dynamically_quantised_nodes_get_scales_for_each_channel(tmp_path, kind)
     assert after < before / 5
 
 
-def behind(nodes, stored, scale, **attributes):
-    """``y = x·w``, where other nodes make ``w`` of dequantised integers."""
-    made = helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"])
-    moves = [helper.make_node(*one, **attributes.get(one[0], {})) for one in nodes]
-    return net(
-        [made, *moves, helper.make_node("MatMul", ["x", "w"], ["y"], "product")],
-        [value("x", "n", 8)],
-        [value("y", "n", 3)],
-        [
-            constant("q", stored),
-            constant("s", np.float32(scale)),
-            constant("z", np.int8(0)),
-            constant("shape", np.int64([3, 8])),
-        ],
-    )
+#: Nodes that make weights of dequantised integers, and how these are stored.
+WAYS = {
+    "turned": ("w = Transpose <perm = [1, 0]> (d)", lambda levels: levels.T),
+    "reshaped": (
+        "e = Reshape (d, shape) w = Transpose (e)",
+        lambda levels: levels.T.reshape(3, 2, 4),
+    ),
+    "cast": ("w = Cast <to = 1> (d)", lambda levels: levels),
+}
 
 
-@pytest.mark.parametrize("way", ["turned", "reshaped", "cast"])
+@pytest.mark.parametrize("way", WAYS)
 def test_weights_behind_moves_and_casts_are_candidates(way):
     weights = spoilt(8, 3)
     scale = 50 / 127
     levels = np.clip(np.rint(weights / scale), -127, 127).astype(np.int8)
-    if way == "turned":
-        nodes = [("Transpose", ["d"], ["w"])]
-        compressed = behind(nodes, levels.T, scale, Transpose={"perm": [1, 0]})
-    elif way == "reshaped":
-        nodes = [("Reshape", ["d", "shape"], ["e"]), ("Transpose", ["e"], ["w"])]
-        compressed = behind(nodes, levels.T.reshape(3, 2, 4), scale)
-    else:
-        nodes = [("Cast", ["d"], ["w"])]
-        compressed = behind(nodes, levels, scale, Cast={"to": onnx.TensorProto.FLOAT})
-    pair = match(pair_of(product(weights), compressed))
+    nodes, store = WAYS[way]
+    constants = {"q": store(levels), "s": np.float32(scale), "z": np.int8(0)}
+    constants["shape"] = np.int64([3, 8])
+    compressed = product(f"d = DequantizeLinear (q, s, z) {nodes}", **constants)
+    pair = match(pair_of(product(w=weights), compressed))
     assert [node.name for node in pair.nodes] == ["product"]
     graph = pair.opened.compressed
     assert constant_value(graph, "w") == pytest.approx(levels * np.float64(np.float32(scale)))
@@ -145,15 +122,7 @@ def test_weights_behind_moves_and_casts_are_candidates(way):
 
 def test_pruned_floats_behind_a_turn_are_found():
     def turned(weights):
-        return net(
-            [
-                helper.make_node("Transpose", ["v"], ["w"]),
-                helper.make_node("MatMul", ["x", "w"], ["y"], "product"),
-            ],
-            [value("x", "n", 8)],
-            [value("y", "n", 3)],
-            [constant("v", weights.T)],
-        )
+        return product("w = Transpose (v)", v=weights.T)
 
     weights = spoilt(8, 3)
     pruned = np.where(np.abs(weights) < 0.2, 0, weights).astype(np.float32)
@@ -182,47 +151,28 @@ def test_files_of_old_operator_sets_get_scales_of_channels(how, opset):
 
 def test_the_range_of_a_softmax_stays_as_its_kernel_needs_it():
     """ONNX Runtime's kernel of integers knows one scale, and answers nonsense with another."""
-    original = net(
-        [
-            helper.make_node("MatMul", ["x", "w"], ["h"], "product"),
-            helper.make_node("Softmax", ["h"], ["y"], "softmax"),
-        ],
-        [value("x", "n", 8)],
-        [value("y", "n", 3)],
-        [constant("w", RNG.normal(0, 0.02, (8, 3)).astype(np.float32))],
-    )
-    levels = np.rint(
-        constant_value(match(pair_of(original, original)).opened.original, "w") / 0.001
-    )
-    quantise, dequantise = "QuantizeLinear", "DequantizeLinear"
-    nodes = [
-        helper.make_node(quantise, ["x", "sx", "zx"], ["xq"]),
-        helper.make_node(dequantise, ["xq", "sx", "zx"], ["xf"]),
-        helper.make_node(dequantise, ["q", "sw", "zw"], ["wf"]),
-        helper.make_node("MatMul", ["xf", "wf"], ["h"], "product"),
-        helper.make_node(quantise, ["h", "sh", "zh"], ["hq"]),
-        helper.make_node(dequantise, ["hq", "sh", "zh"], ["hf"]),
-        helper.make_node("Softmax", ["hf"], ["p"], "softmax"),
-        helper.make_node(quantise, ["p", "sp", "zx"], ["pq"]),
-        helper.make_node(dequantise, ["pq", "sp", "zx"], ["y"]),
-    ]
-    constants = {
-        "sx": np.float32(1 / 255),
-        "zx": np.uint8(0),
-        "q": np.clip(levels, -127, 127).astype(np.int8),
-        "sw": np.float32(0.001),
-        "zw": np.int8(0),
-        "sh": np.float32(0.002),
-        "zh": np.uint8(128),
-        "sp": np.float32(1 / 256),
-    }
-    compressed = net(
-        nodes,
-        [value("x", "n", 8)],
-        [value("y", "n", 3)],
-        [constant(name, values) for name, values in constants.items()],
-    )
-    pair = match(pair_of(original, compressed))
+    weights = RNG.normal(0, 0.02, (8, 3)).astype(np.float32)
+    text = """(float[n,8] x) => (float[n,3] y) {
+        [product] h = MatMul (x, w)
+        [softmax] y = Softmax (h)
+    }"""
+    original = onnx_model(text, w=weights)
+    text = """(float[n,8] x) => (float[n,3] y) {
+        xq = QuantizeLinear (x, sx, zx)
+        xf = DequantizeLinear (xq, sx, zx)
+        wf = DequantizeLinear (q, sw, zw)
+        [product] h = MatMul (xf, wf)
+        hq = QuantizeLinear (h, sh, zh)
+        hf = DequantizeLinear (hq, sh, zh)
+        [softmax] p = Softmax (hf)
+        pq = QuantizeLinear (p, sp, zx)
+        y = DequantizeLinear (pq, sp, zx)
+    }"""
+    scales = {"sx": 1 / 255, "sw": 0.001, "sh": 0.002, "sp": 1 / 256}
+    constants = {name: np.float32(scale) for name, scale in scales.items()}
+    constants |= {"zx": np.uint8(0), "zw": np.int8(0), "zh": np.uint8(128)}
+    constants["q"] = np.clip(np.rint(weights / 0.001), -127, 127).astype(np.int8)
+    pair = match(pair_of(original, onnx_model(text, **constants)))
     feed = {"x": RNG.random((16, 8)).astype(np.float32)}
     scales = FinerScales(pair, observed_values(pair, batches(feed, 4)))
     wanted = Session(original, "it").run(feed)["y"]

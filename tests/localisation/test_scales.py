@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-import written_graphs
-from onnx import helper
-from written_graphs import constant, value
 
 from asterism.localisation import scales
 from asterism.localisation.finer_scales import FinerScales, Precision
@@ -16,6 +13,7 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import best_range, by_channel, observed_values
+from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=(4, 3)).astype(np.float32) * np.float32([1, 5, 0.2])
@@ -23,41 +21,26 @@ B = RNG.normal(size=3).astype(np.float32)
 X = RNG.normal(size=(64, 4)).astype(np.float32)
 
 
-def net(nodes, inputs, outputs, constants):
-    tensors = [constant(name, values) for name, values in constants.items()]
-    return written_graphs.net(nodes, inputs, outputs, tensors)
-
-
 def original():
-    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], "gemm")
-    return net([node], [value("x", "n", 4)], [value("y", "n", 3)], {"w": W, "b": B})
+    return onnx_model("(float[n,4] x) => (float[n,3] y) { [gemm] y = Gemm (x, w, b) }", w=W, b=B)
 
 
-def quantised(output_scale=0.5, weight_scale=0.2):
+def quantised():
     """The original with coarse scales for all weights and the output, and one bias of 32 bits."""
-    make, input_scale = helper.make_node, np.float32(0.04)
-    scale, weights = np.float32(output_scale), np.float32(weight_scale)
-    constants = {
-        "sx": input_scale,
-        "zx": np.uint8(128),
-        "qw": np.clip(np.rint(W / weights), -127, 127).astype(np.int8),
-        "sw": weights,
-        "zw": np.int8(0),
-        "qb": np.rint(B / (input_scale * weights)).astype(np.int32),
-        "sb": input_scale * weights,
-        "sy": scale,
-        "zy": np.uint8(128),
-    }
-    nodes = [
-        make("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
-        make("DequantizeLinear", ["xq", "sx", "zx"], ["xf"]),
-        make("DequantizeLinear", ["qw", "sw", "zw"], ["wf"]),
-        make("DequantizeLinear", ["qb", "sb"], ["bf"]),
-        make("Gemm", ["xf", "wf", "bf"], ["y_float"], "gemm"),
-        make("QuantizeLinear", ["y_float", "sy", "zy"], ["yq"]),
-        make("DequantizeLinear", ["yq", "sy", "zy"], ["y"]),
-    ]
-    return net(nodes, [value("x", "n", 4)], [value("y", "n", 3)], constants)
+    text = """(float[n,4] x) => (float[n,3] y) {
+        xq = QuantizeLinear (x, sx, zero)
+        xf = DequantizeLinear (xq, sx, zero)
+        wf = DequantizeLinear (qw, sw, zw)
+        bf = DequantizeLinear (qb, sb)
+        [gemm] y_float = Gemm (xf, wf, bf)
+        yq = QuantizeLinear (y_float, sy, zero)
+        y = DequantizeLinear (yq, sy, zero)
+    }"""
+    inputs, weights = np.float32(0.04), np.float32(0.2)
+    scales = {"sx": inputs, "sw": weights, "sb": inputs * weights, "sy": np.float32(0.5)}
+    levels = np.clip(np.rint(W / weights), -127, 127).astype(np.int8)
+    bias = np.rint(B / (inputs * weights)).astype(np.int32)
+    return onnx_model(text, **scales, zero=np.uint8(128), zw=np.int8(0), qw=levels, qb=bias)
 
 
 # ---- finding scales
@@ -118,18 +101,17 @@ def test_a_range_is_smaller_where_that_serves_most_values():
 
 
 def test_scales_are_told_apart_by_their_values_and_unknown_ones_by_name():
-    make = helper.make_node
-    nodes = [
-        make("QuantizeLinear", ["x", "s", "z"], ["a"]),
-        make("QuantizeLinear", ["x", "same", "z"], ["b"]),
-        make("QuantizeLinear", ["x", "other", "z"], ["c"]),
-        make("QuantizeLinear", ["x", "x", "z"], ["d"]),
-        make("QuantizeLinear", ["x", "given", "z"], ["e"]),
-        make("QuantizeLinear", ["x", "s"], ["f"]),
-    ]
+    text = """(float x, float given) => () {
+        a = QuantizeLinear (x, s, z)
+        b = QuantizeLinear (x, same, z)
+        c = QuantizeLinear (x, other, z)
+        d = QuantizeLinear (x, x, z)
+        e = QuantizeLinear (x, given, z)
+        f = QuantizeLinear (x, s)
+    }"""
     half = np.float32(0.5)
-    constants = {"s": half, "same": half, "other": np.float32(0.25), "z": np.uint8(1)}
-    graph = OnnxGraph(net(nodes, [value("x"), value("given")], [], constants))
+    model = onnx_model(text, s=half, same=half, other=np.float32(0.25), z=np.uint8(1))
+    graph = OnnxGraph(model)
     found = [scale_of(graph, index) for index in range(6)]
     assert found[0] == found[1] == (half.tobytes(), b"\x01")
     assert len(set(found)) == 5
@@ -138,16 +120,14 @@ def test_scales_are_told_apart_by_their_values_and_unknown_ones_by_name():
 
 
 def test_a_float_version_that_a_file_has_is_taken():
-    make = helper.make_node
-    nodes = [
-        make("QuantizeLinear", ["x", "s", "z"], ["q"]),
-        make("DequantizeLinear", ["q", "s", "z"], ["there"]),
-        make("Transpose", ["q"], ["t"], perm=[1, 0]),
-        make("DequantizeLinear", ["t", "s", "z"], ["y"]),
-        make("Neg", ["there"], ["n"]),
-    ]
-    constants = {"s": np.float32(0.1), "z": np.uint8(10)}
-    model = net(nodes, [value("x", 2, 3)], [value("y", 3, 2), value("n", 2, 3)], constants)
+    text = """(float[2,3] x) => (float[3,2] y, float[2,3] n) {
+        q = QuantizeLinear (x, s, z)
+        there = DequantizeLinear (q, s, z)
+        t = Transpose <perm = [1, 0]> (q)
+        y = DequantizeLinear (t, s, z)
+        n = Neg (there)
+    }"""
+    model = onnx_model(text, s=np.float32(0.1), z=np.uint8(10))
     plain = QuantisedOperators(model).model
     (moved,) = (node for node in plain.graph.node if node.op_type == "Transpose")
     assert list(moved.input) == ["there"]

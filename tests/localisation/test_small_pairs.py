@@ -193,6 +193,16 @@ def test_a_deviation_is_from_the_original_to_the_compressed_model(pair):
     assert best.deviation == pytest.approx(0, abs=1e-5)
 
 
+@pytest.mark.parametrize("strange", [np.nan, np.inf])
+def test_an_output_that_is_no_number_is_the_largest_error(pair, strange):
+    runner = TrialRunner(pair, batches({"x": X}, len(X)), signed)
+    outputs = [{"y": products_of(W, V)}]
+    judged = runner.judge(frozenset({7}), outputs)
+    assert (judged.floats, judged.error) == ({7}, pytest.approx(0, abs=1e-9))
+    outputs[0]["y"][0, 1] = strange
+    assert 1e25 < runner.judge(frozenset(), outputs).error < np.inf
+
+
 def test_a_budget_gives_what_is_left():
     budget = Budget(5)
     assert [budget.take(n) for n in (2, 0, 9, 1)] == [2, 0, 3, 0]

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-import written_graphs
-from onnx import helper
-from written_graphs import constant, value
 
 from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.hybrids import checked, hybrid
@@ -15,36 +12,27 @@ from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
 from asterism.localisation.trials import TrialRunner
+from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=(4, 3)).astype(np.float32) * np.float32([1, 5, 0.2])
 X = RNG.normal(size=(64, 4)).astype(np.float32)
-MAKE = helper.make_node
-
-
-def net(nodes, inputs, outputs, constants):
-    tensors = [constant(name, values) for name, values in constants.items()]
-    return written_graphs.net(nodes, inputs, outputs, tensors)
 
 
 def stored(name, values, step):
     """Constants of a tensor quantised to 8 bits."""
     levels = np.clip(np.rint(values / step), -127, 127).astype(np.int8)
-    return {f"{name}/q": levels, f"{name}/s": np.float32(step), f"{name}/z": np.int8(0)}
+    return {f"{name}_q": levels, f"{name}_s": np.float32(step), f"{name}_z": np.int8(0)}
 
 
 def dequantise(name):
-    return MAKE("DequantizeLinear", [f"{name}/q", f"{name}/s", f"{name}/z"], [name])
+    return f"{name} = DequantizeLinear ({name}_q, {name}_s, {name}_z)"
 
 
-def quantisers(tensor, scale, zero, made):
-    """Both nodes behind a tensor, and their constants."""
-    names = [f"{made}/scale", f"{made}/zero"]
-    nodes = [
-        MAKE("QuantizeLinear", [tensor, *names], [f"{made}/levels"]),
-        MAKE("DequantizeLinear", [f"{made}/levels", *names], [made]),
-    ]
-    return nodes, {names[0]: np.float32(scale), names[1]: np.uint8(zero)}
+def quantisers(tensor, made):
+    """Both nodes behind a tensor."""
+    return f"""levels = QuantizeLinear ({tensor}, scale, zero)
+        {made} = DequantizeLinear (levels, scale, zero)"""
 
 
 def errors(pair, given, wanted):
@@ -63,18 +51,20 @@ def widened(original, compressed, precision):
     return pair, scales.applied(scales.possible)
 
 
+def product():
+    return onnx_model("(float[n,4] x) => (float[n,3] y) { [product] y = MatMul (x, w) }", w=W)
+
+
 def dynamic():
     """A product and its dynamically quantised version, as ONNX Runtime writes it."""
-    io = [value("x", "n", 4)], [value("y", "n", 3)]
-    original = net([MAKE("MatMul", ["x", "w"], ["y"], "product")], *io, {"w": W})
-    nodes = [
-        MAKE("DynamicQuantizeLinear", ["x"], ["xq", "xs", "xz"]),
-        MAKE("MatMulInteger", ["xq", "w/q", "xz", "w/z"], ["sum"], "product_quant"),
-        MAKE("Cast", ["sum"], ["real"], to=1),
-        MAKE("Mul", ["xs", "w/s"], ["scale"]),
-        MAKE("Mul", ["real", "scale"], ["y"]),
-    ]
-    return original, net(nodes, *io, stored("w", W, 0.1))
+    compressed = """(float[n,4] x) => (float[n,3] y) {
+        xq, xs, xz = DynamicQuantizeLinear (x)
+        [product_quant] sum = MatMulInteger (xq, w_q, xz, w_z)
+        real = Cast <to = 1> (sum)
+        scale = Mul (xs, w_s)
+        y = Mul (real, scale)
+    }"""
+    return product(), onnx_model(compressed, **stored("w", W, 0.1))
 
 
 def test_a_dynamic_product_gets_an_input_of_16_bits_and_keeps_integers():
@@ -94,12 +84,15 @@ def test_a_dynamic_product_gets_an_input_of_16_bits_and_keeps_integers():
 
 def test_constants_of_sums_get_16_bits_with_the_outputs():
     """A step of a quantised constant is as harmful as one of an output."""
-    io = [value("x", "n", 4)], [value("y", "n", 4)]
     shift = np.float32([0.01, -3.0, 0.5, 1.7])
-    original = net([MAKE("Add", ["x", "b"], ["y"], "sum")], *io, {"b": shift})
-    behind, facts = quantisers("y_float", 0.06, 128, "y")
-    nodes = [dequantise("b"), MAKE("Add", ["x", "b"], ["y_float"], "sum"), *behind]
-    compressed = net(nodes, *io, stored("b", shift, 0.05) | facts)
+    original = onnx_model("(float[n,4] x) => (float[n,4] y) { [sum] y = Add (x, b) }", b=shift)
+    text = f"""(float[n,4] x) => (float[n,4] y) {{
+        {dequantise("b")}
+        [sum] y_float = Add (x, b)
+        {quantisers("y_float", "y")}
+    }}"""
+    constants = stored("b", shift, 0.05)
+    compressed = onnx_model(text, **constants, scale=np.float32(0.06), zero=np.uint8(128))
     pair, wide = widened(original, compressed, Precision(16))
     graph = wide.opened.compressed
     assert graph.value(graph.maker_of("b").input[0]).dtype == np.int16
@@ -109,14 +102,15 @@ def test_constants_of_sums_get_16_bits_with_the_outputs():
 
 def test_a_range_that_stands_for_a_clip_stays_that_of_the_clip():
     """With room above it, values beyond the clip would pass."""
-    io = [value("x", "n", 4)], [value("y", "n", 4)]
-    bounds = {"low": np.float32(0), "high": np.float32(1)}
-    clip = MAKE("Clip", ["h", "low", "high"], ["r"], "clip")
-    parts = [MAKE("Add", ["x", "x"], ["h"], "sum"), MAKE("Neg", ["r"], ["y"], "negative")]
-    original = net([parts[0], clip, parts[1]], *io, bounds)
-    behind, facts = quantisers("h", 1 / 255, 0, "clipped")
-    last = MAKE("Neg", ["clipped"], ["y"], "negative")
-    compressed = net([parts[0], *behind, last], *io, facts)
+    text = """(float[n,4] x) => (float[n,4] y) {{
+        [sum] h = Add (x, x)
+        {}
+        [negative] y = Neg ({})
+    }}"""
+    clip, quantised = "[clip] r = Clip (h, low, high)", quantisers("h", "clipped")
+    original = onnx_model(text.format(clip, "r"), low=np.float32(0), high=np.float32(1))
+    facts = {"scale": np.float32(1 / 255), "zero": np.uint8(0)}
+    compressed = onnx_model(text.format(quantised, "clipped"), **facts)
     pair, wide = widened(original, compressed, Precision(16))
     before, after = errors(pair, wide, original)
     assert after < 1e-4 < before
@@ -124,17 +118,15 @@ def test_a_range_that_stands_for_a_clip_stays_that_of_the_clip():
 
 def test_ranges_without_observed_values_are_divided_finer():
     """A tensor of the compressed graph alone keeps its range, with steps of a 257th."""
-    io = [value("x", "n", 4)], [value("y", "n", 3)]
-    original = net([MAKE("MatMul", ["x", "w"], ["y"], "product")], *io, {"w": W})
-    behind, facts = quantisers("copy", 0.05, 100, "taken")
-    nodes = [
-        MAKE("Identity", ["x"], ["copy"], "copy"),
-        *behind,
-        dequantise("w"),
-        MAKE("MatMul", ["taken", "w"], ["y"], "product"),
-    ]
-    compressed = net(nodes, *io, facts | stored("w", W, 0.1))
-    _, wide = widened(original, compressed, Precision(16, 16))
+    text = f"""(float[n,4] x) => (float[n,3] y) {{
+        [copy] copy = Identity (x)
+        {quantisers("copy", "taken")}
+        {dequantise("w")}
+        [product] y = MatMul (taken, w)
+    }}"""
+    constants = stored("w", W, 0.1)
+    compressed = onnx_model(text, **constants, scale=np.float32(0.05), zero=np.uint8(100))
+    _, wide = widened(product(), compressed, Precision(16, 16))
     graph = wide.opened.compressed
     scale, zero = (graph.value(name) for name in graph.maker_of("taken").input[1:])
     assert scale == pytest.approx(0.05 / 257) and zero.dtype == np.uint16
@@ -143,14 +135,14 @@ def test_ranges_without_observed_values_are_divided_finer():
 
 
 def test_a_table_of_vectors_gets_a_scale_for_each_of_them():
-    io = [value("x", "n", 4)], [value("y", "n", 4)]
     table = RNG.normal(size=(9, 4)).astype(np.float32) * np.arange(1, 10, dtype=np.float32)[:, None]
-    rows = [
-        MAKE("ArgMax", ["x"], ["row"], axis=1, keepdims=0),
-        MAKE("Gather", ["table", "row"], ["y"], "vectors"),
-    ]
-    original = net(rows, *io, {"table": table})
-    compressed = net([dequantise("table"), *rows], *io, stored("table", table, 0.2))
+    text = """(float[n,4] x) => (float[n,4] y) {{
+        {}
+        row = ArgMax <axis = 1, keepdims = 0> (x)
+        [vectors] y = Gather (table, row)
+    }}"""
+    original = onnx_model(text.format(""), table=table)
+    compressed = onnx_model(text.format(dequantise("table")), **stored("table", table, 0.2))
     pair, finer = widened(original, compressed, Precision(8, 8))
     graph = finer.opened.compressed
     assert graph.value(graph.maker_of("table").input[1]).shape == (9,)
@@ -172,16 +164,16 @@ def test_as_few_nodes_as_are_enough_get_weights_of_16_bits():
     for number in (1, 3):
         weights[number][:, 1] = weights[number][:, 0]
         weights[number + 1][:2] = [[300.0], [-300.0]]
-    products, constants, integers, stores = [], {}, {}, []
+    products, stores, integers = "", "", {}
     for number, weight in enumerate(weights):
-        tensors = [f"h{number}" if number else "x", f"w{number}"]
-        products.append(MAKE("MatMul", tensors, [f"h{number + 1}"], f"product{number}"))
-        constants[f"w{number}"] = weight
+        products += f"[product{number}] h{number + 1} = MatMul (h{number}, w{number}) "
+        stores += f"{dequantise(f'w{number}')} "
         integers |= stored(f"w{number}", weight, np.abs(weight).max() / 127)
-        stores.append(dequantise(f"w{number}"))
-    io = [value("x", "n", 6)], [value("h6", "n", 6)]
-    pair = match(pair_of(net(products, *io, constants), net([*stores, *products], *io, integers)))
-    feeds = batches({"x": RNG.normal(size=(64, 6)).astype(np.float32)}, 16)
+    ends = "(float[n,6] h0) => (float[n,6] h6)"
+    constants = {f"w{number}": weight for number, weight in enumerate(weights)}
+    original = onnx_model(f"{ends} {{ {products} }}", **constants)
+    pair = match(pair_of(original, onnx_model(f"{ends} {{ {stores} {products} }}", **integers)))
+    feeds = batches({"h0": RNG.normal(size=(64, 6)).astype(np.float32)}, 16)
     curve = repair_curve(pair, feeds, difference, 12, most=1, enough=0.9)
     most = max(len(file.finest) for file in curve.files)
     assert most == len(pair.nodes) == 6
@@ -210,17 +202,16 @@ def test_trials_see_what_the_runtime_quantises_by_itself():
     """ONNX Runtime rounds the inputs of products whose weights have a scale for each column."""
     weight = RNG.normal(size=(64, 32)).astype(np.float32)
     step = (np.abs(weight).max(axis=0) / 127).astype(np.float32)
-    io = [value("x", "n", 64)], [value("y", "n", 32)]
-    product = MAKE("MatMul", ["x", "w"], ["y"], "product")
-    store = MAKE("DequantizeLinear", ["w/q", "w/s", "w/z"], ["w"], axis=1)
-    levels = {"w/q": np.rint(weight / step).astype(np.int8), "w/z": np.zeros(32, np.int8)}
-    original = net([product], *io, {"w": weight})
-    compressed = net([store, product], *io, levels | {"w/s": step})
-    pair = match(pair_of(original, compressed))
+    levels = np.rint(weight / step).astype(np.int8)
+    text = "(float[n,64] x) => (float[n,32] y) {{ {} [product] y = MatMul (x, w) }}"
+    store = "w = DequantizeLinear <axis = 1> (levels, step, zeros)"
+    zeros = np.zeros(32, np.int8)
+    compressed = onnx_model(text.format(store), levels=levels, step=step, zeros=zeros)
+    pair = match(pair_of(onnx_model(text.format(""), w=weight), compressed))
     items = RNG.normal(size=(40, 64)).astype(np.float32)
     feeds = batches({"x": items}, 20)
     runner = TrialRunner(pair, feeds, difference)
-    stored_only = np.square(items.astype(np.float64) @ (levels["w/q"] * step - weight)).sum()
+    stored_only = np.square(items.astype(np.float64) @ (levels * step - weight)).sum()
     assert runner.base.deviation > 1.2 * stored_only
     trial, _ = runner.run([0])
     assert trial.deviation < 1e-6 * stored_only

@@ -6,20 +6,21 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_texts import onnx_model
 
 OPSET = 17
-FLOAT = TensorProto.FLOAT
 
 
-def value(name, *shape, kind=FLOAT):
-    return helper.make_tensor_value_info(name, kind, shape)
+def value(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
 def constant(name, values):
     return numpy_helper.from_array(np.asarray(values), name)
 
 
-def net(nodes, inputs, outputs, constants=(), opset=OPSET, more=()):
-    graph = helper.make_graph(nodes, "net", inputs, outputs, list(constants))
-    opsets = [helper.make_opsetid("", opset), *more]
+def net(nodes, inputs, outputs, more=(), **constants):
+    """A graph that ONNX's textual form has no words for."""
+    tensors = [constant(name, values) for name, values in constants.items()]
+    graph = helper.make_graph(nodes, "net", inputs, outputs, tensors)
+    opsets = [helper.make_opsetid("", OPSET), *more]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 

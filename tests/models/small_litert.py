@@ -5,15 +5,6 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 _TYPES = {"float32": schema.TensorType.FLOAT32, "resource": schema.TensorType.RESOURCE}
-#: Options of the operators that need some.
-_OPTIONS = {
-    "FULLY_CONNECTED": "FullyConnected",
-    "ADD": "Add",
-    "CALL_ONCE": "CallOnce",
-    "VAR_HANDLE": "VarHandle",
-    "READ_VARIABLE": "ReadVariable",
-    "ASSIGN_VARIABLE": "AssignVariable",
-}
 _CUSTOM = schema.BuiltinOperator.CUSTOM
 
 
@@ -82,9 +73,10 @@ class LiteFile:
         operator.opcodeIndex = len(self._model.operatorCodes)
         self._model.operatorCodes.append(code)
         operator.inputs, operator.outputs = inputs, outputs
-        if name in _OPTIONS:
-            options = getattr(schema, f"{_OPTIONS[name]}OptionsT")()
-            operator.builtinOptionsType = getattr(schema.BuiltinOptions, f"{_OPTIONS[name]}Options")
+        kind = f"{name.title().replace('_', '')}Options"
+        if hasattr(schema, f"{kind}T"):
+            options = getattr(schema, f"{kind}T")()
+            operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
             if name == "VAR_HANDLE":
                 options.container, options.sharedName = "", "sum"
             if name == "CALL_ONCE":

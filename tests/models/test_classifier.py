@@ -3,7 +3,6 @@
 import json
 import shutil
 import time
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -13,11 +12,13 @@ import pytest
 import torch
 from model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx import numpy_helper
+from small_trainings import UNIT
+from strange_programs import entries
+from strange_programs import write as write_entries
 from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import FileClassifier, open_classifier
-from asterism.models.foreign.litert import read_litert
+from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.runtimes import keras_export
 from asterism.models.runtimes.keras_runtime import KerasRuntime
@@ -25,7 +26,6 @@ from asterism.models.runtimes.runtime import FORMATS, open_runtime
 from onnx_texts import write_onnx
 from thinning import every
 
-UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 SUFFIXES = [".keras", ".h5", ".onnx", ".tflite", ".pt2"]
 
 
@@ -56,30 +56,6 @@ def test_every_format_gives_the_same_probabilities_in_any_batch(files, suffix):
         assert np.array_equal(np.concatenate(pieces), together)
     assert np.array_equal(classifier.predict(given[::-1])[::-1], together)
     assert classifier.predict(given[:0]).shape == (0, CLASSES)
-
-
-def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
-    """By what the file declares, of which LiteRT would allocate all; a scalar is one value."""
-    import flatbuffers
-    from ai_edge_litert import schema_py_generated as schema
-
-    def write_tensors(*shapes):
-        model, graph = schema.ModelT(), schema.SubGraphT()
-        model.subgraphs, model.buffers = [graph], [schema.BufferT()]
-        graph.tensors = [schema.TensorT() for _ in shapes]
-        for tensor, shape in zip(graph.tensors, shapes, strict=True):
-            tensor.shape = shape
-        builder = flatbuffers.Builder()
-        builder.Finish(model.Pack(builder), b"TFL3")
-        path.write_bytes(builder.Output())
-
-    path = tmp_path / "large.tflite"
-    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
-    write_tensors([600, 1000], [399_999], [])
-    read_litert(path)
-    write_tensors([600, 1000], [400_000], [])
-    with pytest.raises(UserError, match=r"large\.tflite .*1 MB"):
-        open_classifier(path, UNIT)
 
 
 def another_model(export):
@@ -334,16 +310,13 @@ def test_a_model_that_mixes_its_batch_is_run_image_by_image(tmp_path):
     assert np.array_equal(classifier.predict(given), alone)
 
 
-def _constant_model(path, value, batch="N"):
-    text = f"""(float[{batch},8,8,1] images) => (float[{batch},{CLASSES}] outputs) {{
+def test_a_batch_size_written_into_the_file_is_kept(tmp_path):
+    text = f"""(float[2,8,8,1] images) => (float[2,{CLASSES}] outputs) {{
         flat = Flatten (images)
         outputs = MatMul (flat, weights)
     }}"""
-    return write_onnx(path, text, opset=13, weights=np.full((64, CLASSES), value, np.float32))
-
-
-def test_a_batch_size_written_into_the_file_is_kept(tmp_path):
-    classifier = open_classifier(_constant_model(tmp_path / "two.onnx", 0.1, batch=2), UNIT)
+    weights = np.full((64, CLASSES), 0.1, np.float32)
+    classifier = open_classifier(write_onnx(tmp_path / "two.onnx", text, weights=weights), UNIT)
     assert classifier.predict(images(5)) == pytest.approx(np.full((5, CLASSES), 0.25))
 
 
@@ -411,13 +384,6 @@ def test_a_missing_file_a_folder_and_an_unknown_suffix(tmp_path):
         open_classifier(tmp_path / "model.pkl", UNIT)
 
 
-def test_what_is_no_image_classifier_is_rejected(tmp_path):
-    inputs = keras.Input((10,))
-    flat = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
-    with pytest.raises(UserError, match="an image classifier takes"):
-        open_classifier(write(flat, tmp_path / "flat.keras"), UNIT)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -432,14 +398,6 @@ def test_wrong_images_are_one_line(files, given, message):
         classifier.predict(given)
 
 
-def _edited(source, target, name_end, edit, rename=lambda name: name):
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            new.writestr(rename(name), edit(content) if name.endswith(name_end) else content)
-    return target
-
-
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
@@ -451,7 +409,9 @@ def _edited(source, target, name_end, edit, rename=lambda name: name):
     ],
 )
 def test_why_pytorch_cannot_open_an_archive_is_told(files, edit, reason, tmp_path, caplog):
-    path = _edited(files[1][".pt2"], tmp_path / "odd.pt2", "models/model.json", edit)
+    contents = entries(files[1][".pt2"])
+    contents["model/models/model.json"] = edit(contents["model/models/model.json"])
+    path = write_entries(tmp_path / "odd.pt2", contents)
     with pytest.raises(UserError, match=rf"PyTorch cannot open .*odd\.pt2: {reason}"):
         open_classifier(path, UNIT)
     assert not caplog.records
@@ -513,14 +473,12 @@ def test_usual_torch_networks_open(name, core, tmp_path):
     program = torch.export.export(net, (torch.zeros(2, 1, 8, 8),))
     path = tmp_path / "net.pt2"
     torch.export.save(program.run_decompositions() if core else program, path)
-    given = images(2)
+    given = images(2).reshape(2, 1, 8, 8).astype(np.float32) / 255
     with torch.inference_mode():
-        expected = net(torch.from_numpy(given.reshape(2, 1, 8, 8).astype(np.float32) / 255))
+        expected = net(torch.from_numpy(given))
     runtime = open_runtime(path)
     (taken,) = runtime.signature.inputs
-    (outputs,) = runtime.run(
-        {taken.name: given.reshape(2, 1, 8, 8).astype(np.float32) / 255}
-    ).values()
+    (outputs,) = runtime.run({taken.name: given}).values()
     assert outputs == pytest.approx(expected.numpy(), abs=1e-5)
 
 
@@ -547,9 +505,9 @@ def test_preprocessing_is_its_formula():
 
 @pytest.mark.parametrize("name", every(2, ["lenet1", "resnet"]))
 def test_the_published_models_open(name, shared_models):
-    shape, scaled = ((28, 28, 1), UNIT) if name == "lenet1" else ((32, 32, 3), UNIT)
+    shape = (28, 28, 1) if name == "lenet1" else (32, 32, 3)
     for file in (f"{name}.h5", f"{name}-quan.lite"):
-        classifier = FileClassifier(shared_models / file, scaled)
+        classifier = open_classifier(shared_models / file, UNIT)
         given = np.random.default_rng(0).integers(0, 256, (9, *shape), dtype=np.uint8)
         together = classifier.predict(given)
         assert together.sum(axis=1) == pytest.approx(np.ones(9), abs=1e-3)

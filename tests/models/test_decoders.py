@@ -2,53 +2,37 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
-from onnx_networks import constant, save, value
+from file_models import opened
 
 from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import TensorSpec, growing_axis, matching_states
-from asterism.models.tensor_models.feeding import FeedingParams, FurtherInput
-from asterism.models.tensor_models.model import FileModel
+from onnx_texts import write_onnx
 
 WIDTH = 3
-FEEDING = FeedingParams(
-    input=None, outputs=None, constants=[], step=None, context=0, pad=0, preprocessing=None
-)
 
 
-def decoder(path, total="past + new", names=("past_key_values.0.key", "present.0.key")):
+def decoder(path, total="past + new"):
     """Each token's answer is the sum of all tokens so far that the mask names, and its place.
 
     The cache holds the tokens as rows of numbers, as decoders keep their keys.
     """
-    past, present = names
-    nodes = [
-        helper.make_node("Cast", ["input_ids"], ["real"], to=TensorProto.FLOAT),
-        helper.make_node("Unsqueeze", ["real", "last"], ["column"]),
-        helper.make_node("Expand", ["column", "wide"], ["rows"]),
-        helper.make_node("Concat", [past, "rows"], [present], axis=1),
-        helper.make_node("Cast", ["attention_mask"], ["kept"], to=TensorProto.FLOAT),
-        helper.make_node("Unsqueeze", ["kept", "last"], ["mask"]),
-        helper.make_node("Mul", [present, "mask"], ["seen"]),
-        helper.make_node("ReduceSum", ["seen", "middle"], ["sum"], keepdims=1),
-        helper.make_node("Cast", ["position_ids"], ["place"], to=TensorProto.FLOAT),
-        helper.make_node("Unsqueeze", ["place", "last"], ["places"]),
-        helper.make_node("Add", ["sum", "places"], ["logits"]),
-    ]
-    integers = TensorProto.INT64
-    inputs = [
-        value("input_ids", ["batch", "new"], integers),
-        value("attention_mask", ["batch", total], integers),
-        value("position_ids", ["batch", "new"], integers),
-        value(past, ["batch", "past", WIDTH]),
-    ]
-    outputs = [value("logits", ["batch", "new", WIDTH]), value(present, ["batch", total, WIDTH])]
-    constants = [
-        constant("last", np.int64([2])),
-        constant("middle", np.int64([1])),
-        constant("wide", np.int64([1, 1, WIDTH])),
-    ]
-    return save(path, nodes, inputs, outputs, constants)
+    text = f"""(int64[batch,new] input_ids, int64[batch,"{total}"] attention_mask,
+    int64[batch,new] position_ids, float[batch,past,{WIDTH}] "past_key_values.0.key")
+    => (float[batch,new,{WIDTH}] logits, float[batch,"{total}",{WIDTH}] "present.0.key") {{
+        real = Cast <to = 1> (input_ids)
+        column = Unsqueeze (real, last)
+        rows = Expand (column, wide)
+        "present.0.key" = Concat <axis = 1> ("past_key_values.0.key", rows)
+        kept = Cast <to = 1> (attention_mask)
+        mask = Unsqueeze (kept, last)
+        seen = Mul ("present.0.key", mask)
+        sum = ReduceSum <keepdims = 1> (seen, middle)
+        place = Cast <to = 1> (position_ids)
+        places = Unsqueeze (place, last)
+        logits = Add (sum, places)
+    }}"""
+    constants = {"last": [2], "middle": [1], "wide": [1, 1, WIDTH]}
+    return write_onnx(path, text, **constants)
 
 
 @pytest.mark.parametrize("total", ["past + new", "total"])
@@ -62,7 +46,7 @@ def test_a_cache_is_a_state_that_grows_and_sizes_belong_together(tmp_path, total
 
 def test_a_decoder_is_called_token_by_token_with_what_it_has_seen(tmp_path):
     tokens = np.array([[5, 6, 7, 1], [2, 0, 4, 0], [9, 9, 9, 9]])
-    model = FileModel(decoder(tmp_path / "d.onnx"), FEEDING, False, tokens)
+    model = opened(decoder(tmp_path / "d.onnx"), tokens)
     assert model.shapes == {"logits": (4, WIDTH)}
     expected = np.cumsum(tokens, axis=1) + np.arange(4)
     rows = model.predict(tokens).reshape(3, 4, WIDTH)
@@ -101,13 +85,11 @@ def test_a_state_of_one_size_does_not_grow():
 
 
 def test_a_constant_is_as_long_as_the_tokens_beside_which_it_stands(tmp_path):
-    nodes = [
-        helper.make_node("Mul", ["ids", "weights"], ["kept"]),
-        helper.make_node("ReduceSum", ["kept", "axis"], ["y"], keepdims=1),
-    ]
-    inputs = [value("ids", ["n", "t"]), value("weights", ["n", "t"])]
-    axis = constant("axis", np.int64([1]))
-    path = save(tmp_path / "m.onnx", nodes, inputs, [value("y", ["n", 1])], [axis])
+    text = """(float[n,t] ids, float[n,t] weights) => (float[n,1] y) {
+        kept = Mul (ids, weights)
+        y = ReduceSum <keepdims = 1> (kept, axis)
+    }"""
+    path = write_onnx(tmp_path / "m.onnx", text, axis=[1])
     items = np.float32([[1, 2, 3], [4, 5, 6]])
-    given = FEEDING.model_copy(update={"constants": [FurtherInput(input="weights", value=2)]})
-    assert FileModel(path, given, False, items).predict(items).tolist() == [[12], [30]]
+    model = opened(path, items, constants=[{"input": "weights", "value": 2}])
+    assert model.predict(items).tolist() == [[12], [30]]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from endless_onnx import endless_classifier, endless_rnn
+from small_trainings import UNIT
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
@@ -21,7 +22,6 @@ from asterism.dflare.pair import ModelPair
 from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.isolation import isolated_model
 from asterism.models.isolation.isolated_model import ModelHangError
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
 from marked import Marked, wait_until
@@ -30,9 +30,6 @@ from thinning import every
 
 DARK = np.full((6, 8, 8, 1), 10, np.uint8)
 BRIGHT = np.full((6, 8, 8, 1), 250, np.uint8)
-
-
-UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 
 class Counted(IsolatedClassifier):

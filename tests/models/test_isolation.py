@@ -11,17 +11,16 @@ import numpy as np
 import psutil
 import pytest
 from model_files import images, keras_model, write
+from small_trainings import UNIT
 
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import ForkServer, LaunchError
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.classifiers.isolated import IsolatedClassifier
 from asterism.models.isolation.isolated_model import ModelCrashError
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from thinning import every
 
 DESCRIPTORS = Path("/proc/self/fd")
-UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import h5py
+import keras
 import numpy as np
 import pytest
 from keras_2_files import convolutional, keras_2_config, write_keras_2, write_weights
@@ -34,8 +35,6 @@ def test_equal_models_give_equal_bytes_in_two_processes(tmp_path):
 
 @pytest.fixture(scope="module")
 def model():
-    import keras
-
     layers = [keras.Input((4, 3)), keras.layers.LSTM(5), keras.layers.Dense(2, "softmax")]
     return keras.Sequential(layers)
 
@@ -52,7 +51,6 @@ def test_round_trip(tmp_path, model, suffix):
 
 
 def test_keras_2_json_and_weights(tmp_path, model):
-    config = json.loads(model.to_json())
     old = {
         "class_name": "Sequential",
         "config": [
@@ -72,7 +70,6 @@ def test_keras_2_json_and_weights(tmp_path, model):
             },
         ],
     }
-    assert config["class_name"] == old["class_name"]
     (tmp_path / "model.json").write_text(json.dumps(old))
     with pytest.raises(UserError, match=r"the weights .* are missing"):
         load_keras(tmp_path / "model.json")
@@ -101,8 +98,6 @@ def test_the_convolutions_of_keras_2(tmp_path, form):
 
 def test_the_hard_sigmoid_of_keras_2_stays_what_it_was(tmp_path):
     """Against the LSTM's equations in plain NumPy; Keras 3's hard sigmoid is another function."""
-    import keras
-
     layers = [keras.Input((4, 3)), keras.layers.LSTM(5, recurrent_activation="hard_sigmoid")]
     model = keras.Sequential(layers)
     path = tmp_path / "old.h5"
@@ -144,8 +139,6 @@ def test_a_weights_file_alone(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
 def test_code_in_a_file_is_never_run(tmp_path, suffix):
-    import keras
-
     marker = tmp_path / "executed"
     source = f"lambda x: (open({str(marker)!r}, 'w'), x)[1]"
     model = keras.Sequential([keras.Input((3,)), keras.layers.Lambda(eval(source))])
@@ -159,7 +152,6 @@ def test_code_in_a_file_is_never_run(tmp_path, suffix):
 @pytest.fixture
 def of_ones_own():
     """Layers, and an activation, that only their author has."""
-    import keras
 
     class Squash(keras.layers.Layer):
         def call(self, inputs):
@@ -177,20 +169,8 @@ def of_ones_own():
 
 
 @pytest.mark.parametrize("suffix", every(3, ["keras", "h5", "json"]))
-@pytest.mark.parametrize(
-    ("what", "told"),
-    [
-        ("Squash", "Squash"),
-        ("acme>Squash", "Squash"),
-        ("TimeDistributed", "Squash"),
-        ("squash", "squash"),
-    ],
-)
-def test_a_file_that_needs_code_of_its_authors_says_which(
-    of_ones_own, what, told, suffix, tmp_path
-):
-    import keras
-
+@pytest.mark.parametrize("what", ["Squash", "acme>Squash", "TimeDistributed", "squash"])
+def test_a_file_that_needs_code_of_its_authors_says_which(of_ones_own, what, suffix, tmp_path):
     model = keras.Sequential([keras.Input((4, 3)), of_ones_own[what]()])
     path = tmp_path / f"own.{suffix}"
     if suffix == "json":
@@ -202,7 +182,7 @@ def test_a_file_that_needs_code_of_its_authors_says_which(
     keras.saving.get_custom_objects().pop("acme>Squash", None)
     with pytest.raises(UserError) as rejected:
         load_keras(path)
-    said = str(rejected.value)
+    said, told = str(rejected.value), "squash" if what == "squash" else "Squash"
     assert said.startswith(f"{path} needs {told},") and "format='onnx'" in said
 
 

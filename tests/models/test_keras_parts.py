@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from asterism.core.messages.errors import UserError
 from asterism.models.architectures import build
 from asterism.models.runtimes import keras_export
 from asterism.models.runtimes.formats.torch_export import TorchRuntime
@@ -32,8 +31,6 @@ def test_a_plain_cnn_has_two_blocks_and_a_hidden_layer():
     assert names[7:] == ["flatten", "dense", "before_softmax", "predictions"]
     rows = np.asarray(model(np.random.default_rng(0).random((2, 12, 8, 3), np.float32)))
     assert rows.sum(axis=1) == pytest.approx([1, 1], abs=1e-5)
-    with pytest.raises(UserError, match=r"classifier\.architecture is 'plain_cnn'"):
-        build("plain_cnn", (3, 3, 1), 5, key="classifier.architecture")
 
 
 def test_augmentation_shifts_and_mirrors_in_training_alone():

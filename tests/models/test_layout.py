@@ -24,9 +24,17 @@ def test_a_model_s_input_tells_the_shape_of_its_images(shape, image):
     assert image_shape(shape, FILE) == image
 
 
-@pytest.mark.parametrize("shape", [(None, 4, 5), (None, 4, None, 3), (None, 4, 5, 2)])
-def test_what_is_no_image_is_told(shape):
-    with pytest.raises(UserError, match=r"m\.onnx .*shape"):
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((None, 10), "an image classifier takes"),
+        ((None, 4, 5), "an image classifier takes"),
+        ((None, 4, None, 3), "only the batch may have a free size"),
+        ((None, 4, 5, 2), "no axis of 1 or 3 channels"),
+    ],
+)
+def test_what_is_no_image_is_told(shape, message):
+    with pytest.raises(UserError, match=rf"m\.onnx .*shape.*{message}"):
         image_shape(shape, FILE)
 
 

@@ -1,6 +1,5 @@
 """classifier=file: the user's own Keras classifier in every supported form."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,30 +8,28 @@ import keras
 import numpy as np
 import pytest
 from keras_2_files import convolutional, write_keras_2
+from small_trainings import UNIT
+from small_trainings import digits as digits_of
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.data import DataParams, load
 from asterism.models.classifiers.classifier import open_classifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import ClassifierFile
 from asterism.models.training.image_classifier import obtain_classifier
 from places import ROOT
 from thinning import every
 
-UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
-
 
 @pytest.fixture(scope="module")
 def digits():
-    return load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
+    return digits_of(20, 10)
 
 
-def small(shape=(28, 28, 1)):
+def small():
     keras.utils.set_random_seed(0)
     return keras.Sequential(
-        [keras.Input(shape), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")]
+        [keras.Input((28, 28, 1)), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")]
     )
 
 
@@ -41,21 +38,13 @@ def obtain(path, digits, weights="conf/no_file"):
     return obtain_classifier(params, UNIT, digits, 0)
 
 
-@pytest.mark.parametrize("suffix", [".keras", ".h5"])
-def test_a_model_of_one_file(tmp_path, digits, suffix):
-    model = small()
-    model.save(tmp_path / f"m{suffix}")
-    found, history = obtain(tmp_path / f"m{suffix}", digits)
-    np.testing.assert_allclose(found.get_weights()[0], model.get_weights()[0])
-    assert history["loss"] == []
-
-
 def test_a_model_of_two_files(tmp_path, digits):
     model = small()
-    (tmp_path / "m.json").write_text(json.dumps(json.loads(model.to_json())))
+    (tmp_path / "m.json").write_text(model.to_json())
     model.save(tmp_path / "m.h5")
-    found, _ = obtain(tmp_path / "m.json", digits, tmp_path / "m.h5")
+    found, history = obtain(tmp_path / "m.json", digits, tmp_path / "m.h5")
     np.testing.assert_allclose(found.get_weights()[0], model.get_weights()[0])
+    assert history["loss"] == []
     with pytest.raises(UserError, match=r"classifier\.weights must be .*m\.h5"):
         obtain(tmp_path / "m.json", digits, tmp_path / "other.h5")
 
@@ -83,7 +72,7 @@ def test_logits_get_a_softmax(tmp_path, digits, kind):
 
 @pytest.mark.slow
 def test_the_importance_lane_runs_on_a_convolutional_network_of_keras_2(tmp_path, monkeypatch):
-    digits = load(DataParams(name="digits", path="conf/no_file", train=300, test=120))
+    digits = digits_of(300, 120)
     model = convolutional((28, 28, 1), 10)
     model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy")
     model.fit(UNIT.apply(digits.train_images), digits.train_labels, epochs=8, verbose=0)
@@ -101,12 +90,6 @@ def test_the_importance_lane_runs_on_a_convolutional_network_of_keras_2(tmp_path
     metrics = read_json(Path("metrics/measure_importance.json"))
     assert 0 < metrics["test_set"]["idc_4"] <= 1
     assert metrics["augmentations"]["fgsm"]["idc_4"]["value"] >= metrics["test_set"]["idc_4"]
-
-
-def test_other_images_than_the_data_are_rejected(tmp_path, digits):
-    small((32, 32, 3)).save(tmp_path / "m.keras")
-    with pytest.raises(UserError, match=r"takes inputs of shape \(32, 32, 3\)"):
-        obtain(tmp_path / "m.keras", digits)
 
 
 def odd_model(kind):
@@ -129,20 +112,28 @@ def odd_model(kind):
         case "channels_first":
             first = keras.Input((1, 28, 28))
             return keras.Model(first, outputs(L.Flatten()(first)))
+        case "other_images":
+            return keras.Sequential([keras.Input((32, 32, 3)), L.Flatten(), outputs])
+        case "one_score":
+            return keras.Sequential([image, L.Flatten(), L.Dense(1, "sigmoid")])
 
 
 @pytest.mark.parametrize(
     ("kind", "message", "as_a_pair"),
-    every(
-        3,
-        [
-            ("two_inputs", "a(n image)? classifier (takes|has one)", True),
-            ("two_outputs", r"a classifier gives \(batch, classes\)", True),
-            ("a_map", r"outputs of shape \[None, 26, 26, 10\]; a classifier gives", True),
-            ("any_size", "only the batch may have a free size", True),
-            ("channels_first", r"\(1, 28, 28\), but the images are \(28, 28, 1\)", False),
-        ],
-    ),
+    [
+        ("other_images", r"takes inputs of shape \(32, 32, 3\)", False),
+        ("one_score", r"m\.keras .*1 output.* 10 classes", False),
+        *every(
+            3,
+            [
+                ("two_inputs", "a(n image)? classifier (takes|has one)", True),
+                ("two_outputs", r"a classifier gives \(batch, classes\)", True),
+                ("a_map", r"outputs of shape \[None, 26, 26, 10\]; a classifier gives", True),
+                ("any_size", "only the batch may have a free size", True),
+                ("channels_first", r"\(1, 28, 28\), but the images are \(28, 28, 1\)", False),
+            ],
+        ),
+    ],
 )
 def test_what_is_no_classifier_of_these_images_is_one_line(
     tmp_path, digits, kind, message, as_a_pair
@@ -193,10 +184,3 @@ def test_nan_for_every_image_is_rejected(tmp_path, digits):
     for take in (lambda path: obtain(path, digits), lambda path: open_classifier(path, UNIT)):
         with pytest.raises(UserError, match=r"NaN .*every kind"):
             take(tmp_path / "m.keras")
-
-
-def test_a_score_for_each_class_is_needed(tmp_path, digits):
-    layers = [keras.Input((28, 28, 1)), keras.layers.Flatten(), keras.layers.Dense(1, "sigmoid")]
-    keras.Sequential(layers).save(tmp_path / "m.keras")
-    with pytest.raises(UserError, match=r"m\.keras .*1 output.* 10 classes"):
-        obtain(tmp_path / "m.keras", digits)

@@ -1,5 +1,8 @@
 """A recurrent network around an engine that computes by a formula, and what is stored of one."""
 
+import threading
+import time
+
 import keras
 import numpy as np
 import pytest
@@ -150,6 +153,18 @@ def test_engines_that_are_no_classifiers_are_told(outputs, states, message):
         RecurrentModel(Wrong(outputs, states))
 
 
+def test_probabilities_rounded_to_a_few_bits_are_no_logits():
+    """As quantised networks give them."""
+
+    def rounded(outputs):
+        outputs = np.concatenate([outputs * 2, outputs], axis=1) / 3
+        outputs = np.rint(outputs * 127) / np.float32(127)
+        assert np.abs(outputs.sum(axis=1) - 1).max() > 2e-3
+        return outputs
+
+    assert not RecurrentModel(Wrong(rounded)).logits
+
+
 def test_as_many_threads_as_the_engine_bears(monkeypatch):
     monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 5)
     engine = Sums()
@@ -158,6 +173,34 @@ def test_as_many_threads_as_the_engine_bears(monkeypatch):
     assert RecurrentModel(engine).workers == 1
     engine.batch = 3
     assert RecurrentModel(engine).block == 3
+
+
+class Watched(Sums):
+    """Notes how many calls of it run at a time."""
+
+    def __init__(self, threads):
+        super().__init__()
+        self.threads = threads
+        self._lock = threading.Lock()
+        self._now = self.most = 0
+
+    def compute(self, sequences):
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        time.sleep(0.02)
+        with self._lock:
+            self._now -= 1
+        return super().compute(sequences)
+
+
+def test_an_engine_without_threads_is_called_once_at_a_time(monkeypatch):
+    monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 4)
+    alone, together = Watched(threads=False), Watched(threads=True)
+    items = np.random.default_rng(0).normal(size=(16, 4, 3))
+    found = [RecurrentModel(engine, block=2).run(items) for engine in (alone, together)]
+    assert alone.most == 1 < together.most
+    assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 
 # ---- token ids and stored networks

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.keras_models.probabilities import softmax
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.engines import engine_for
@@ -26,7 +23,6 @@ from thinning import every
 
 keras = pytest.importorskip("keras")
 L = keras.layers
-SHARED_LSTM = Path("../shared/models/mnist-lstm.h5")
 
 
 def images(count: int, shape: tuple[int, int, int] = (6, 5, 1), seed: int = 0) -> Any:
@@ -202,33 +198,6 @@ def test_a_result_does_not_depend_on_the_images_beside_it() -> None:
         assert np.array_equal(alone[1], states[rows])
 
 
-def test_logits_get_a_softmax_and_say_so() -> None:
-    model = sequential(L.GRU(4), L.Dense(3))
-    rnn = RecurrentModel(engine_for(model, None))
-    assert rnn.logits
-    probabilities, _ = rnn.run(images(9))
-    x = (images(9).reshape(9, 6, 5) / 255).astype(np.float32)
-    np.testing.assert_allclose(probabilities, keras.ops.softmax(model(x)), atol=1e-6)
-    assert not RecurrentModel(engine_for(sequential(L.GRU(4), L.Dense(3, "softmax")), None)).logits
-
-
-class Rounding:
-    """A network whose probabilities are rounded to a few bits, as quantised ones are."""
-
-    steps, features, numbers, batch, layer, threads = 6, 5, None, None, "none", False
-
-    def compute(self, sequences: Any) -> tuple[Any, Any]:
-        sums = sequences.sum(axis=(1, 2))
-        probabilities = softmax(np.stack([sums, -sums, 0 * sums], axis=1) / 9)
-        return np.rint(probabilities * 127) / np.float32(127), sequences
-
-
-def test_rounded_probabilities_are_no_logits() -> None:
-    outputs, _ = Rounding().compute(images(64).reshape(64, 6, 5) / np.float32(255))
-    assert np.abs(outputs.sum(axis=1) - 1).max() > 2e-3
-    assert not RecurrentModel(Rounding()).logits
-
-
 def test_colour_images_and_sequences_of_any_length() -> None:
     rnn = RecurrentModel(
         engine_for(sequential(L.LSTM(4), L.Dense(3, "softmax"), steps=None, features=12), None)
@@ -238,35 +207,6 @@ def test_colour_images_and_sequences_of_any_length() -> None:
     assert rnn.run(images(0, (5, 4, 3)))[1].shape == (0, 5, 4)
     with pytest.raises(UserError, match=r"7×5×1: 7 steps .*5 inputs"):
         rnn.run(images(3, (7, 5, 1)))
-
-
-class Watched:
-    """An engine that notes how many calls of it run at a time."""
-
-    steps, features, numbers, batch, layer = 6, 5, None, 2, "watched"
-
-    def __init__(self, threads: bool) -> None:
-        self.threads = threads
-        self._lock = threading.Lock()
-        self._now = self.most = 0
-
-    def compute(self, sequences: NDArray[np.float32]) -> tuple[Any, Any]:
-        with self._lock:
-            self._now += 1
-            self.most = max(self.most, self._now)
-        time.sleep(0.02)
-        with self._lock:
-            self._now -= 1
-        return softmax(sequences[:, 0]), sequences
-
-
-def test_an_engine_without_threads_is_called_once_at_a_time(monkeypatch: Any) -> None:
-    monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 4)
-    alone, together = Watched(threads=False), Watched(threads=True)
-    expected = RecurrentModel(alone).run(images(16))
-    found = RecurrentModel(together).run(images(16))
-    assert alone.most == 1 < together.most
-    assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
 def test_networks_that_are_none() -> None:
@@ -315,7 +255,7 @@ def test_keras_files(tmp_path: Path, suffix: str) -> None:
     np.testing.assert_allclose(states, expected[1], atol=1e-7)
 
 
-def torch_file(path: Path, batch_first: bool, bidirectional: bool) -> tuple[Any, Any]:
+def torch_file(path: Path, dynamic: bool, bidirectional: bool) -> tuple[Any, Any]:
     torch = pytest.importorskip("torch")
 
     class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -325,27 +265,16 @@ def torch_file(path: Path, batch_first: bool, bidirectional: bool) -> tuple[Any,
             self.out = torch.nn.Linear(4 * (1 + bidirectional), 3)
 
         def forward(self, x: Any) -> Any:
-            states, _ = self.rnn(x)
-            return torch.softmax(self.out(states[:, -1]), dim=1), states
+            return torch.softmax(self.out(self.rnn(x)[0][:, -1]), dim=1)
 
     torch.manual_seed(0)
     net = Net().eval()
-
-    class Outputs(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = net
-
-        def forward(self, x: Any) -> Any:
-            return self.net(x)[0]
-
-    torch.onnx.export(
-        Outputs(), (torch.zeros(2, 6, 5),), path, dynamo=False, input_names=["rows"],
-        dynamic_axes={"rows": {0: "n"}} if batch_first else None,
-    )  # fmt: skip
+    axes = {"rows": {0: "n"}} if dynamic else None
+    example = (torch.zeros(2, 6, 5),)
+    torch.onnx.export(net, example, path, dynamo=False, input_names=["rows"], dynamic_axes=axes)
     x = torch.from_numpy((images(7).reshape(7, 6, 5) / 255).astype(np.float32))
     with torch.no_grad():
-        return tuple(value.numpy() for value in net(x))  # type: ignore[return-value]
+        return net(x).numpy(), net.rnn(x)[0].numpy()
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -397,8 +326,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         open_rnn(tmp_path / "absent.keras", None)
 
 
-@pytest.mark.skipif(not SHARED_LSTM.exists(), reason=f"{SHARED_LSTM} is absent")
-def test_the_published_network_opens() -> None:
-    rnn = open_rnn(SHARED_LSTM, None)
+def test_the_published_network_opens(shared_models: Path) -> None:
+    rnn = open_rnn(shared_models / "mnist-lstm.h5", None)
     assert (rnn.layer, rnn.classes, rnn.width) == ("lstm_1", 10, 128)
     assert rnn.run(images(2, (28, 28, 1)))[1].shape == (2, 28, 128)

@@ -2,21 +2,24 @@
 
 import json
 import time
-import zipfile
 
 import h5py
 import keras
 import numpy as np
-import onnx
 import pytest
 import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 from onnx_networks import linear, masked, quantised, streaming
 from small_litert import LiteFile
+from strange_programs import entries
+from strange_programs import write as write_entries
 
+from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
+from onnx_texts import write_onnx
+from readers.formats import litert_edited
 from thinning import every
 
 L = keras.layers
@@ -33,12 +36,7 @@ def test_an_onnx_file_says_names_types_and_shapes(tmp_path):
 def test_integers_and_half_precision_are_counted(tmp_path):
     found = read_signature(quantised(tmp_path / "q.onnx", WEIGHTS))
     assert (found.operators, found.quantised) == (2, 1)
-    model = onnx.load(linear(tmp_path / "a.onnx", WEIGHTS))
-    model.graph.initializer[0].CopyFrom(
-        onnx.numpy_helper.from_array(WEIGHTS.astype(np.float16), "w")
-    )
-    onnx.save(model, tmp_path / "half.onnx")
-    assert read_signature(tmp_path / "half.onnx").half
+    assert read_signature(linear(tmp_path / "half.onnx", WEIGHTS.astype(np.float16))).half
 
 
 def test_a_state_is_an_input_that_an_output_carries_on(tmp_path):
@@ -104,14 +102,10 @@ def test_activations_have_the_shape_of_the_layer_before(tmp_path, suffix):
 def test_a_layer_that_follows_itself_is_no_loop(tmp_path):
     chain = keras.Sequential([keras.Input((8,)), L.Dense(7), L.Softmax(name="end")])
     chain.save(tmp_path / "chain.keras")
-    with zipfile.ZipFile(tmp_path / "chain.keras") as file:
-        members = {name: file.read(name) for name in file.namelist()}
+    members = entries(tmp_path / "chain.keras")
     config = json.loads(members["config.json"])
     config["config"]["layers"][-1]["inbound_nodes"] = [[["end", 0, 0, {}]]]
-    members["config.json"] = json.dumps(config).encode()
-    with zipfile.ZipFile(tmp_path / "m.keras", "w") as file:
-        for name, content in members.items():
-            file.writestr(name, content)
+    write_entries(tmp_path / "m.keras", members | {"config.json": json.dumps(config)})
     assert read_signature(tmp_path / "m.keras").outputs[0].shape == ()
 
 
@@ -162,14 +156,12 @@ def test_a_mask_before_the_tokens_is_no_main_input():
 
 
 def test_a_softmax_is_found_behind_what_only_changes_its_form(tmp_path):
-    path = linear(tmp_path / "m.onnx", WEIGHTS)
-    model = onnx.load(path)
-    made = onnx.helper.make_node
-    model.graph.node[0].output[0] = "h"
-    model.graph.node.extend(
-        [made("Softmax", ["h"], ["p"]), made("Cast", ["p"], ["y"], to=onnx.TensorProto.FLOAT)]
-    )
-    onnx.save(model, path)
+    text = """(float[n,3] x) => (float[n,2] y) {
+        h = MatMul (x, w)
+        p = Softmax (h)
+        y = Cast <to = 1> (p)
+    }"""
+    path = write_onnx(tmp_path / "m.onnx", text, w=WEIGHTS)
     assert read_signature(path).outputs[0].made_by == "softmax"
     network = keras.Sequential([keras.Input((4,)), L.Dense(3, activation="sigmoid")])
     network.save(tmp_path / "m.keras")
@@ -205,3 +197,20 @@ def test_half_precision_of_a_litert_file_is_told(tmp_path, half):
     if half:
         file._model.subgraphs[0].tensors[1].type = schema.TensorType.FLOAT16
     assert read_signature(file.write(tmp_path / "a.tflite")).half is half
+
+
+def test_outputs_stand_in_the_converted_models_order_whatever_the_files_is(tmp_path):
+    def turn(model):
+        model.subgraphs[0].outputs = model.subgraphs[0].outputs[::-1]
+
+    given = keras.Input((6,))
+    net = keras.Model(given, [L.Dense(4)(given), L.Dense(1)(given)])
+    content = tf.lite.TFLiteConverter.from_keras_model(net).convert()
+    rows = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
+    for file in (content, litert_edited(content, turn)):
+        (tmp_path / "m.tflite").write_bytes(file)
+        runtime = open_runtime(tmp_path / "m.tflite")
+        assert [output.shape[-1] for output in runtime.signature.outputs] == [4, 1]
+        found = runtime.run({runtime.signature.inputs[0].name: rows})
+        for mine, theirs in zip(found.values(), net(rows), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5)

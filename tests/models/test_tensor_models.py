@@ -3,35 +3,17 @@
 import keras
 import numpy as np
 import pytest
+from file_models import feeding, opened
 from onnx_networks import linear, linear_in_time, masked, mixing, quantised, streaming
 
 from asterism.core.messages.errors import UserError
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.tensor_models import batching, isolated
-from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
-from asterism.models.tensor_models.model import FileModel
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.standard_normal((3, 2)).astype(np.float32)
 ROWS = RNG.standard_normal((40, 3)).astype(np.float32)
-
-
-def feeding(**changes):
-    facts = {
-        "input": None,
-        "outputs": None,
-        "constants": [],
-        "step": None,
-        "context": 0,
-        "pad": 0,
-        "preprocessing": None,
-    }
-    return FeedingParams(**(facts | changes))
-
-
-def opened(path, items, **changes):
-    return FileModel(path, feeding(**changes), items.ndim == 4, items)
 
 
 def alone(model, items):
@@ -172,32 +154,6 @@ def test_a_keras_classifier_of_images_runs_as_its_export_and_other_models_in_ker
         assert np.array_equal(found, alone(model, items)), "whatever the batch"
         if expected is not None:
             assert found == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.slow
-def test_a_litert_model_that_keeps_its_state_begins_each_item_anew(tmp_path):
-    """Its state is a resource variable, which LiteRT's own reset leaves as it is."""
-    import tensorflow as tf
-
-    class RunningSum(tf.Module):
-        def __init__(self):
-            super().__init__()
-            self.sum = tf.Variable(tf.zeros((1, 1)))
-
-        @tf.function(input_signature=[tf.TensorSpec((1, 4))])
-        def add(self, x):
-            return self.sum.assign_add(tf.reduce_mean(x, axis=1, keepdims=True)) + 0.0
-
-    module = RunningSum()
-    functions = [module.add.get_concrete_function()]
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, module)
-    converter.experimental_enable_resource_variables = True
-    (tmp_path / "sum.tflite").write_bytes(converter.convert())
-    items = RNG.standard_normal((20, 12)).astype(np.float32)
-    model = opened(tmp_path / "sum.tflite", items)
-    expected = items.reshape(20, 3, 4).mean(axis=2).cumsum(axis=1)
-    assert model.predict(items) == pytest.approx(expected, abs=1e-5)
-    assert np.array_equal(model.predict(items[::-1])[::-1], model.predict(items))
 
 
 def test_a_session_of_onnx_runtime_has_one_thread(tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ PLANES, IDS = torch.randn(2, 3, 8, 8), torch.tensor([[0, 2, 1], [3, 3, 0]])
 
 #: Functions that models use, by name, each with an input; some are no core operators of PyTorch.
 FUNCTIONS = {
+    "slices": (lambda x: x[1:][:, -2:], X),  # one up to the end states the largest integer
     "copysign": (lambda x: torch.copysign(x, -x), X),
     "tril": (torch.tril, X),
     "triu": (lambda x: torch.triu(x, 1), X),
@@ -227,10 +228,3 @@ def test_numbers_that_would_fill_the_memory_are_rejected(name, plain, tmp_path):
     with pytest.raises(UserError, match=r"tensor of .* MB"):
         rewritten(write(tmp_path / "odd.pt2", contents))
     assert time.process_time() - began < 5
-
-
-def test_places_are_no_sizes(tmp_path):
-    """A slice up to the end states the largest integer."""
-    program = torch.export.export(_Calls(lambda x: x[1:][:, -2:]), (X,))
-    torch.export.save(program, tmp_path / "m.pt2")
-    np.testing.assert_array_equal(rewritten(tmp_path / "m.pt2").module()(X)[0], X[1:, -2:])

@@ -3,12 +3,11 @@
 from asterism.differential.oracle.finding import Finding
 from asterism.findings.entry import CollectedFinding
 from asterism.findings.sightings import Candidate
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_runs import chained
 from memo.small_graphs import layer
 
 #: The model of every finding.
-GRAPH = sequential(Tensor((3,)), [layer("ReLU")])
+GRAPH = chained((3,), layer("ReLU"))
 #: A script that ends as it is told to.
 SCRIPT = "import sys\nprint('expected 1')\nprint('actual   2')\nsys.exit({status})\n"
 

@@ -1,17 +1,41 @@
-"""How tests run models: variables of workers, parameters, tasks that are planned, cotangents."""
+"""How tests run models: workers and what they are asked, what is judged, and by which bounds."""
 
 import os
+from contextlib import contextmanager
 
 import numpy as np
 
+from asterism.core.workers.worker import Limits
+from asterism.differential.adapters.backends import library_of
 from asterism.differential.engine.execution import execute
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.inputs import sample_inputs
+from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.oracle.finding import Finding
+from asterism.differential.oracle.oracle import judge
+from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.triage.params import TriageParams
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+
+#: Time and memory enough for any worker that does not fail.
+LIMITS = Limits(300.0, 8000)
+#: The bounds that nearly all tests judge by.
+JUDGE = JudgeParams(ulps=64, conditioning=8)
 
 
 def worker_environment(module, folder="tests"):
     """Variables with which workers find libraries outside of the package."""
     return {"ASTERISM_LIBRARIES": module, "PYTHONPATH": os.pathsep.join(["src", folder])}
+
+
+@contextmanager
+def working(backends, limits=LIMITS, **more):
+    """A worker pool in which each of the backends works."""
+    with WorkerPool(backends, limits, **more) as pool:
+        assert pool.start() == {}
+        yield pool
 
 
 def triage_params(**changes):
@@ -23,6 +47,40 @@ def triage_params(**changes):
 def cotangent(shape):
     """Weights of an output's elements in the sum that is differentiated: a second description."""
     return np.cos(np.arange(int(np.prod(shape)), dtype=np.float64)).reshape(shape)
+
+
+def chained(shape, *layers, dtype="float32"):
+    """A model of these layers, one after the other."""
+    return sequential(Tensor(shape, dtype), layers)
+
+
+def task_of(graph, *kinds, index=0, **more):
+    """A model to run with inputs of these kinds, as they are drawn for it."""
+    inputs = {kind: sample_inputs(graph, 0, index, kind) for kind in kinds}
+    return Task(index, graph, inputs, **more)
+
+
+def verdict_on(graph, result):
+    """What the oracle says of a result."""
+    return judge(graph, result, JUDGE, 0)
+
+
+def made_result(given, kind="normal", *, model=0, warned=None, **facts):
+    """What backends put out with inputs of a kind, or the outcomes of those that failed."""
+    result, warnings = Result(model, (kind,), **facts), warned or {}
+    for backend, value in given.items():
+        if isinstance(value, ExecutionOutcome):
+            result.outcomes[backend] = value
+            continue
+        said = warnings.get(backend, "")
+        result.outcomes[backend] = ExecutionOutcome(model, backend, "run", "ok", warned=said)
+        result.outputs[backend] = {kind: value}
+    return result
+
+
+def made_finding(symptom="values differ", backend="jax:jit", kind="normal", *, model=0, **more):
+    """What one backend did with one kind of inputs."""
+    return Finding(model, symptom, "run", library_of(backend), (backend,), (kind,), **more)
 
 
 class NotingPool:

@@ -12,9 +12,8 @@ from asterism.differential.engine.branches import branch_table
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategy import campaign
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_runs import chained
 from memo.small_graphs import generate_params, layer
 from memo.test_generation import SEEDS
 
@@ -78,8 +77,8 @@ def test_modules_add_up_their_files_and_what_several_rewards_have_learnt_counts_
 def test_new_branches_are_rewarded_and_a_reward_goes_on_where_it_was(tmp_path: Path, monkeypatch):
     weights, tasks = tmp_path / "weights.npz", []
     write_weights(weights, {})
-    dense = sequential(Tensor((4,)), [layer("Dense", units=2)])
-    pooled = sequential(Tensor((4, 2)), [layer("MaxPooling1D", pool_size=2)])
+    dense = chained((4,), layer("Dense", units=2))
+    pooled = chained((4, 2), layer("MaxPooling1D", pool_size=2))
     run = WorkerPool.run
     monkeypatch.setattr(WorkerPool, "run", lambda pool, task: tasks.append(task) or run(pool, task))
     with branch_reward(["pytorch:eager"], weights, 3) as reward:

@@ -15,21 +15,18 @@ from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import EarlierModel, Finding
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report import writing
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import LONGEST, Reporter, folder_name, report_text
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_runs import JUDGE, chained
 from memo.small_graphs import layer
 from places import ROOT
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
-GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
+GRAPH = chained((2,), layer("ReLU"))
 
 
 @pytest.fixture

@@ -16,13 +16,12 @@ from asterism.differential.engine.execution import backends_of, parts_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import Result
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_runs import chained
 from memo.small_graphs import layer
 from places import ROOT
 
-GRAPH = sequential(Tensor((4,)), [layer("ReLU")])
+GRAPH = chained((4,), layer("ReLU"))
 RIGHT = np.linspace(0, 1, 8).reshape(2, 4)
 
 

@@ -15,15 +15,13 @@ from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
 from asterism.differential.oracle.judged import REMEMBERED, Histories
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
+from libraries.small_runs import verdict_on
 from memo.small_graphs import branching
 
 GRAPH = branching()
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
 BACKENDS = (
     "tensorflow:eager",
@@ -55,11 +53,11 @@ def result(wrong=None, failed=None, distribution="normal"):
 
 
 def findings(**changes):
-    return judge(GRAPH, result(**changes), JUDGE, 0).findings
+    return verdict_on(GRAPH, result(**changes)).findings
 
 
 def test_agreement_is_no_finding():
-    verdict = judge(GRAPH, result(), JUDGE, 0)
+    verdict = verdict_on(GRAPH, result())
     assert verdict.findings == [] and verdict.agreed == len(BACKENDS) and verdict.unresolved == 0
 
 
@@ -141,7 +139,7 @@ def test_a_vote_against_a_slow_twin(answers):
 
 def test_without_an_agreeing_backend_nothing_is_resolved():
     off = dict.fromkeys(BACKENDS, (RIGHT + 1).astype(np.float32))
-    verdict = judge(GRAPH, result(wrong=off), JUDGE, 0)
+    verdict = verdict_on(GRAPH, result(wrong=off))
     assert verdict.findings == [] and verdict.unresolved == len(BACKENDS)
 
 
@@ -202,7 +200,7 @@ def test_of_two_distributions_the_worse_one_says_how_far_off():
         findings(wrong=w, distribution=d)[0] for w, d in zip(wrong, DISTRIBUTIONS, strict=True)
     )
     assert worse.excess > other.excess and worse.d_mad < other.d_mad, "the metrics disagree"
-    (found,) = judge(GRAPH, of_two_distributions(*wrong), JUDGE, 0).findings
+    (found,) = verdict_on(GRAPH, of_two_distributions(*wrong)).findings
     assert found == replace(worse, distributions=DISTRIBUTIONS)
 
 
@@ -211,7 +209,7 @@ def test_the_first_backend_and_the_first_distribution_are_those_that_are_farthes
     near, far = ((RIGHT + off).astype(np.float32) for off in (0.1, 5))
     one, two = "onnxruntime:keras_onnx", "onnxruntime:tf2onnx"
     both = of_two_distributions({one: near, two: near}, {one: near, two: far})
-    (found,) = judge(GRAPH, both, JUDGE, 0).findings
+    (found,) = verdict_on(GRAPH, both).findings
     assert (found.backends, found.distributions) == ((two, one), ("wide", "normal"))
 
 
@@ -290,9 +288,9 @@ def test_special_weights_have_the_severity_of_special_inputs():
     off = {"pytorch:eager": (RIGHT + 1).astype(np.float32)}
     made = result(failed={"jax:jit": crash}, wrong=off)
     for graph, severity in ((GRAPH, "normal"), (edited, "special")):
-        found = judge(graph, made, JUDGE, 0).findings
+        found = verdict_on(graph, made).findings
         assert [f.severity for f in found] == [severity, severity]
-    (found,) = judge(GRAPH, result(wrong=off, distribution="nan"), JUDGE, 0).findings
+    (found,) = verdict_on(GRAPH, result(wrong=off, distribution="nan")).findings
     assert found.severity == "special"
 
 

@@ -13,12 +13,10 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import tasks_of
+from libraries.small_runs import chained, tasks_of
 from memo.small_graphs import layer
 
-GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
+GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))
 
 
 class NotedPool(WorkerPool):
@@ -42,7 +40,7 @@ class NotedPool(WorkerPool):
 
 
 def test_tasks_of_one_model_share_what_is_converted_of_it(tmp_path):
-    pool, other = NotedPool(tmp_path), sequential(Tensor((2,)), [layer("ReLU")])
+    pool, other = NotedPool(tmp_path), chained((2,), layer("ReLU"))
     arrays = {d: [np.full((2, 4), i, np.float32)] for i, d in enumerate(("normal", "nan"))}
     larger = {"resized": [np.ones((5, 4), np.float32)]}
     tasks = [Task(0, GRAPH, {d: a}) for d, a in arrays.items()]
@@ -68,13 +66,13 @@ def test_tasks_of_other_settings_share_nothing(more):
     task = Task(0, GRAPH, {})
     assert task.has_model_of(Task(1, GRAPH, {}))
     assert not task.has_model_of(Task(0, GRAPH, {}, **more))
-    assert not task.has_model_of(Task(0, sequential(Tensor((2,)), [layer("ReLU")]), {}))
+    assert not task.has_model_of(Task(0, chained((2,), layer("ReLU")), {}))
 
 
 def test_inputs_of_the_same_compiled_model_follow_each_other_in_what_takes_them():
     named = ["resized", "wide", "split", "overwritten", "lengthened", "normal", "empty", "gradient"]
     backends = ("litert:tflite", "numpy:float64", "tensorflow:graph")
-    steps = sequential(Tensor((6, 3)), [layer("Conv1D", filters=4, kernel_size=[3])])
+    steps = chained((6, 3), layer("Conv1D", filters=4, kernel_size=[3]))
     tasks = tasks_of([steps], named, backends)
     assert [list(task.inputs) for task in tasks] == [
         *(["wide", "normal"], ["overwritten"], ["gradient"]),

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.library import GIVEN, LIBRARIES
 from asterism.differential.adapters.questions import (
@@ -27,7 +26,6 @@ from asterism.differential.adapters.questions import (
 from asterism.differential.engine.inputs import random_training, sample_inputs
 from asterism.differential.engine.tasks import LayerDescription, Task
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     SILENT_ACCEPTANCE,
@@ -53,17 +51,15 @@ from asterism.differential.report.program_text import (
 from asterism.differential.report.script_writer import eager_reference
 from asterism.differential.triage.reproduction import with_dtype
 from asterism.differential.triage.unique import UniqueFinding
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import INTEGER, Tensor
+from asterism.memo.universe.tensors import INTEGER
+from libraries.small_runs import chained, working
 from memo.small_graphs import layer
 from thinning import every
 
-GRAPH = sequential(
-    Tensor((3,)),
-    [
-        layer("Dense", units=2, activation="tanh", kernel_regularizer="l2"),
-        layer("Dense", units=2, activation="sigmoid", bias_constraint="non_neg"),
-    ],
+GRAPH = chained(
+    (3,),
+    layer("Dense", units=2, activation="tanh", kernel_regularizer="l2"),
+    layer("Dense", units=2, activation="sigmoid", bias_constraint="non_neg"),
 )
 VARIABLES = (("kernel", (3, 2)), ("bias", (2,))), (("kernel", (2, 2)), ("bias", (2,)))
 LAYERS = {
@@ -152,8 +148,7 @@ def test_the_worker_has_the_lines_of_the_script(tmp_path):
 
 @pytest.fixture(scope="module")
 def worker_pool():
-    with WorkerPool(("pytorch:float64",), Limits(300.0, 3000)) as made:
-        assert made.start() == {}
+    with working(("pytorch:float64",)) as made:
         yield made
 
 
@@ -174,9 +169,8 @@ RUN = (
     ("litert:tflite", "normal"),
 )
 #: Layers that draw random numbers in training, and where a script is to draw those of workers.
-DRAWN = sequential(
-    Tensor((4, 3)),
-    [layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)],
+DRAWN = chained(
+    (4, 3), layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)
 )
 ON_DRAWN = ("tensorflow:graph", "pytorch:compile", "jax:jit")
 #: Where wrong numbers are given too.
@@ -214,7 +208,7 @@ def test_jax_is_told_of_float64_before_a_model_is_built():
 
 
 def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
-    graph = sequential(Tensor((3,), INTEGER), [layer("Embedding", input_dim=9, output_dim=2)])
+    graph = chained((3,), layer("Embedding", input_dim=9, output_dim=2), dtype=INTEGER)
     known = {1: LayerDescription({"input_dim": 9, "output_dim": 2}, [("embeddings", (9, 2))])}
     compile(script("pytorch:eager", "weight_gradient", graph, known), "x", "exec")
 

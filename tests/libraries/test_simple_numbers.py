@@ -15,12 +15,11 @@ from asterism.differential.report.numbers import (
     simple_array,
     simplest,
 )
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_runs import chained
 from memo.small_graphs import layer
 
-GRAPH = sequential(Tensor((3,)), [layer("Dense", units=2), layer("ReLU")])
+GRAPH = chained((3,), layer("Dense", units=2), layer("ReLU"))
 LAYERS = {1: LayerDescription({"units": 2}, [("kernel", (3, 2)), ("bias", (2,))])}
 INPUTS = [np.random.default_rng(5).normal(size=(2, 3)).astype(np.float32)]
 

@@ -12,11 +12,10 @@ import pytest
 from asterism.core.files.artifacts import read_json, read_table, write_json
 from asterism.core.files.hashes import digest_of
 from asterism.differential.engine.record import Record
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
-from asterism.memo.universe.tensors import Tensor
 from libraries.injected_library import SWITCH, TARGET
+from libraries.small_runs import chained
 from libraries.test_injected_bugs import GRAPHS
 from memo.small_graphs import layer
 from places import ROOT
@@ -74,13 +73,11 @@ ARTIFACTS, METRICS = "artifacts/triage_findings", "metrics/triage_findings.json"
 STEPS = "triage.max_steps=40"
 
 #: The message names no layer, so the layer at fault is looked for by halves.
-GRAPH = sequential(
-    Tensor((4, 5, 6)),
-    [
-        *(layer("Dense", units=units) for units in (4, 3, 5, 4, 3, 4)),
-        layer("ReLU"),
-        layer(TARGET, negative_slope=0.1),
-    ],
+GRAPH = chained(
+    (4, 5, 6),
+    *(layer("Dense", units=units) for units in (4, 3, 5, 4, 3, 4)),
+    layer("ReLU"),
+    layer(TARGET, negative_slope=0.1),
 )
 
 

@@ -29,12 +29,12 @@ from asterism.differential.report.program_text import Runner, keras_program
 from asterism.differential.report.python_text import call, in_docstring, literal
 from asterism.differential.report.writing import report_text
 from asterism.differential.triage.unique import UniqueFinding
-from asterism.memo.graphs.graph import Graph, Node, sequential
-from asterism.memo.universe.tensors import Tensor
+from asterism.memo.graphs.graph import Graph, Node
+from libraries.small_runs import chained
 from memo.small_graphs import layer
 from terminal_text import HOSTILE, tame
 
-GRAPH = sequential(Tensor((2,)), [layer("Dense", units=2)])
+GRAPH = chained((2,), layer("Dense", units=2))
 INPUTS = [np.zeros((2, 2), np.float32)]
 SIGNS = ['"""', "'''", '"', "'", "\\", "\n", "\r", "\u2028", "\x00", "\x1b", "#", "{", "}", "```"]
 SIGNS += ["$(id)", "<b>", "|", "`", ")", "import os", "\ud800", "\N{SNOWMAN}", "STEPS", "LIVES"]

@@ -9,8 +9,6 @@ from asterism.differential.adapters.backends import FLOAT64, REFERENCES, convert
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.writing import counts_of
 from asterism.differential.triage.reproduction import (
     ReproducedRun,
@@ -21,14 +19,12 @@ from asterism.differential.triage.reproduction import (
 )
 from asterism.differential.triage.shrink import isolated
 from asterism.differential.triage.triage import Triage
-from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
-from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import triage_params
+from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
+from libraries.small_runs import JUDGE, chained, triage_params, verdict_on
 from memo.small_graphs import layer
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 PARAMS = triage_params(max_unique=5, max_steps=50)
-GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
+GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))
 
 
 def types(graph):
@@ -144,7 +140,7 @@ class TakesTheOtherFile(Everything):
 def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
     """What could not run is not gone."""
     worker_pool = TakesTheOtherFile()
-    (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
+    (whole,) = verdict_on(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []}))).findings
     assert (whole.library, whole.backends) == ("onnxruntime", ("onnxruntime:keras_onnx",))
     told = []
     (found,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), PARAMS).run(
@@ -383,7 +379,7 @@ def test_a_failure_is_told_with_what_the_backend_said():
     other = replace(end, backend="pytorch:eager", frame="lib/b.py:g")
     fine = {r: ExecutionOutcome(2, r, "run", "ok") for r in ("tensorflow:eager", *FLOAT64)}
     outcomes = {o.backend: o for o in (end, again, other)} | fine
-    found = judge(GRAPH, Result(2, ("normal",), outcomes), JUDGE, 0).findings
+    found = verdict_on(GRAPH, Result(2, ("normal",), outcomes)).findings
     assert [(f.library, f.backends, f.frame) for f in found] == [
         ("jax", ("jax:jit", "jax:eager"), "lib/a.py:f"),
         ("pytorch", ("pytorch:eager",), "lib/b.py:g"),

@@ -20,12 +20,10 @@ from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.keras_build import build
-from asterism.memo.universe.tensors import Tensor
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
-from libraries.small_runs import worker_environment
+from libraries.small_runs import chained, worker_environment, working
 from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
@@ -43,7 +41,7 @@ def server():
 
 @pytest.fixture
 def folder(tmp_path):
-    graph = sequential(Tensor((3,)), [layer("ReLU")])
+    graph = chained((3,), layer("ReLU"))
     write_json(tmp_path / "graph.json", graph.to_json())
     np.savez(tmp_path / "inputs.npz", **{"normal/0": np.ones((2, 3), np.float32)})
     return tmp_path
@@ -74,8 +72,7 @@ def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros
 def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_they_come_back_after_a_crash(
     folder,
 ):
-    with WorkerPool(("small:none", "lone:none"), LIMITS, environment=ENVIRONMENT) as worker_pool:
-        assert worker_pool.start() == {}
+    with working(("small:none", "lone:none"), environment=ENVIRONMENT) as worker_pool:
         here = psutil.Process()
         (server,) = (s.pid for s in worker_pool._fork_servers.values())
         lone, small = (worker_pool._clients[name] for name in ("lone", "small"))
@@ -93,8 +90,8 @@ def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_they_come_back_a
 
 def test_a_model_that_keras_takes_is_saved_as_a_file_of_its_own(tmp_path):
     nested = {"layer": "LSTM", "units": 2, "activation": "relu"}
-    graph = sequential(Tensor((5, 3)), [layer("Bidirectional", **nested), layer("Dense", units=2)])
-    rejected = sequential(Tensor((6,)), [layer("Dense", units=2, activation="no such function")])
+    graph = chained((5, 3), layer("Bidirectional", **nested), layer("Dense", units=2))
+    rejected = chained((6,), layer("Dense", units=2, activation="no such function"))
     with WorkerPool(("small:none",), LIMITS, environment=ENVIRONMENT) as pool:
         first, nothing, again = map(pool.saved, (graph, rejected, graph))
     assert (first, nothing) == (again, None)
@@ -119,7 +116,7 @@ def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_wo
 
     with WorkerPool(("small:none", "small:hang"), LIMITS, environment=ENVIRONMENT) as worker_pool:
         inputs = {"normal": [np.ones((2, 3), np.float32)]}
-        task = Task(0, sequential(Tensor((3,)), [layer("ReLU")]), inputs, backends=("small:hang",))
+        task = Task(0, chained((3,), layer("ReLU")), inputs, backends=("small:hang",))
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(worker_pool.run, task)
             wait_until(lambda: list(tmp_path.rglob("*.hangs")))

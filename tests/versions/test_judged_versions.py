@@ -25,18 +25,17 @@ from asterism.differential.comparing.upgrade import (
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.oracle.finding import FAULTS, Finding
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
 from asterism.differential.subjects.operators import OnnxOperator, operator_subjects
+from libraries.small_runs import JUDGE
 
-PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
 F16 = TensorProto.FLOAT16
 
 
 def bounds_of(subject):
-    return PARAMS.tolerance(subject.epsilon, subject.depth)
+    return JUDGE.tolerance(subject.epsilon, subject.depth)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +128,10 @@ def test_depths():
 def test_declared_types_go_before_those_that_came():
     subject = subject_of("m", chain("Neg"), 4, {})
     result = Result(0, outputs={OF_ONNX.right: {"normal": [X.astype(np.float64)]}})
-    judge = judge_of_file(subject, result, "normal", PARAMS)
+    judge = judge_of_file(subject, result, "normal", JUDGE)
     assert judge.standard.off([X.astype(np.float64)]).kind == "wrong dtype"
     subject.model.graph.output[0].type.tensor_type.elem_type = 0
-    judge = judge_of_file(subject, result, "normal", PARAMS)
+    judge = judge_of_file(subject, result, "normal", JUDGE)
     assert judge.standard.off([X.astype(np.float64)]) is None
 
 
@@ -211,7 +210,7 @@ def result(old, new, reference=RIGHT):
 )
 def test_kinds_of_change(old, new, reference, kind):
     subject = subject_of("m", chain("Relu"), 4, {})
-    change = change_of(subject, result(old, new, reference), PAIR, "normal", PARAMS)
+    change = change_of(subject, result(old, new, reference), PAIR, "normal", JUDGE)
     assert change.kind == kind
     assert bool(change.said) == (isinstance(old, str) or isinstance(new, str))
     worse = kind in ("no longer runs", "now wrong") or (
@@ -222,7 +221,7 @@ def test_kinds_of_change(old, new, reference, kind):
 
 def test_both_answers_are_told_where_nothing_decides():
     subject = subject_of("m", chain("Relu"), 4, {})
-    change = change_of(subject, result(RIGHT, np.zeros((2, 4)), None), PAIR, "normal", PARAMS)
+    change = change_of(subject, result(RIGHT, np.zeros((2, 4)), None), PAIR, "normal", JUDGE)
     assert change.kind == "differs"
     assert change.answers == (
         ((PAIR.old,), "output 0 at [0, 0]: -1"),
@@ -282,7 +281,7 @@ def test_no_version_is_blamed_by_attributes_that_the_reference_passes_over(name,
     told = result(RIGHT, WRONG)
     for outputs in told.outputs.values():
         outputs["normal"] *= len(subject.outputs)
-    assert change_of(subject, told, PAIR, "normal", PARAMS).kind == kind
+    assert change_of(subject, told, PAIR, "normal", JUDGE).kind == kind
 
 
 def test_the_batch_is_that_of_an_input_that_has_one():
@@ -320,7 +319,7 @@ def findings(given, model=None, **said):
             outputs[backend] = {"normal": [array if double else array.astype(np.float32)]}
     subject = subject_of("m", model or chain("Neg"), 4, {})
     result = Result(0, ("normal",), outcomes, outputs)
-    found = judge_of_file(subject, result, "normal", PARAMS).findings()
+    found = judge_of_file(subject, result, "normal", JUDGE).findings()
     assert [one.backends for one in found] == [(b,) for b in given if b != FILE]
     return {one.backends[0]: one for one in found}
 

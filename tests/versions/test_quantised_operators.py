@@ -13,10 +13,9 @@ from asterism.differential.adapters.reference import STEPPED
 from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import GivenFile, Result, Task
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
+from libraries.small_runs import JUDGE
 
-PARAMS = JudgeParams(ulps=64, conditioning=8)
 RNG = np.random.default_rng(0)
 PAIR = UpgradePair("onnxruntime:file", "onnxruntime:file_optimised")
 ZERO = np.uint8(120)
@@ -117,7 +116,7 @@ def judged(name, folder, change=lambda outputs: outputs):
     result = Result(0, ("normal",), outcomes, {b: {"normal": o} for b, o in outputs.items()})
     subject = subject_of("m", model, 4, {})
     assert subject.quantises == (operator != "DequantizeLinear")
-    return change_of(subject, result, PAIR, "normal", PARAMS).kind
+    return change_of(subject, result, PAIR, "normal", JUDGE).kind
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -145,7 +144,7 @@ def test_two_runs_of_what_quantises_by_itself_may_be_a_step_apart_without_a_refe
         outputs = {PAIR.old: given, PAIR.new: [output + np.float32(far) for output in given]}
         outcomes = {b: ExecutionOutcome(0, b, "run", "ok") for b in outputs}
         result = Result(0, ("normal",), outcomes, {b: {"normal": o} for b, o in outputs.items()})
-        assert change_of(subject, result, PAIR, "normal", PARAMS).kind == kind
+        assert change_of(subject, result, PAIR, "normal", JUDGE).kind == kind
 
 
 def test_the_run_off_by_a_step_is_asked_for_where_something_quantises():

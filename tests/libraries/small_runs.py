@@ -1,12 +1,14 @@
 """How tests run models: workers and what they are asked, what is judged, and by which bounds."""
 
 import os
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import numpy as np
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import library_of
+from asterism.differential.adapters.backends import REFERENCES, library_of
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -18,6 +20,7 @@ from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.triage.params import TriageParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
 
 #: Time and memory enough for any worker that does not fail.
 LIMITS = Limits(300.0, 8000)
@@ -28,6 +31,12 @@ JUDGE = JudgeParams(ulps=64, conditioning=8)
 def worker_environment(module, folder="tests"):
     """Variables with which workers find libraries outside of the package."""
     return {"ASTERISM_LIBRARIES": module, "PYTHONPATH": os.pathsep.join(["src", folder])}
+
+
+def python(*arguments, folder=None, **variables):
+    """A process of this Python, which has ended."""
+    given = {"cwd": folder, "env": os.environ | variables, "capture_output": True, "text": True}
+    return subprocess.run([sys.executable, *map(str, arguments)], **given, check=False)
 
 
 @contextmanager
@@ -81,6 +90,29 @@ def made_result(given, kind="normal", *, model=0, warned=None, **facts):
 def made_finding(symptom="values differ", backend="jax:jit", kind="normal", *, model=0, **more):
     """What one backend did with one kind of inputs."""
     return Finding(model, symptom, "run", library_of(backend), (backend,), (kind,), **more)
+
+
+def straight(kinds):
+    """Layers of these types, one after the other."""
+    configs = {"Dense": {"units": 4}, "Dropout": {"rate": 0.3}}
+    return chained((4,), *(layer(k, **configs.get(k, {})) for k in kinds))
+
+
+def types(graph):
+    """Types of a model's layers."""
+    return [graph.nodes[i].type for i in graph.layers]
+
+
+class Everything:
+    """A worker pool where every backend can be used, and no worker dies."""
+
+    deaths = 0
+
+    def usable(self, wanted=None):
+        return wanted or (
+            *("jax:eager", "jax:jit", "openvino:tf2onnx", "pytorch:eager", "tensorflow:xla"),
+            *(*REFERENCES, "onnxruntime:keras_onnx", "onnxruntime:tf2onnx"),
+        )
 
 
 class NotingPool:

@@ -9,7 +9,6 @@ from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
 from asterism.core.resuming.state import Run
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.oracle.finding import Finding
 from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
@@ -18,13 +17,12 @@ from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.triage import Triage
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.store import write_weights
-from libraries.test_shrinking import straight, types
-from libraries.test_triage import PARAMS, Everything
+from libraries.small_runs import Everything, made_finding, straight, triage_params, types
 from places import ROOT
 
 GRAPH = straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])
 FINDING, SECOND, THIRD = (
-    Finding(model, "error", "run", "jax", ("jax:jit",), ("normal",), exception=name)
+    made_finding("error", model=model, exception=name)
     for model, name in enumerate(("SIGABRT", "ValueError", "KeyError"))
 )
 
@@ -61,7 +59,7 @@ def triaged(monkeypatch):
 
     def run(path, workers, findings=(FINDING, SECOND, THIRD), ceiling=NO_CEILING, **budgets):
         memory = ShrunkFindings(None if path is None else SavedFacts(Checkpoint(path)))
-        params = PARAMS.model_copy(update=budgets)
+        params = triage_params(**{"max_unique": 5, "max_steps": 50, **budgets})
         triage = Triage(workers, params, memory, ceiling)
         return triage.run(findings, [GRAPH] * 3, ["normal"])
 
@@ -130,7 +128,7 @@ def test_gone_is_not_remembered_of_a_worker_that_died(path, triaged):
 
 def test_what_is_remembered_is_whole(path, triaged):
     """A finding by values: its layer, its distance and what it ran after."""
-    off = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("gradient",), excess=1.2345)
+    off = made_finding(kind="gradient", excess=1.2345)
     first = triaged(path, Workers(), [off])
     assert first[0][0].layer is not None and first[0][0].finding.excess == off.excess
     again = triaged(path, Workers(), [off])
@@ -155,14 +153,7 @@ def test_what_was_left_is_counted_without_being_asked():
         assert (len(asked), len(budget.untried)) == (steps, whole - steps)
 
 
-FOUND = UniqueFinding(
-    "error | jax",
-    Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",)),
-    straight(["Dense"]),
-    None,
-    {0},
-    1,
-)
+FOUND = UniqueFinding("error | jax", made_finding("error"), straight(["Dense"]), None, {0}, 1)
 
 
 @pytest.fixture

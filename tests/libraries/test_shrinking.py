@@ -13,19 +13,10 @@ from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.unique import LayerAtFault, layer_at_fault
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
 from asterism.memo.graphs.graph_json import graph_from_json
-from libraries.small_runs import chained
+from libraries.small_runs import chained, straight, types
 from memo.small_graphs import layer
 
 KINDS = ("Dense", "ReLU", "LeakyReLU", "Softmax", "UnitNormalization", "Dropout")
-
-
-def straight(kinds):
-    configs = {"Dense": {"units": 4}, "Dropout": {"rate": 0.3}}
-    return chained((4,), *(layer(k, **configs.get(k, {})) for k in kinds))
-
-
-def types(graph):
-    return [graph.nodes[i].type for i in graph.layers]
 
 
 class Asked:

@@ -2,10 +2,8 @@
 
 import pytest
 
-from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.tasks import Task
 from asterism.memo.graphs.graph import Node
-from libraries.small_runs import chained, working
+from libraries.small_runs import chained, task_of, working
 
 #: TensorFlow pools no float64 in three axes.
 WIDE = chained(
@@ -16,7 +14,6 @@ WIDE = chained(
 @pytest.mark.slow
 def test_a_message_holds_no_line_of_this_project():
     with working(("tensorflow:graph",)) as pool:
-        inputs = {"normal": sample_inputs(WIDE, 0, 0, "normal")}
-        said = pool.run(Task(0, WIDE, inputs)).outcomes["tensorflow:graph"]
+        said = pool.run(task_of(WIDE, "normal")).outcomes["tensorflow:graph"]
     assert said.status in ("error", "unsupported") and said.exception == "TypeError"
     assert said.message.startswith("Exception encountered when calling MaxPooling3D.call()")

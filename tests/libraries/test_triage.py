@@ -8,7 +8,6 @@ import pytest
 from asterism.differential.adapters.backends import FLOAT64, REFERENCES, converter_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
-from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.writing import counts_of
 from asterism.differential.triage.reproduction import (
     ReproducedRun,
@@ -20,15 +19,19 @@ from asterism.differential.triage.reproduction import (
 from asterism.differential.triage.shrink import isolated
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
-from libraries.small_runs import JUDGE, chained, triage_params, verdict_on
+from libraries.small_runs import (
+    JUDGE,
+    Everything,
+    chained,
+    made_finding,
+    triage_params,
+    types,
+    verdict_on,
+)
 from memo.small_graphs import layer
 
 PARAMS = triage_params(max_unique=5, max_steps=50)
 GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))
-
-
-def types(graph):
-    return [graph.nodes[i].type for i in graph.layers]
 
 
 class TwoDefects:
@@ -53,8 +56,7 @@ def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
     defects = TwoDefects()
     monkeypatch.setattr(triage, "_show", defects)
     monkeypatch.setattr(triage, "_suspect", defects.layer)
-    finding = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("normal",))
-    found = triage._shrunk(finding, GRAPH, GRAPH.layers[2])
+    found = triage._shrunk(made_finding(), GRAPH, GRAPH.layers[2])
     assert types(found.graph) == types(GRAPH)
     assert found.signature == "values differ | jax | LeakyReLU()"
 
@@ -86,28 +88,9 @@ def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
     layers, in_all_backends, steps, said
 ):
     params = PARAMS.model_copy(update={"max_steps": steps})
-    finding = Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",))
     show = Anywhere(layers, in_all_backends)
-    (found,), _ = Triage(show, params).run([finding], [GRAPH], ["normal"])
+    (found,), _ = Triage(show, params).run([made_finding("error")], [GRAPH], ["normal"])
     assert found.minimality.startswith(said)
-
-
-class Everything:
-    """A worker pool where every backend can be used, and no worker dies."""
-
-    deaths = 0
-
-    def usable(self, wanted=None):
-        return wanted or (
-            "jax:eager",
-            "jax:jit",
-            "openvino:tf2onnx",
-            "pytorch:eager",
-            "tensorflow:xla",
-            *REFERENCES,
-            "onnxruntime:keras_onnx",
-            "onnxruntime:tf2onnx",
-        )
 
 
 class TakesTheOtherFile(Everything):
@@ -158,11 +141,6 @@ def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
 
 
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
-
-
-def finding(symptom="values differ", library="jax", distributions=("normal",), **more):
-    facts = {"backends": (f"{library}:jit",), "distributions": distributions} | more
-    return Finding(3, symptom, "run", library, **facts)
 
 
 class Putting:
@@ -247,7 +225,7 @@ class Shows:
     ],
 )
 def test_each_variation_is_tried_alone(holds, shown):
-    found = finding(library="onnxruntime", backends=("onnxruntime:tf2onnx",))
+    found = made_finding(backend="onnxruntime:tf2onnx")
     answers = ablate(Shows(holds), GRAPH, found, ["normal", "wide"])
     assert list(answers) == [
         *("dtype float32", "dtype float64", "dtype float16", "input normal", "input wide"),
@@ -266,7 +244,8 @@ def test_each_variation_is_tried_alone(holds, shown):
     ],
 )
 def test_opsets_are_varied_where_the_format_has_some(backends, opsets):
-    answers = ablate(Shows(lambda *_: True), GRAPH, finding(backends=backends), ["normal"])
+    found = replace(made_finding(), backends=backends)
+    answers = ablate(Shows(lambda *_: True), GRAPH, found, ["normal"])
     assert [what for what in answers if "opset" in what] == opsets
 
 
@@ -293,37 +272,28 @@ class Usable:
         return self._backends
 
 
+OTHERS = ("tensorflow:xla", "tensorflow:eager", "pytorch:eager", "openvino:tf2onnx")
+#: Where a converter's file is wrong, and what tells that it is the file.
+BLAMED = ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager")
+
+
 @pytest.mark.parametrize(
     ("found", "usable", "expected"),
     [
         (
-            finding("error", "tf2onnx", backends=("tf2onnx",)),
+            made_finding("error", "tf2onnx"),
             ("jax:jit", "openvino:keras_onnx", "openvino:tf2onnx", "onnxruntime:tf2onnx"),
             ("openvino:tf2onnx",),
         ),
         (
-            finding(
-                "error",
-                "jax",
-                agreeing=(
-                    "tensorflow:xla",
-                    "tensorflow:eager",
-                    "pytorch:eager",
-                    "openvino:tf2onnx",
-                ),
-            ),
-            ("jax:jit", "tensorflow:xla", "tensorflow:eager", "pytorch:eager", "openvino:tf2onnx"),
+            made_finding("error", agreeing=OTHERS),
+            ("jax:jit", *OTHERS),
             ("jax:jit", "pytorch:eager", "tensorflow:eager"),
         ),
         (
-            finding(
-                "error",
-                "tf2onnx",
-                backends=("openvino:tf2onnx",),
-                agreeing=("openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
-            ),
-            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
-            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            replace(made_finding("error", BLAMED[0], agreeing=BLAMED[1:]), library="tf2onnx"),
+            BLAMED,
+            BLAMED,
         ),
     ],
 )
@@ -344,9 +314,8 @@ def test_a_kind_of_inputs_that_a_model_has_nothing_for_is_not_run():
     flat = Graph({0: input_node((3,)), 1: Node("ReLU", {"dtype": "float32"}, (0,))})
     show = Reproduction(Unasked(), JUDGE, 0, 10)
     for kind in ("split", "lengthened"):  # it has no layer to split, and no length
-        found = finding("values differ", "jax", backends=("jax:jit",), distributions=(kind,))
-        seen = show.look(flat, found)
-        assert (seen.finding, seen.answer(found.backends)) == (None, "does not apply")
+        seen = show.look(flat, made_finding(kind=kind))
+        assert (seen.finding, seen.answer(("jax:jit",))) == (None, "does not apply")
 
 
 def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
@@ -391,23 +360,12 @@ def test_a_failure_is_told_with_what_the_backend_said():
     assert set(first.agreeing) >= {"tensorflow:eager"}
 
 
-def found(library, symptom):
-    return Finding(0, symptom, "run", library, (f"{library}:x",))
-
-
 def test_tested_libraries_and_converters_without_a_finding_count_zero():
-    findings = [
-        found("tf2onnx", "crash"), found("tf2onnx", "values differ"), found("jax", "crash"),
-    ]  # fmt: skip
+    given = (("crash", "tf2onnx"), ("values differ", "tf2onnx"), ("crash", "jax:jit"))
+    findings = [made_finding(*facts) for facts in given]
     backends = ["tensorflow:eager", "onnxruntime:tf2onnx_optimised", "onnxruntime:keras_onnx"]
+    without = dict.fromkeys(("keras", "keras_onnx", "onnxruntime", "tensorflow"), 0)
     assert counts_of(findings, backends) == {
-        "by_library": {
-            "jax": 1,
-            "keras": 0,
-            "keras_onnx": 0,
-            "onnxruntime": 0,
-            "tensorflow": 0,
-            "tf2onnx": 2,
-        },
+        "by_library": {"jax": 1, "tf2onnx": 2, **without},
         "by_symptom": {"crash": 2, "values differ": 1},
     }

@@ -9,9 +9,7 @@ from asterism.differential.adapters.backends import REFERENCES
 from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.questions import RESIZED
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
-from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.tasks import Task
-from libraries.small_runs import chained, verdict_on, working
+from libraries.small_runs import chained, task_of, verdict_on, working
 from memo.small_graphs import layer
 
 WHOLE = (*COMPILED_GRAPHS, "aot_inductor")
@@ -42,9 +40,8 @@ def test_a_model_is_prepared_once_for_the_inputs_that_it_serves(serves, batches,
 def test_recurrent_layers_and_other_batches_give_what_eager_runs_give():
     backends = ("pytorch:eager", *(f"pytorch:{option}" for option in WHOLE))
     with working((*REFERENCES, *backends)) as pool:
-        inputs = {kind: sample_inputs(GRAPH, 0, 0, kind) for kind in ("normal", RESIZED)}
-        result = pool.run(Task(0, GRAPH, inputs))
-        gradient = pool.run(Task(0, GRAPH, {"gradient": inputs["normal"]}))
+        result = pool.run(task_of(GRAPH, "normal", RESIZED))
+        gradient = pool.run(task_of(GRAPH, "gradient"))
     assert {outcome.status for outcome in result.outcomes.values()} == {"ok"}
     without = {b for b, outcome in gradient.outcomes.items() if outcome.status == "unsupported"}
     assert without == {"numpy:float64", "pytorch:aot_inductor"}

@@ -183,32 +183,38 @@ def test_options_that_each_decide_are_two_findings():
     ]
 
 
+def call_of(name):
+    """A function of one input."""
+    return Call("pytorch", name, f"{name}(x)", (Input((2,)),))
+
+
+def distinct_of(failed, *place):
+    """The functions of the distinct findings among calls that failed so."""
+    found = [
+        sighting_of(call_of(name), "pytorch:aot", CallOutcome(name, word, said, *place), {})
+        for name, word, said in failed
+    ]
+    return [first.entry.layer for first, _ in distinct(found)]
+
+
 def test_failures_that_say_the_same_are_one_finding_in_all_functions():
-    found = []
-    for name, details in (("one", "got 3 of 'a'"), ("two", "got 7 of 'b'"), ("three", "no way")):
-        call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
-        shown = CallOutcome(call.name, ERROR, details, "ValueError", "torch/x.py:f")
-        found.append(sighting_of(call, "pytorch:aot", shown, {}))
-    assert [first.entry.layer for first, _ in distinct(found)] == ["one", "three"]
+    said = ("one", ERROR, "got 3 of 'a'"), ("two", ERROR, "got 7 of 'b'"), ("three", ERROR, "no")
+    assert distinct_of(said, "ValueError", "torch/x.py:f") == ["one", "three"]
 
 
 def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
-    found = []
-    for name, word, details in (
+    said = [
         ("sum", ERROR, "ReduceSum node has no axes"),
         ("mean", ERROR, "ReduceMean node has no axes"),
         ("pool1d", CRASH, "SIGFPE: words of a log"),
         ("pool2d", CRASH, "SIGFPE: other words"),
         ("fold", CRASH, "SIGFPE: words of a log"),
-    ):
-        call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
-        shown = CallOutcome(call.name, word, details, "Error")
-        found.append(sighting_of(call, "pytorch:aot", shown, {}))
-    assert [first.entry.layer for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
+    ]
+    assert distinct_of(said, "Error") == ["sum", "fold", "pool1d"]
 
 
 def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
-    calls = {c.name: c for c in (Call("pytorch", n, f"{n}(x)", (Input((2,)),)) for n in "abc")}
+    calls = {call.name: call for call in map(call_of, "abc")}
 
     class Made:
         params = JUDGE
@@ -238,7 +244,7 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
     (tmp_path / "victim").mkdir()
     state_root.mkdir(parents=True, exist_ok=True)
     (state_root / "calls").symlink_to(tmp_path / "victim")
-    calls = {"a": Call("pytorch", "a", "a(x)", (Input((2,)),))}
+    calls = {"a": call_of("a")}
     with pytest.raises(UserError, match="symbolic link"):
         list(run_calls(calls, ["pytorch:aot"], None, state_root / "calls", {}))
     assert list((tmp_path / "victim").iterdir()) == []

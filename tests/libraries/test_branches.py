@@ -1,7 +1,6 @@
 """Branches of the libraries' code: measured in workers, rewarded once, shown by module."""
 
-import subprocess
-import sys
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.store import write_weights
-from libraries.small_runs import chained
+from libraries.small_runs import chained, python
 from memo.small_graphs import generate_params, layer
 from memo.test_generation import SEEDS
 
@@ -44,12 +43,7 @@ def test_each_branch_is_news_once(tmp_path):
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "signs.py").write_text(PACKAGE)
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    import json
-
-    news = json.loads(done.stdout)
+    news = json.loads(python("-c", ASK, tmp_path).stdout)
     name = "measured_package/signs.py"
     assert [n["branches"] for n in news] == [
         [f"{name}:3:4"],

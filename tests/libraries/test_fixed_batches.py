@@ -43,11 +43,15 @@ def run(worker_pool, graph, distribution="normal", batch=None):
     return worker_pool.run(Task(0, graph, {distribution: arrays}))
 
 
-@pytest.mark.parametrize(("size", "distribution"), [(2, "normal"), (0, "empty")])
-def test_a_task_knows_the_size_of_its_batches(size, distribution):
-    task = task_of(TWO_INPUTS, distribution)
-    assert task.batch == size
-    assert Task(0, TWO_INPUTS, {}).batch is None
+def test_a_task_knows_the_size_of_its_batches():
+    """That of an input that has one."""
+
+    def batch(*arrays):
+        return Task(0, TWO_INPUTS, {"normal": list(arrays)}).batch
+
+    assert [task_of(TWO_INPUTS, kind).batch for kind in ("normal", "empty")] == [2, 0]
+    assert batch(np.float32(1), np.zeros((3, 2))) == 3
+    assert batch(np.array(1)) is None and batch() is None
 
 
 def test_no_default_signature_is_made_while_a_model_is_written(monkeypatch):

@@ -1,21 +1,16 @@
 """Layers that draw random numbers in training: the same in every library, and faults are found."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, library_of
 from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
 from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
-from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.inputs import compared_nodes, random_layers
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.spec import universe
 from libraries.faulty_draws import UnscaledJax, UnscaledPyTorch
-from libraries.small_runs import chained, task_of, verdict_on, worker_environment, working
+from libraries.small_runs import chained, python, task_of, verdict_on, worker_environment, working
 from memo.small_graphs import layer
 
 REFERENCES = tuple(
@@ -150,9 +145,7 @@ def test_what_is_relied_upon_in_keras_and_in_the_libraries(tmp_path):
     found = {}
     for backend in DRAWN:
         path = tmp_path / f"{backend}.npz"
-        environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": "src"}
-        command = [sys.executable, "-c", CONTRACT, str(path)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = python("-c", CONTRACT, path, KERAS_BACKEND=backend, PYTHONPATH="src")
         assert done.returncode == 0, done.stderr
         assert "by another function is not supported" in done.stdout
         with np.load(path) as arrays:
@@ -178,8 +171,7 @@ def worker_pool():
 
 
 def asked(worker_pool, graph, *backends, question="training"):
-    inputs = {question: sample_inputs(graph, 0, 0, question)}
-    return worker_pool.run(Task(0, graph, inputs, backends=(*REFERENCES, *backends)))
+    return worker_pool.run(task_of(graph, question, backends=(*REFERENCES, *backends)))
 
 
 @pytest.mark.slow

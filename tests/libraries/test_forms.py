@@ -13,10 +13,17 @@ from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import OVERWRITTEN
 from asterism.differential.engine.inputs import compared_nodes
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
 from libraries import faulty_copies  # noqa: F401  (registers them)
-from libraries.small_runs import chained, task_of, verdict_on, worker_environment, working
+from libraries.small_runs import (
+    chained,
+    made_result,
+    task_of,
+    verdict_on,
+    worker_environment,
+    working,
+)
 from memo.small_graphs import layer
 
 STEPS = chained((6, 3), layer("Conv1D", filters=4, kernel_size=[3]))
@@ -83,13 +90,9 @@ def test_jax_works_on_a_copy_of_the_inputs_however_they_are_aligned():
 
 
 def test_wrong_buffers_are_a_symptom_of_their_own():
-    name = "__main__.WrongBuffersError"
-    made = Result(0, (OVERWRITTEN,))
-    for backend in ("pytorch:compile", "jax:jit"):
-        status = "error" if backend == "pytorch:compile" else "ok"
-        exception = name if status == "error" else ""
-        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", status, exception)
-    (found,) = verdict_on(STEPS, made).findings
+    wrong = ("pytorch:compile", "run", "error", "__main__.WrongBuffersError")
+    given = {"pytorch:compile": ExecutionOutcome(0, *wrong), "jax:jit": []}
+    (found,) = verdict_on(STEPS, made_result(given, OVERWRITTEN)).findings
     assert (found.symptom, found.library) == ("wrong buffers", "pytorch")
     assert Finding.from_json(found.to_json()) == found
 

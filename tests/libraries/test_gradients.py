@@ -8,9 +8,9 @@ from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.oracle.finding import Finding, signature
+from asterism.differential.oracle.finding import signature
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from libraries.small_runs import chained, cotangent, verdict_on, working
+from libraries.small_runs import chained, cotangent, made_finding, task_of, verdict_on, working
 from memo.small_graphs import layer
 
 #: Those that differentiate: all but the NumPy reference.
@@ -72,8 +72,7 @@ def test_a_model_of_integers_is_not_differentiated(worker_pool):
     record = execute([INTEGERS, GRAPH], worker_pool, ["normal", "gradient"], 0)
     done = [(task["index"], task["distributions"]) for task in record.tasks()]
     assert done == [(0, ["normal"]), (1, ["normal"]), (1, ["gradient"])]
-    inputs = {"gradient": sample_inputs(INTEGERS, 0, 0, "gradient")}
-    result = worker_pool.run(Task(0, INTEGERS, inputs))
+    result = worker_pool.run(task_of(INTEGERS, "gradient"))
     assert verdict_on(INTEGERS, result).findings == []
     assert {r: result.outputs[r]["gradient"] for r in BACKENDS} == {r: [] for r in BACKENDS}
 
@@ -84,8 +83,7 @@ def test_integers_have_no_gradient():
 
 
 def test_a_defect_of_gradients_is_another_than_one_of_values():
-    values = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("normal",))
-    gradients = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("gradient",))
+    values, gradients = (made_finding(kind=kind) for kind in ("normal", "gradient"))
     assert signature(values, "Dense()") != signature(gradients, "Dense()")
 
 

@@ -24,7 +24,15 @@ from asterism.differential.report.writing import Reporter, write_reports
 from asterism.differential.triage.groups import unique_outside
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.universe.spec import universe
-from libraries.small_runs import JUDGE, chained, tasks_of, verdict_on, working
+from libraries.small_runs import (
+    JUDGE,
+    chained,
+    made_finding,
+    made_result,
+    tasks_of,
+    verdict_on,
+    working,
+)
 from memo.small_graphs import branching, layer
 
 GRAPH = chained(
@@ -72,14 +80,10 @@ def test_the_share_of_the_models_is_planned_beside_their_inputs():
 
 def said(values=None, failed=None):
     """Symptom and library of what the oracle says; all accept, but those that are named."""
-    made = Result(0, (OUTSIDE,))
-    made.outcomes["keras_onnx"] = ExecutionOutcome(0, "keras_onnx", "convert", "ok")
-    for backend in (*TESTED, *REFERENCES):
-        error = (failed or {}).get(backend)
-        made.outcomes[backend] = error or ExecutionOutcome(0, backend, "run", "ok")
-        if error is None:
-            made.outputs[backend] = {OUTSIDE: [(values or {}).get(backend, np.ones((2, 3)))]}
-    verdict = verdict_on(branching(), made)
+    given = {"keras_onnx": ExecutionOutcome(0, "keras_onnx", "convert", "ok")}
+    outputs = dict.fromkeys((*TESTED, *REFERENCES), np.ones((2, 3))) | (values or {})
+    given |= {backend: [output] for backend, output in outputs.items()} | (failed or {})
+    verdict = verdict_on(branching(), made_result(given, OUTSIDE))
     assert verdict.findings == [] and verdict.unresolved == 0
     assert all(Finding.from_json(f.to_json()) == f for f in verdict.apart)
     return [(f.symptom, f.library) for f in verdict.apart]
@@ -142,11 +146,8 @@ POOLED = [chained((6, 6, 2), layer("MaxPooling2D", pool_size=[2, 2]))] * 12
 
 def finding(model, symptom=SILENT_ACCEPTANCE, backend="jax:jit", **more):
     said = f"{outside_of(POOLED[model], 0, model)}{more.pop('said', '')}"
-    library = backend.partition(":")[0]
-    agreeing = ("pytorch:eager", "tensorflow:eager")
-    return Finding(
-        model, symptom, "run", library, (backend,), (OUTSIDE,), agreeing, message=said, **more
-    )
+    facts = {"agreeing": ("pytorch:eager", "tensorflow:eager"), "message": said, **more}
+    return made_finding(symptom, backend, OUTSIDE, model=model, **facts)
 
 
 def test_one_of_each_symptom_library_layer_and_parameter_is_written_up():

@@ -22,7 +22,14 @@ from asterism.differential.adapters.questions import (
 )
 from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
 from asterism.differential.engine.tasks import Task
-from libraries.small_runs import chained, cotangent, verdict_on, worker_environment, working
+from libraries.small_runs import (
+    chained,
+    cotangent,
+    task_of,
+    verdict_on,
+    worker_environment,
+    working,
+)
 from memo.small_graphs import layer
 from places import ROOT
 
@@ -45,10 +52,6 @@ GRAPH = chained((3,), layer("Dense", units=2, activation="tanh"), layer("BatchNo
 DROPPED = chained((3,), layer("Dense", units=2), layer("Dropout"))
 
 
-def given(graph, question):
-    return {question: sample_inputs(graph, 0, 0, question)}
-
-
 @pytest.fixture(scope="module")
 def worker_pool():
     environment = worker_environment("seeding.copies", "benchmarks")
@@ -59,7 +62,7 @@ def worker_pool():
 
 def asked(worker_pool, graph, question, *backends):
     wanted = (*REFERENCES, *SOUND, *backends)
-    return worker_pool.run(Task(0, graph, given(graph, question), backends=wanted))
+    return worker_pool.run(task_of(graph, question, backends=wanted))
 
 
 @pytest.mark.slow
@@ -85,8 +88,8 @@ def test_a_step_of_training_is_the_gradients_and_everything_has_its_weights_back
     before = asked(worker_pool, graph, "gradient")
     trained = asked(worker_pool, graph, "training")
     assert verdict_on(graph, trained).findings == []
-    run = worker_pool.run(Task(0, graph, {"normal": given(graph, "training")["training"]}))
     (x,) = sample_inputs(graph, 0, 0, "training")
+    run = worker_pool.run(Task(0, graph, {"normal": [x]}))
     y = run.outputs["pytorch:float64"]["normal"][0]
     error = y - cotangent(y.shape)
     loss, weights = trained.outputs["pytorch:float64"]["training"]
@@ -107,7 +110,7 @@ def test_what_activities_add_to_the_loss_is_part_of_a_traced_step():
     graph = chained((3,), layer("ActivityRegularization", l1=0.5), layer("ReLU"))
     traced = ("tensorflow:graph", "tensorflow:xla")
     with working((*REFERENCES, *traced)) as pool:
-        result = pool.run(Task(0, graph, given(graph, "training")))
+        result = pool.run(task_of(graph, "training"))
     assert {outcome.status for outcome in result.outcomes.values()} == {"ok"}
     assert verdict_on(graph, result).findings == []
     (x,) = sample_inputs(graph, 0, 0, "training")

@@ -13,11 +13,9 @@ import pytest
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.upgrade import UpgradePair, change_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.memo.graphs.graph_json import graph_from_json
-from libraries.small_runs import JUDGE, verdict_on
+from libraries.small_runs import JUDGE, made_result, verdict_on
 
 PLACE = Path(__file__).parent / "recorded"
 FACTS = read_json(PLACE / "special_values.json")
@@ -33,12 +31,11 @@ def arrays():
 
 def result_of(facts, arrays):
     """What all backends did, as it was recorded."""
-    inputs, made = facts["inputs"], Result(0, (facts["inputs"],))
-    for backend, names in facts["outputs"].items():
-        warned = facts["warned"].get(backend, "")
-        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok", warned=warned)
-        made.outputs[backend] = {inputs: [arrays[name.replace("/", "|")] for name in names]}
-    return made
+    outputs = {
+        backend: [arrays[name.replace("/", "|")] for name in names]
+        for backend, names in facts["outputs"].items()
+    }
+    return made_result(outputs, facts["inputs"], warned=facts["warned"])
 
 
 def is_called_wrong(name, facts, arrays):

@@ -1,8 +1,6 @@
 """Scripts of findings: the text that a worker runs, in few lines, and what it decides."""
 
 import itertools
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +27,6 @@ from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     SILENT_ACCEPTANCE,
-    Finding,
 )
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.report.confirming import death_of, exit_statuses
@@ -52,7 +49,7 @@ from asterism.differential.report.script_writer import eager_reference
 from asterism.differential.triage.reproduction import with_dtype
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.universe.tensors import INTEGER
-from libraries.small_runs import chained, working
+from libraries.small_runs import chained, made_finding, python, working
 from memo.small_graphs import layer
 from thinning import every
 
@@ -85,10 +82,6 @@ NOT_ASKED = [
     *((f"pytorch:{o}", q) for o in ("compile_graph", "compile_dynamic_graph", "export")
       for q in (WEIGHT_GRADIENT, *TRAINING)),
 ]  # fmt: skip
-
-
-def differentiates(backend):
-    return LIBRARIES[library_of(backend)].differentiates
 
 
 def lines_of(text):
@@ -216,14 +209,6 @@ def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
 # ---- what a script decides
 
 
-def ran(step, finding, folder):
-    """A script of a failure that does this."""
-    program = ScriptProgram(("import os, time",), (step,))
-    decision = ScriptDecision("it runs", finding=finding)
-    (folder / "repro.py").write_text(program.script("t", "v", decision))
-    return folder / "repro.py"
-
-
 NUMBERS = st.sampled_from([0.0, 1.0, -1.0, 1.000001, 1.1, -3e38, 3e38, np.inf, -np.inf, np.nan])
 
 
@@ -267,12 +252,16 @@ def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status,
     assert "expected" in capsys.readouterr().out
 
 
-def failure(symptom, exception="", message="", backend="jax:jit"):
-    return Finding(0, symptom, "run", "jax", (backend,), exception=exception, message=message)
+def failure(symptom, exception="", message=""):
+    return made_finding(symptom, exception=exception, message=message)
 
 
 def status_of(finding, step, folder):
-    (status,) = exit_statuses(ran(step, finding, folder), 1, death=death_of(finding))
+    """How a script of a failure ends that does this."""
+    program = ScriptProgram(("import os, time",), (step,))
+    decision = ScriptDecision("it runs", finding=finding)
+    (folder / "repro.py").write_text(program.script("t", "v", decision))
+    (status,) = exit_statuses(folder / "repro.py", 1, death=death_of(finding))
     return status
 
 
@@ -317,10 +306,7 @@ def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp
 
 
 def test_an_eager_run_says_what_is_right_where_it_agrees():
-    finding = Finding(
-        0, "values differ", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",),
-        ("tensorflow:eager",),
-    )  # fmt: skip
+    finding = made_finding(backend="onnxruntime:tf2onnx", agreeing=("tensorflow:eager",))
     found = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
     assert "model(inputs[0], training=False)" in eager_reference(found, Runner.of(finding.backends))
     for other in (
@@ -357,10 +343,8 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     written = program.script("s", "v", comparing(right, reference))
     assert "import keras" not in written and len(lines_of(written)) <= 32
     (tmp_path / "repro.py").write_text(written)
-    done = subprocess.run(
-        [sys.executable, "repro.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.count("[2. 2. 2.]") == 4
+    done = python("repro.py", folder=tmp_path)
+    assert (done.returncode, done.stdout.count("[2. 2. 2.]")) == (0, 4)
     wrong = replace(right, expected=[expected + 1])
     assert onnx_reference(text, inputs, wrong) == onnx_reference(text, inputs, None) == ""
 

@@ -5,8 +5,7 @@ import pytest
 
 from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.adapters.reference import STAND_INS, probed
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
@@ -14,7 +13,7 @@ from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.special_weights import KINDS, kinds_among, special_kinds
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import layer_weights
-from libraries.small_runs import chained, task_of, verdict_on, working
+from libraries.small_runs import chained, made_result, task_of, verdict_on, working
 from memo.small_graphs import branching, layer
 
 NAN, INF = np.nan, np.inf
@@ -60,11 +59,7 @@ def test_what_arithmetic_decides_is_judged(kind, function, judged):
 
 
 def test_numbers_in_place_of_nan_are_judged_where_the_definition_says_them():
-    def shrunk(x):
-        return np.where(x > 0.5, x, 0.0)
-
-    assert decided("nan", shrunk) == [False, True, True]
-    assert decided("nan", shrunk, by_letter=True) == [True, True, True]
+    assert decided("nan", lambda x: np.where(x > 0.5, x, 0.0), by_letter=True) == [True] * 3
 
 
 def test_nan_in_place_of_an_infinity_may_come_of_another_order():
@@ -120,14 +115,10 @@ def test_there_are_no_probes_of_ordinary_inputs_nor_without_their_runs():
 
 def result_of(right, high, low, wrong, warned="", kind="nan", special=()):
     """One backend is wrong, and another one and the references are right."""
-    made = Result(0, (kind,), special=special)
     outputs = dict.fromkeys(FLOAT64, right) | dict(zip(OF_GRAPHS.probes, (high, low), strict=True))
     outputs |= {"jax:jit": right.astype("float32"), "litert:tflite": wrong.astype("float32")}
-    for backend, output in outputs.items():
-        said = warned if backend == "litert:tflite" else ""
-        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok", warned=said)
-        made.outputs[backend] = {kind: [output]}
-    return made
+    given = {backend: [output] for backend, output in outputs.items()}
+    return made_result(given, kind, warned={"litert:tflite": warned}, special=special)
 
 
 def judged_on(*arrays, warned=""):

@@ -15,7 +15,7 @@ from asterism.differential.engine.record import Record
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
-from libraries.small_runs import chained
+from libraries.small_runs import chained, python
 from libraries.test_injected_bugs import GRAPHS
 from memo.small_graphs import layer
 from places import ROOT
@@ -30,9 +30,7 @@ OVERRIDES = [
 
 def command(folder, *arguments):
     """A command in a folder, as its user types it; what it printed."""
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=folder, capture_output=True, text=True
-    )
+    done = python(*arguments, folder=folder)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout
@@ -104,13 +102,8 @@ def judged(project, monkeypatch):
 def triage(folder, state, *overrides):
     """Triage with its state elsewhere: a digest of all that it wrote, its metrics, its log."""
     command(folder, *PARAMS, *OVERRIDES, STEPS, *overrides)
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "stages"), "triage_findings"],
-        cwd=folder,
-        env=os.environ | {"ASTERISM_STATE_ROOT": str(state)},
-        capture_output=True,
-        text=True,
-    )
+    stage = ROOT / "stages", "triage_findings"
+    done = python(*stage, folder=folder, ASTERISM_STATE_ROOT=str(state))
     assert done.returncode == 0, done.stderr
     return digest_of(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
 

@@ -23,7 +23,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.keras_build import build
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
-from libraries.small_runs import chained, worker_environment, working
+from libraries.small_runs import chained, python, worker_environment, working
 from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
@@ -253,4 +253,5 @@ def test_keras_finds_no_backend_but_its_own():
         "try: import_keras('jax')\n"
         "except RuntimeError: sys.exit(7)\n"
     )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 7
+    done = python("-c", script)
+    assert done.returncode == 7, done.stderr

@@ -1,8 +1,6 @@
 """The command that runs a user's files in every library, with real libraries and their faults."""
 
 import json
-import subprocess
-import sys
 from contextlib import nullcontext
 
 import onnx
@@ -17,6 +15,7 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing import blaming, commands, comparison
 from asterism.differential.engine.outcomes import ExecutionOutcome
+from libraries.small_runs import python
 
 REDUCED = {"axes": [1], "keepdims": 1}
 
@@ -55,8 +54,7 @@ def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
     assert fault["nodes"] == ["ReduceLogSumExp node1"] and fault["of"] == 3
     assert list(fault["statuses"].values()) == [1]
     script = folder / fault["script"]
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
-    assert done.returncode == 1
+    assert python(script).returncode == 1
     faulty, sound = (model["statuses"] for model in found["models"])
     assert set(sound.values()) == {"right"}
     for backend in ("onnxruntime:file", "onnxruntime:file_optimised", "onnx2torch:file"):
@@ -171,9 +169,9 @@ def test_a_node_of_which_a_library_drops_an_output_is_blamed(workers, project):
 
     def shorter(task):
         result = run(task)
-        for kinds in (result.outputs.get(PAIR.old, {}),):
-            for name, outputs in kinds.items():
-                kinds[name] = outputs[:-1] if len(outputs) > 1 else outputs
+        kinds = result.outputs.get(PAIR.old, {})
+        for name, outputs in kinds.items():
+            kinds[name] = outputs[:-1] if len(outputs) > 1 else outputs
         return result
 
     workers.run = shorter

@@ -24,10 +24,10 @@ from asterism.differential.adapters.backends import (
 from asterism.differential.adapters.environments import environment, interpreter_of, names
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.comparing import making
+from places import ROOT
 from real_environments import make_or_skip
 from rights import entered_by_others
 
-ROOT = Path(__file__).parents[2]
 OVER = """\
 python: "3.11"
 over_installed: true

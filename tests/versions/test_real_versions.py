@@ -17,9 +17,9 @@ from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from libraries.small_runs import JUDGE, triage_params, verdict_on, working
 from manual.page_commands import commands
+from places import ROOT
 from real_environments import make_or_skip
 
-ROOT = Path(__file__).parents[2]
 OLD = "onnxruntime@1.17"
 
 pytestmark = pytest.mark.slow

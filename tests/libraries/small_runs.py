@@ -18,6 +18,7 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.triage.params import TriageParams
+from asterism.differential.triage.reproduction import ReproducedRun
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -115,6 +116,17 @@ class Everything:
         )
 
 
+class Showing(Everything):
+    """Workers in which a finding shows where a condition holds."""
+
+    def __init__(self, holds):
+        self._holds, self.worker_pool = holds, self
+
+    def look(self, graph, finding, **options):
+        shows = self._holds(graph, finding, options)
+        return ReproducedRun(finding if shows else None, dict.fromkeys(self.usable(), "ok"))
+
+
 class NotingPool:
     """A worker pool that notes the tasks and runs nothing."""
 
@@ -128,6 +140,14 @@ class NotingPool:
         for task in tasks:
             self.tasks.append(task)
             yield Result(task.index, tuple(task.inputs))
+
+
+def request(folder, more_of_model=None, **more):
+    """What a worker is told: to run a model with the ordinary inputs that lie in a folder."""
+    files = {"inputs": str(folder / "inputs.npz"), "target": str(folder / "out.npz")}
+    facts = {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
+    model = {"folder": str(folder), "opset": 15, "batch": 2, **(more_of_model or {})}
+    return {**facts, **files, "dtype": None, "model": model, **more}
 
 
 def tasks_of(graphs, distributions, backends, **shares):

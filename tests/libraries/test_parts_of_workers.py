@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
-from libraries.small_runs import chained, tasks_of
+from libraries.small_runs import chained, request, tasks_of
 from memo.small_graphs import layer
 
 GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))
@@ -108,11 +109,7 @@ class Twice(LIBRARIES["onnxruntime"]):
 def request_of(tmp_path):
     values = {"normal/0": np.float32([1, 2]), "normal/1": np.int32([3]), "wide/0": np.float32([9])}
     np.savez(tmp_path / "inputs.npz", **values)
-    model = {"folder": str(tmp_path), "opset": 15, "batch": 2}
-    facts = {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
-    files = {"inputs": str(tmp_path / "inputs.npz"), "target": str(tmp_path / "out.npz")}
-    facts |= {"dtype": None, **files}
-    return lambda more_of_model={}, **more: {**facts, "model": {**model, **more_of_model}, **more}
+    return partial(request, tmp_path)
 
 
 def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tmp_path):

@@ -12,12 +12,11 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
-from asterism.differential.triage.reproduction import ReproducedRun
 from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.triage import Triage
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.store import write_weights
-from libraries.small_runs import Everything, made_finding, straight, triage_params, types
+from libraries.small_runs import Showing, made_finding, straight, triage_params, types
 from places import ROOT
 
 GRAPH = straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])
@@ -31,20 +30,19 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-class Workers(Everything):
+class Workers(Showing):
     """Workers in which every model with a LeakyReLU shows a finding."""
 
     def __init__(self, killed_at=None, dies=False):
+        super().__init__(lambda graph, *_: "LeakyReLU" in types(graph))
         self.asked, self.deaths, self.killed_at, self.dies = 0, 0, killed_at, dies
-        self.worker_pool = self
 
-    def look(self, graph, finding, *, everywhere=False, **_):
+    def look(self, graph, finding, **options):
         if self.asked == self.killed_at:
             raise Killed
         self.asked += 1
         self.deaths += self.dies
-        shows = "LeakyReLU" in types(graph)
-        return ReproducedRun(finding if shows else None, dict.fromkeys(self.usable(), "ok"))
+        return super().look(graph, finding, **options)
 
 
 @pytest.fixture

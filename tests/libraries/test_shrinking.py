@@ -64,11 +64,8 @@ def test_outputs_that_only_fail_together_both_stay():
     assert sorted(types(small)) == ["LeakyReLU", "ReLU"]
 
 
-def test_steps_are_a_budget_and_nothing_is_asked_twice():
+def test_nothing_is_asked_twice():
     graph = straight(["Dense", "ReLU"] * 8 + ["LeakyReLU"])
-    shows = Asked("Dense", "ReLU", "LeakyReLU")
-    Shrinker(shows, TriageBudget(5)).shrink(graph)
-    assert len(shows.graphs) == 5
     shows = Asked("Dense", "ReLU", "LeakyReLU")
     small = Shrinker(shows, TriageBudget(500)).shrink(graph)
     assert types(small) == shows.wanted

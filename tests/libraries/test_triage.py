@@ -10,7 +10,6 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.report.writing import counts_of
 from asterism.differential.triage.reproduction import (
-    ReproducedRun,
     Reproduction,
     ablate,
     first_diverging,
@@ -22,6 +21,7 @@ from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from libraries.small_runs import (
     JUDGE,
     Everything,
+    Showing,
     chained,
     made_finding,
     triage_params,
@@ -34,44 +34,23 @@ PARAMS = triage_params(max_unique=5, max_steps=50)
 GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))
 
 
-class TwoDefects:
+def wrong_layer(graph):
     """In the whole model LeakyReLU is wrong; in every smaller one that has it, ReLU is."""
-
-    def look(self, graph, finding, **_):
-        answers = dict.fromkeys(Everything().usable(), "ok")
-        return ReproducedRun(finding if self.wrong(graph) else None, answers)
-
-    def wrong(self, graph):
-        kinds = types(graph)
-        if kinds == types(GRAPH):
-            return "LeakyReLU"
-        return "ReLU" if "ReLU" in kinds else None
-
-    def layer(self, _, graph):
-        return next(i for i in graph.layers if graph.nodes[i].type == self.wrong(graph))
+    kinds = types(graph)
+    if kinds == types(GRAPH):
+        return "LeakyReLU"
+    return "ReLU" if "ReLU" in kinds else None
 
 
 def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
-    triage = Triage(Reproduction(Everything(), JUDGE, 0, 10), PARAMS)
-    defects = TwoDefects()
-    monkeypatch.setattr(triage, "_show", defects)
-    monkeypatch.setattr(triage, "_suspect", defects.layer)
+    def suspect(_, graph):
+        return next(i for i in graph.layers if graph.nodes[i].type == wrong_layer(graph))
+
+    triage = Triage(Showing(lambda graph, *_: wrong_layer(graph)), PARAMS)
+    monkeypatch.setattr(triage, "_suspect", suspect)
     found = triage._shrunk(made_finding(), GRAPH, GRAPH.layers[2])
     assert types(found.graph) == types(GRAPH)
     assert found.signature == "values differ | jax | LeakyReLU()"
-
-
-class Anywhere:
-    """Shows in every model of so many layers or more, in its own backends or in all at once."""
-
-    def __init__(self, layers, in_all_backends):
-        self.layers, self.in_all_backends = layers, in_all_backends
-        self.worker_pool = Everything()
-
-    def look(self, graph, finding, *, everywhere=False, **_):
-        wanted = self.in_all_backends if everywhere else self.layers
-        shows = len(graph.layers) >= wanted
-        return ReproducedRun(finding if shows else None, dict.fromkeys(Everything().usable(), "ok"))
 
 
 @pytest.mark.parametrize(
@@ -87,9 +66,13 @@ class Anywhere:
 def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
     layers, in_all_backends, steps, said
 ):
+    """It shows in every model of so many layers or more, in its own backends or in all at once."""
+
+    def shows(graph, _, options):
+        return len(graph.layers) >= (in_all_backends if options.get("everywhere") else layers)
+
     params = PARAMS.model_copy(update={"max_steps": steps})
-    show = Anywhere(layers, in_all_backends)
-    (found,), _ = Triage(show, params).run([made_finding("error")], [GRAPH], ["normal"])
+    (found,), _ = Triage(Showing(shows), params).run([made_finding("error")], [GRAPH], ["normal"])
     assert found.minimality.startswith(said)
 
 
@@ -202,31 +185,24 @@ def test_a_layer_behind_a_wrong_one_is_not_at_fault():
     assert first_diverging(show, task, "jax:jit") == 2
 
 
-class Shows:
-    """A finding that shows where a condition holds."""
-
-    def __init__(self, holds):
-        self._holds = holds
-
-    def look(self, graph, found, **options):
-        dtypes = {n.config.get("dtype") for n in graph.nodes.values()}
-        return ReproducedRun(found if self._holds(dtypes, found, options) else None, {})
+def in_dtype(graph, dtype):
+    return {n.config.get("dtype") for n in graph.nodes.values()} == {dtype}
 
 
 @pytest.mark.parametrize(
     ("holds", "shown"),
     [
-        (lambda dtypes, found, options: True, None),
-        (lambda dtypes, found, options: dtypes == {"float64"}, {"dtype float64"}),
-        (lambda dtypes, found, options: dtypes == {"float16"}, {"dtype float16"}),
-        (lambda dtypes, found, options: found.distributions == ("wide",), {"input wide"}),
-        (lambda dtypes, found, options: options.get("batch") == 1, {"batch of 1"}),
-        (lambda dtypes, found, options: options.get("opset") == 15, {"tf2onnx opset 15"}),
+        (lambda graph, found, options: True, None),
+        (lambda graph, found, options: in_dtype(graph, "float64"), {"dtype float64"}),
+        (lambda graph, found, options: in_dtype(graph, "float16"), {"dtype float16"}),
+        (lambda graph, found, options: found.distributions == ("wide",), {"input wide"}),
+        (lambda graph, found, options: options.get("batch") == 1, {"batch of 1"}),
+        (lambda graph, found, options: options.get("opset") == 15, {"tf2onnx opset 15"}),
     ],
 )
 def test_each_variation_is_tried_alone(holds, shown):
     found = made_finding(backend="onnxruntime:tf2onnx")
-    answers = ablate(Shows(holds), GRAPH, found, ["normal", "wide"])
+    answers = ablate(Showing(holds), GRAPH, found, ["normal", "wide"])
     assert list(answers) == [
         *("dtype float32", "dtype float64", "dtype float16", "input normal", "input wide"),
         *("tf2onnx opset 13", "tf2onnx opset 15", "tf2onnx opset 17", "batch of 1"),
@@ -245,7 +221,7 @@ def test_each_variation_is_tried_alone(holds, shown):
 )
 def test_opsets_are_varied_where_the_format_has_some(backends, opsets):
     found = replace(made_finding(), backends=backends)
-    answers = ablate(Shows(lambda *_: True), GRAPH, found, ["normal"])
+    answers = ablate(Showing(lambda *_: True), GRAPH, found, ["normal"])
     assert [what for what in answers if "opset" in what] == opsets
 
 

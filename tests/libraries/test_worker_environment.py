@@ -23,7 +23,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.keras_build import build
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
-from libraries.small_runs import chained, python, worker_environment, working
+from libraries.small_runs import chained, python, request, worker_environment, working
 from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
@@ -47,25 +47,12 @@ def folder(tmp_path):
     return tmp_path
 
 
-def request(folder, option):
-    return {
-        "model": {"folder": str(folder)},
-        "step": "run",
-        "backend": f"small:{option}",
-        "option": option,
-        "distributions": ["normal"],
-        "dtype": None,
-        "inputs": str(folder / "inputs.npz"),
-        "target": str(folder / "out.npz"),
-    }
-
-
 @pytest.mark.parametrize("zeros", [False, True])
 def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros):
     asked = []
     monkeypatch.setattr(ModelUnderTest, "keras", lambda self, **given: asked.append(given))
     monkeypatch.setattr(small_library.Small, "zero_initializers", zeros)
-    answer = Worker(small_library.Small()).answer(request(folder, "none"))
+    answer = Worker(small_library.Small()).answer(request(folder, option="none"))
     assert (answer["status"], asked) == ("ok", [{"dtype": None, "zero_initializers": zeros}])
 
 
@@ -78,11 +65,11 @@ def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_they_come_back_a
         lone, small = (worker_pool._clients[name] for name in ("lone", "small"))
         pids = lone.pid, small.pid
         assert [psutil.Process(pid).ppid() for pid in pids] == [os.getpid(), server]
-        crash = small.ask(request(folder, "talk"))
+        crash = small.ask(request(folder, option="talk"))
         assert (crash["status"], crash["exception"]) == ("crash", "SIGABRT")
         assert "line 7: word" in crash["message"] and "line 1: word" not in crash["message"]
         assert not psutil.pid_exists(pids[1]), "no zombie is left"
-        assert small.ask(request(folder, "none"))["status"] == "ok"
+        assert small.ask(request(folder, option="none"))["status"] == "ok"
         assert small.pid != pids[1] and lone.pid == pids[0]
         assert psutil.Process(small.pid).ppid() == server
     assert not any(child.pid == server for child in here.children())
@@ -168,7 +155,7 @@ def test_no_worker_is_started_while_closing(folder, library):
     handle = WorkerClient(library, LIMITS, ENVIRONMENT)
     handle.give_up()
     with pytest.raises(CancelledError):
-        handle.ask(request(folder, "none"))
+        handle.ask(request(folder, option="none"))
     assert handle.pid is None
 
 
@@ -177,9 +164,9 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch
     monkeypatch.setattr("asterism.core.workers.worker._END_SECONDS", 1.0)
     handle = WorkerClient(library, LIMITS, ENVIRONMENT, server if library == "small" else None)
     try:
-        answer = handle.ask(request(folder, "shut"))
+        answer = handle.ask(request(folder, option="shut"))
         assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
-        assert handle.ask(request(folder, "none"))["status"] == "ok"
+        assert handle.ask(request(folder, option="none"))["status"] == "ok"
     finally:
         handle.stop()
 
@@ -200,7 +187,7 @@ def test_a_worker_that_is_killed_from_outside_is_asked_once_more(
     handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         try:
-            asked = pool.submit(handle.ask, request(folder, option))
+            asked = pool.submit(handle.ask, request(folder, option=option))
             for _ in range(kills):
                 (mark,) = wait_until(lambda: list(folder.glob("*.hangs")))
                 if option == "hang":

@@ -2,7 +2,7 @@
 
 from asterism.findings.entry import CollectedFinding
 from asterism.findings.sightings import Candidate
-from libraries.small_runs import chained, made_finding
+from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 
 #: The model of every finding.

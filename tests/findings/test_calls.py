@@ -34,7 +34,7 @@ from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, ExecutionVariant
 from asterism.findings.checking import GONE, LIVES, OTHER, word_of
 from asterism.findings.sightings import distinct
-from libraries.small_runs import JUDGE
+from libraries.small_results import JUDGE
 from thinning import every
 
 PLAIN = ExecutionVariant("pytorch", "pytorch", "actual = f(*inputs)", checks=True)

@@ -31,7 +31,7 @@ from asterism.findings.pages import campaign_page
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.universe.spec import universe
-from libraries.small_runs import made_result
+from libraries.small_results import made_result
 from memo.small_graphs import branching
 from places import ROOT
 

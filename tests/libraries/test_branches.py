@@ -12,7 +12,8 @@ from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.store import write_weights
-from libraries.small_runs import chained, python
+from libraries.small_results import chained
+from libraries.small_runs import python
 from memo.small_graphs import generate_params, layer
 from memo.test_generation import SEEDS
 

@@ -19,7 +19,8 @@ from asterism.differential.report.writing import LONGEST, Reporter, folder_name,
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.store import read_weights
-from libraries.small_runs import JUDGE, chained, made_finding, made_result, python
+from libraries.small_results import JUDGE, chained, made_finding, made_result
+from libraries.small_runs import python
 from memo.small_graphs import layer
 from places import ROOT
 

@@ -28,7 +28,8 @@ from asterism.differential.engine.tasks import LayerDescription, Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.store import write_models
 from libraries import small_library
-from libraries.small_runs import chained, worker_environment
+from libraries.small_results import chained
+from libraries.small_runs import worker_environment
 from memo.small_graphs import branching, layer
 from places import ROOT
 

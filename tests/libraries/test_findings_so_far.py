@@ -15,7 +15,7 @@ from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.execution import backends_of, parts_of
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.memo.graphs.store import write_models
-from libraries.small_runs import chained, made_result
+from libraries.small_results import chained, made_result
 from memo.small_graphs import layer
 from places import ROOT
 

@@ -9,7 +9,8 @@ from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import chained, task_of, working
+from libraries.small_results import chained
+from libraries.small_runs import task_of, working
 from memo.small_graphs import layer, recurrent
 
 BACKENDS = ("tensorflow:eager", "litert:tflite")

@@ -3,19 +3,17 @@
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, library_of
+from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS
 from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
-from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.inputs import compared_nodes, random_layers
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.spec import universe
 from libraries.faulty_draws import UnscaledJax, UnscaledPyTorch
-from libraries.small_runs import chained, python, task_of, verdict_on, worker_environment, working
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import differentiating, python, task_of, worker_environment, working
 from memo.small_graphs import layer
 
-REFERENCES = tuple(
-    r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates and r not in OF_GRAPHS.probes
-)
+REFERENCES = differentiating(r for r in FLOAT64 if r not in OF_GRAPHS.probes)
 TRAINED = (
     "tensorflow:eager",
     "tensorflow:graph",

@@ -16,14 +16,8 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
 from libraries import faulty_copies  # noqa: F401  (registers them)
-from libraries.small_runs import (
-    chained,
-    made_result,
-    task_of,
-    verdict_on,
-    worker_environment,
-    working,
-)
+from libraries.small_results import chained, made_result, verdict_on
+from libraries.small_runs import task_of, worker_environment, working
 from memo.small_graphs import layer
 
 STEPS = chained((6, 3), layer("Conv1D", filters=4, kernel_size=[3]))

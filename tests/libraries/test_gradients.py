@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import OF_GRAPHS, REFERENCES, library_of
+from asterism.differential.adapters.backends import OF_GRAPHS, REFERENCES
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import signature
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from libraries.small_runs import chained, cotangent, made_finding, task_of, verdict_on, working
+from libraries.small_results import chained, made_finding, verdict_on
+from libraries.small_runs import cotangent, differentiating, task_of, working
 from memo.small_graphs import layer
 
 #: Those that differentiate: all but the NumPy reference.
@@ -18,11 +19,7 @@ BACKENDS = (
     "tensorflow:eager",
     "pytorch:eager",
     "jax:jit",
-    *(
-        r
-        for r in (*REFERENCES, *OF_GRAPHS.perturbed["float32"])
-        if LIBRARIES[library_of(r)].differentiates
-    ),
+    *differentiating((*REFERENCES, *OF_GRAPHS.perturbed["float32"])),
 )
 GRAPH = chained((5,), layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1))
 EMBEDDED = Graph({0: input_node((3,), "int32"), 1: input_node((3,))})

@@ -14,15 +14,8 @@ from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET
-from libraries.small_runs import (
-    JUDGE,
-    chained,
-    task_of,
-    triage_params,
-    verdict_on,
-    worker_environment,
-    working,
-)
+from libraries.small_results import JUDGE, chained, triage_params, verdict_on
+from libraries.small_runs import task_of, worker_environment, working
 from memo.small_graphs import layer
 
 SYMPTOM = {

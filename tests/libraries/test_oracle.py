@@ -17,7 +17,7 @@ from asterism.differential.oracle.judged import REMEMBERED, Histories
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
-from libraries.small_runs import made_finding, made_result, verdict_on
+from libraries.small_results import made_finding, made_result, verdict_on
 from memo.small_graphs import branching
 
 GRAPH = branching()

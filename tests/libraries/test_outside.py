@@ -24,15 +24,8 @@ from asterism.differential.report.writing import Reporter, write_reports
 from asterism.differential.triage.groups import unique_outside
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.universe.spec import universe
-from libraries.small_runs import (
-    JUDGE,
-    chained,
-    made_finding,
-    made_result,
-    tasks_of,
-    verdict_on,
-    working,
-)
+from libraries.small_results import JUDGE, chained, made_finding, made_result, verdict_on
+from libraries.small_runs import tasks_of, working
 from memo.small_graphs import branching, layer
 
 GRAPH = chained(

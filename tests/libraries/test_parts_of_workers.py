@@ -14,7 +14,8 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
-from libraries.small_runs import chained, request, tasks_of
+from libraries.small_results import chained
+from libraries.small_runs import request, tasks_of
 from memo.small_graphs import layer
 
 GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))

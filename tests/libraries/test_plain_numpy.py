@@ -14,7 +14,8 @@ from asterism.differential.adapters.plain_numpy import (
     pooled,
     transposed,
 )
-from libraries.small_runs import chained, task_of, working
+from libraries.small_results import chained
+from libraries.small_runs import task_of, working
 from memo.small_graphs import layer
 
 

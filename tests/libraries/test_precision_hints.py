@@ -9,7 +9,8 @@ from asterism.differential.adapters.backends import FLOAT64, coarsely_perturbed
 from asterism.differential.engine.tasks import Task
 from asterism.memo.graphs.graph import Node
 from asterism.memo.graphs.store import write_weights
-from libraries.small_runs import chained, verdict_on, working
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import working
 from memo.small_graphs import layer
 
 HINTED = ("openvino:tf2onnx_bf16", "openvino:tf2onnx_f16")

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from asterism.differential.adapters.backends import (
-    FLOAT64,
     OF_GRAPHS,
-    coarsely_perturbed,
-    library_of,
 )
 from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
@@ -22,14 +19,8 @@ from asterism.differential.adapters.questions import (
 )
 from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
 from asterism.differential.engine.tasks import Task
-from libraries.small_runs import (
-    chained,
-    cotangent,
-    task_of,
-    verdict_on,
-    worker_environment,
-    working,
-)
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import cotangent, differentiating, task_of, worker_environment, working
 from memo.small_graphs import layer
 from places import ROOT
 
@@ -40,12 +31,7 @@ from seeding.layer_faults import LAYER_FAULTS
 while str(ROOT / "benchmarks") in sys.path:  # where a file is called as a package of the tests
     sys.path.remove(str(ROOT / "benchmarks"))
 
-REFERENCES = tuple(
-    r
-    for r in FLOAT64
-    if LIBRARIES[library_of(r)].differentiates
-    and r not in (*OF_GRAPHS.probes, *coarsely_perturbed())
-)
+REFERENCES = differentiating((*OF_GRAPHS.references, *OF_GRAPHS.perturbed["float32"]))
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
 FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}
 GRAPH = chained((3,), layer("Dense", units=2, activation="tanh"), layer("BatchNormalization"))

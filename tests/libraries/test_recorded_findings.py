@@ -15,7 +15,7 @@ from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.memo.graphs.graph_json import graph_from_json
-from libraries.small_runs import JUDGE, made_result, verdict_on
+from libraries.small_results import JUDGE, made_result, verdict_on
 
 PLACE = Path(__file__).parent / "recorded"
 FACTS = read_json(PLACE / "special_values.json")

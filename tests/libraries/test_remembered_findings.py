@@ -16,7 +16,7 @@ from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.triage import Triage
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.store import write_weights
-from libraries.small_runs import Showing, made_finding, straight, triage_params, types
+from libraries.small_results import Showing, made_finding, straight, triage_params, types
 from places import ROOT
 
 GRAPH = straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.library import GIVEN, LIBRARIES
 from asterism.differential.adapters.questions import (
     GRADIENT,
@@ -49,7 +48,8 @@ from asterism.differential.report.script_writer import eager_reference
 from asterism.differential.triage.reproduction import with_dtype
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.universe.tensors import INTEGER
-from libraries.small_runs import chained, made_finding, python, working
+from libraries.small_results import chained, made_finding
+from libraries.small_runs import differentiating, python, working
 from memo.small_graphs import layer
 from thinning import every
 
@@ -117,9 +117,7 @@ def test_two_layers_take_few_lines_in_every_backend(backend):
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize(
-    "backend", [b for b in BACKENDS if LIBRARIES[library_of(b)].differentiates]
-)
+@pytest.mark.parametrize("backend", differentiating(BACKENDS))
 def test_every_answer_is_a_script_or_none(backend, question):
     if (backend, question) in NOT_ASKED:
         with pytest.raises(NotImplementedError, match="is not supported"):

@@ -13,7 +13,7 @@ from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.unique import LayerAtFault, layer_at_fault
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
 from asterism.memo.graphs.graph_json import graph_from_json
-from libraries.small_runs import chained, straight, types
+from libraries.small_results import chained, straight, types
 from memo.small_graphs import layer
 
 KINDS = ("Dense", "ReLU", "LeakyReLU", "Softmax", "UnitNormalization", "Dropout")

@@ -15,7 +15,7 @@ from asterism.differential.report.numbers import (
     simplest,
 )
 from asterism.memo.graphs.store import read_weights
-from libraries.small_runs import chained, made_finding
+from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 
 GRAPH = chained((3,), layer("Dense", units=2), layer("ReLU"))

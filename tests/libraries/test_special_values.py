@@ -13,7 +13,8 @@ from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.special_weights import KINDS, kinds_among, special_kinds
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import layer_weights
-from libraries.small_runs import chained, made_result, task_of, verdict_on, working
+from libraries.small_results import chained, made_result, verdict_on
+from libraries.small_runs import task_of, working
 from memo.small_graphs import branching, layer
 
 NAN, INF = np.nan, np.inf

@@ -15,7 +15,8 @@ from asterism.differential.engine.record import Record
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
-from libraries.small_runs import chained, python
+from libraries.small_results import chained
+from libraries.small_runs import python
 from libraries.test_injected_bugs import GRAPHS
 from memo.small_graphs import layer
 from places import ROOT

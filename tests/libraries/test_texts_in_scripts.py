@@ -30,7 +30,7 @@ from asterism.differential.report.python_text import call, in_docstring, literal
 from asterism.differential.report.writing import report_text
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node
-from libraries.small_runs import chained, made_finding
+from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 from terminal_text import HOSTILE, tame
 

@@ -3,7 +3,8 @@
 import pytest
 
 from asterism.memo.graphs.graph import Node
-from libraries.small_runs import chained, task_of, working
+from libraries.small_results import chained
+from libraries.small_runs import task_of, working
 
 #: TensorFlow pools no float64 in three axes.
 WIDE = chained(

@@ -18,7 +18,7 @@ from asterism.differential.triage.reproduction import (
 from asterism.differential.triage.shrink import isolated
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
-from libraries.small_runs import (
+from libraries.small_results import (
     JUDGE,
     Everything,
     Showing,

@@ -1,7 +1,7 @@
 """What is unsupported, counted by layer type."""
 
 from asterism.differential.oracle.unsupported import names_in, unsupported_table
-from libraries.small_runs import chained
+from libraries.small_results import chained
 from memo.small_graphs import convolutional, layer, recurrent
 
 DENSE = chained((3,), layer("Dense", units=2))

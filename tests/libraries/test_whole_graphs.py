@@ -9,7 +9,8 @@ from asterism.differential.adapters.backends import REFERENCES
 from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.questions import RESIZED
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
-from libraries.small_runs import chained, task_of, verdict_on, working
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import task_of, working
 from memo.small_graphs import layer
 
 WHOLE = (*COMPILED_GRAPHS, "aot_inductor")

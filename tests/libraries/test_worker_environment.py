@@ -23,7 +23,8 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.keras_build import build
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
-from libraries.small_runs import chained, python, request, worker_environment, working
+from libraries.small_results import chained
+from libraries.small_runs import python, request, worker_environment, working
 from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every

@@ -1,7 +1,7 @@
 """Changes of every kind, as the judge would give them."""
 
 from asterism.differential.comparing.upgrade import UpgradeChange
-from libraries.small_runs import made_finding
+from libraries.small_results import made_finding
 from versions.made_up_pool import PAIR
 
 #: What the old and the new version do, by the kind of the change.

@@ -28,7 +28,7 @@ from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
 from asterism.differential.subjects.operators import OnnxOperator, operator_subjects
-from libraries.small_runs import JUDGE, made_finding, made_result
+from libraries.small_results import JUDGE, made_finding, made_result
 
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
 F16 = TensorProto.FLOAT16
@@ -183,6 +183,11 @@ def result(old, new, reference=RIGHT):
     return made_result(given)
 
 
+def change_to(*given):
+    subject = subject_of("m", chain("Relu"), 4, {})
+    return change_of(subject, result(*given), PAIR, "normal", JUDGE)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reference", "kind"),
     [
@@ -206,8 +211,7 @@ def result(old, new, reference=RIGHT):
     ],
 )
 def test_kinds_of_change(old, new, reference, kind):
-    subject = subject_of("m", chain("Relu"), 4, {})
-    change = change_of(subject, result(old, new, reference), PAIR, "normal", JUDGE)
+    change = change_to(old, new, reference)
     assert change.kind == kind
     assert bool(change.said) == (isinstance(old, str) or isinstance(new, str))
     worse = kind in ("no longer runs", "now wrong") or (
@@ -217,8 +221,7 @@ def test_kinds_of_change(old, new, reference, kind):
 
 
 def test_both_answers_are_told_where_nothing_decides():
-    subject = subject_of("m", chain("Relu"), 4, {})
-    change = change_of(subject, result(RIGHT, np.zeros((2, 4)), None), PAIR, "normal", JUDGE)
+    change = change_to(RIGHT, np.zeros((2, 4)), None)
     assert change.kind == "differs"
     assert change.answers == (
         ((PAIR.old,), "output 0 at [0, 0]: -1"),

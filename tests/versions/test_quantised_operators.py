@@ -12,7 +12,7 @@ from asterism.differential.adapters.reference import STEPPED
 from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.tasks import GivenFile, Task
 from asterism.differential.subjects.onnx_file import subject_of
-from libraries.small_runs import JUDGE, made_result
+from libraries.small_results import JUDGE, made_result
 
 RNG = np.random.default_rng(0)
 PAIR = UpgradePair("onnxruntime:file", "onnxruntime:file_optimised")

@@ -15,7 +15,8 @@ from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from libraries.small_runs import JUDGE, triage_params, verdict_on, working
+from libraries.small_results import JUDGE, triage_params, verdict_on
+from libraries.small_runs import working
 from manual.page_commands import commands
 from places import ROOT
 from real_environments import make_or_skip

@@ -15,13 +15,8 @@ from memo.small_graphs import layer
 
 REFERENCES = differentiating(r for r in FLOAT64 if r not in OF_GRAPHS.probes)
 TRAINED = (
-    "tensorflow:eager",
-    "tensorflow:graph",
-    "tensorflow:xla",
-    "tensorflow:keras_file",
-    "pytorch:eager",
-    "jax:eager",
-    "jax:jit",
+    *(f"tensorflow:{option}" for option in ("eager", "graph", "xla", "keras_file")),
+    *("pytorch:eager", "jax:eager", "jax:jit"),
 )
 COPIES = (f"{UnscaledPyTorch.name}:eager", f"{UnscaledJax.name}:eager")
 

@@ -23,12 +23,8 @@ from memo.small_graphs import branching
 GRAPH = branching()
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
 BACKENDS = (
-    "tensorflow:eager",
-    "pytorch:eager",
-    "jax:jit",
-    "onnxruntime:tf2onnx",
-    "onnxruntime:keras_onnx",
-    "openvino:tf2onnx",
+    *("tensorflow:eager", "pytorch:eager", "jax:jit"),
+    *("onnxruntime:tf2onnx", "onnxruntime:keras_onnx", "openvino:tf2onnx"),
 )
 DISTRIBUTIONS = ("normal", "wide")
 UNSUPPORTED = ("unsupported", "NotImplementedError")

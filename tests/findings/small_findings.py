@@ -1,14 +1,12 @@
 """Collected findings that tests make up: scripts that end as they are told to."""
 
-from asterism.differential.oracle.finding import Finding
 from asterism.findings.entry import CollectedFinding
 from asterism.findings.sightings import Candidate
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 
 #: The model of every finding.
-GRAPH = sequential(Tensor((3,)), [layer("ReLU")])
+GRAPH = chained((3,), layer("ReLU"))
 #: A script that ends as it is told to.
 SCRIPT = "import sys\nprint('expected 1')\nprint('actual   2')\nsys.exit({status})\n"
 
@@ -38,21 +36,9 @@ def entry(name="one", **given):
         "right": ("pytorch:eager",),
         "versions": {"jax": "0.1"},
         "models": 1,
-        "finding": finding().to_json(),
+        "finding": made_finding().to_json(),
     }
     return CollectedFinding(name, **{**facts, **given})
-
-
-def finding(**given):
-    facts = {
-        "model": 0,
-        "symptom": "values differ",
-        "stage": "run",
-        "library": "jax",
-        "backends": ("jax:jit",),
-        "distributions": ("normal",),
-    }
-    return Finding(**{**facts, **given})
 
 
 def listed(name="one", **given):
@@ -63,7 +49,7 @@ def listed(name="one", **given):
         "limit": "",
         "known": "",
         "confirmed": [1, 1, 1],
-        "finding": finding().to_json(),
+        "finding": made_finding().to_json(),
         "graph": GRAPH.to_json(),
         "layer": "",
         "models": [0],

@@ -21,7 +21,6 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
 from asterism.findings.calls.call import Call, Family, Input
@@ -35,9 +34,9 @@ from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, ExecutionVariant
 from asterism.findings.checking import GONE, LIVES, OTHER, word_of
 from asterism.findings.sightings import distinct
+from libraries.small_results import JUDGE
 from thinning import every
 
-PARAMS = JudgeParams(ulps=64, conditioning=8)
 PLAIN = ExecutionVariant("pytorch", "pytorch", "actual = f(*inputs)", checks=True)
 FAMILY = Family(
     "pool",
@@ -93,7 +92,7 @@ def test_the_text_of_an_input_gives_it(fill, values, dtype, shape):
 
 
 def test_a_worker_gives_results_failures_and_its_end():
-    with CallWorkers("numpy", Limits(2.0), PARAMS) as workers:
+    with CallWorkers("numpy", Limits(2.0), JUDGE) as workers:
         ran = workers.run("import numpy as np\nexpected = (np.arange(3), None, [1.5])", "expected")
         assert [a.tolist() for a in ran.arrays] == [[0, 1, 2], 1.5]
         assert ran.dtypes == ("int64", "float64")
@@ -129,23 +128,23 @@ def test_a_worker_gives_results_failures_and_its_end():
     ],
 )
 def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
-    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, indirect, PARAMS).symptom == word
+    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, indirect, JUDGE).symptom == word
 
 
 def test_what_float64_excuses_is_no_finding():
     plain, indirect = ok(np.float32([1.01])), ok(np.float32([1.0]))
     exact = ok([1.0])
-    assert judge(PLAIN, plain, exact, exact, indirect, PARAMS).symptom == RIGHT
+    assert judge(PLAIN, plain, exact, exact, indirect, JUDGE).symptom == RIGHT
     moved = ok([1.005])
-    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS).symptom == RIGHT
+    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, JUDGE).symptom == RIGHT
 
 
 def test_a_narrow_dtype_in_between_rounds_more():
     plain, off = ok([1.0]), ok([1.001])
-    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, PARAMS).symptom == "values differ"
+    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, JUDGE).symptom == "values differ"
     narrow = Call("pytorch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
     assert narrow == ("bfloat16", "float16")
-    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, PARAMS, narrow).symptom == RIGHT
+    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, JUDGE, narrow).symptom == RIGHT
     assert Call("pytorch", "sum", "x.sum()", (Input((2,)),)).narrow == ()
 
 
@@ -184,35 +183,41 @@ def test_options_that_each_decide_are_two_findings():
     ]
 
 
+def call_of(name):
+    """A function of one input."""
+    return Call("pytorch", name, f"{name}(x)", (Input((2,)),))
+
+
+def distinct_of(failed, *place):
+    """The functions of the distinct findings among calls that failed so."""
+    found = [
+        sighting_of(call_of(name), "pytorch:aot", CallOutcome(name, word, said, *place), {})
+        for name, word, said in failed
+    ]
+    return [first.entry.layer for first, _ in distinct(found)]
+
+
 def test_failures_that_say_the_same_are_one_finding_in_all_functions():
-    found = []
-    for name, details in (("one", "got 3 of 'a'"), ("two", "got 7 of 'b'"), ("three", "no way")):
-        call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
-        shown = CallOutcome(call.name, ERROR, details, "ValueError", "torch/x.py:f")
-        found.append(sighting_of(call, "pytorch:aot", shown, {}))
-    assert [first.entry.layer for first, _ in distinct(found)] == ["one", "three"]
+    said = ("one", ERROR, "got 3 of 'a'"), ("two", ERROR, "got 7 of 'b'"), ("three", ERROR, "no")
+    assert distinct_of(said, "ValueError", "torch/x.py:f") == ["one", "three"]
 
 
 def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
-    found = []
-    for name, word, details in (
+    said = [
         ("sum", ERROR, "ReduceSum node has no axes"),
         ("mean", ERROR, "ReduceMean node has no axes"),
         ("pool1d", CRASH, "SIGFPE: words of a log"),
         ("pool2d", CRASH, "SIGFPE: other words"),
         ("fold", CRASH, "SIGFPE: words of a log"),
-    ):
-        call = Call("pytorch", name, f"{name}(x)", (Input((2,)),))
-        shown = CallOutcome(call.name, word, details, "Error")
-        found.append(sighting_of(call, "pytorch:aot", shown, {}))
-    assert [first.entry.layer for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
+    ]
+    assert distinct_of(said, "Error") == ["sum", "fold", "pool1d"]
 
 
 def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
-    calls = {c.name: c for c in (Call("pytorch", n, f"{n}(x)", (Input((2,)),)) for n in "abc")}
+    calls = {call.name: call for call in map(call_of, "abc")}
 
     class Made:
-        params = PARAMS
+        params = JUDGE
 
         def plain(self, program):
             return ok([1.0]), ok([1.0]), ok([1.0])
@@ -239,7 +244,7 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
     (tmp_path / "victim").mkdir()
     state_root.mkdir(parents=True, exist_ok=True)
     (state_root / "calls").symlink_to(tmp_path / "victim")
-    calls = {"a": Call("pytorch", "a", "a(x)", (Input((2,)),))}
+    calls = {"a": call_of("a")}
     with pytest.raises(UserError, match="symbolic link"):
         list(run_calls(calls, ["pytorch:aot"], None, state_root / "calls", {}))
     assert list((tmp_path / "victim").iterdir()) == []
@@ -303,7 +308,7 @@ def test_a_script_holds_the_call_and_what_is_expected(framework):
 def test_some_calls_of_each_framework_run(framework, state_root):
     calls = dict(list(calls_of(framework).items())[:3])
     first, *_, last = (n for n in WAYS if WAYS[n].framework == framework)
-    with CallWorkers(framework, Limits(300.0), PARAMS) as workers:
+    with CallWorkers(framework, Limits(300.0), JUDGE) as workers:
         shown = [one for _, one in run_calls(calls, [first, last], workers, state_root, {})]
     assert len(shown) == 6
     assert json.dumps([asdict(one) for one in shown])

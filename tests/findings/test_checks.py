@@ -31,20 +31,15 @@ from real_environments import make_or_skip
 
 def collection(folder, **statuses):
     for name, status in statuses.items():
-        made = candidate(folder, name, status)
-        made.entry.write(made.folder)
+        written(folder, name, status=status)
     return folder
 
 
-def the_word(folder, entries, **more):
-    ((entry, ran),) = check_all(folder, entries, **more)
-    return word_of(entry, ran)
-
-
-def said(folder, text, **given):
-    made = candidate(folder, "one", text=text, **given)
+def written(folder, *name, **given):
+    """A finding that is collected."""
+    made = candidate(folder, *name, **given)
     made.entry.write(made.folder)
-    return the_word(folder, [made.entry], seconds=20)
+    return made.entry
 
 
 def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
@@ -57,7 +52,7 @@ def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
     ("text", "given", "word"),
     [
         ("print('expected 1')\nraise ValueError\n", {}, OTHER),  # it fails before it shows
-        ("import no_such_package\n", {}, OTHER),
+        ("import time\ntime.sleep(60)\n", {}, LATE),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", {}, OTHER),
         (
             "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n",
@@ -70,21 +65,15 @@ def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
     ],
 )
 def test_an_end_that_says_nothing_of_the_bug_is_told_apart(tmp_path, text, given, word):
-    assert said(tmp_path, text, **given) == word
-
-
-def test_a_script_that_takes_too_long_is_ended(tmp_path):
-    collection(tmp_path, a=1)
-    (tmp_path / "a" / "repro.py").write_text("import time\ntime.sleep(60)\n")
-    assert the_word(tmp_path, read_entries(tmp_path), seconds=0.5) == LATE
+    entry = written(tmp_path, text=text, **given)
+    ((_, ran),) = check_all(tmp_path, [entry], seconds=0.5 if word == LATE else 20)
+    assert word_of(entry, ran) == word
 
 
 def test_what_a_script_printed_is_noted_with_the_machine_and_without_its_folders(tmp_path):
-    collection(tmp_path, a=1)
     text = "import sys\nprint('noise', sys.prefix)\nprint('expected 1')\n"
     text += "print('actual  ', sys.prefix + '/x.py', hex(2**40), __file__)\nsys.exit(1)\n"
-    (tmp_path / "a" / "repro.py").write_text(text)
-    (checked,) = check_all(tmp_path, read_entries(tmp_path))
+    (checked,) = check_all(tmp_path, [written(tmp_path, "a", text=text)])
     noted = note_run(tmp_path, *checked)
     assert noted == read_entry(tmp_path, "a")
     assert noted.ran.output.splitlines()[0] == "expected 1"
@@ -94,9 +83,7 @@ def test_what_a_script_printed_is_noted_with_the_machine_and_without_its_folders
 
 def test_a_crash_is_named_in_what_is_noted(tmp_path):
     text = "import os, signal\nprint('expected 1')\nos.kill(os.getpid(), signal.SIGFPE)\n"
-    made = candidate(tmp_path, "a", text=text, symptom="crash")
-    made.entry.write(made.folder)
-    (checked,) = check_all(tmp_path, [made.entry])
+    (checked,) = check_all(tmp_path, [written(tmp_path, text=text, symptom="crash")])
     assert "SIGFPE" in note_run(tmp_path, *checked).ran.output
 
 
@@ -167,11 +154,8 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def finding(project, name="one", text=ASKS, **given):
-    made = candidate(project / "findings", name, **given)
-    (made.folder / "repro.py").write_text(text)
-    made.entry.write(made.folder)
-    return made.entry
+def finding(project, *name, text=ASKS, **given):
+    return written(project / "findings", *name, text=text, **given)
 
 
 def elsewhere(collection, entry, environments, **limits):

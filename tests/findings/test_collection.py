@@ -276,22 +276,16 @@ def test_a_script_that_shows_it_gets_a_folder(tmp_path):
     assert entry.diagnosis.title == "ones gives twos"
 
 
-def test_a_script_that_shows_nothing_gets_none(tmp_path):
-    script = tmp_path / "seen.py"
-    script.write_text(FAULTY.format(factor=1))
-    with pytest.raises(UserError, match="is not confirmed"):
-        add(script, tmp_path / "findings")
-    assert read_entries(tmp_path / "findings") == []
-
-
-def test_a_script_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(UserError, match=r"there is no script .*none\.py"):
-        add(tmp_path / "none.py", tmp_path / "findings")
+@pytest.mark.parametrize(
+    ("name", "factor", "symptom", "said"),
+    [
+        ("seen.py", 1, "values differ", "is not confirmed"),
+        ("none.py", 2, "values differ", r"there is no script .*none\.py"),
+        ("seen.py", 2, "odd", "'odd' is none of"),
+    ],
+)
+def test_a_script_that_shows_no_known_symptom_gets_none(tmp_path, name, factor, symptom, said):
+    (tmp_path / "seen.py").write_text(FAULTY.format(factor=factor))
+    with pytest.raises(UserError, match=said):
+        add(tmp_path / name, tmp_path / "findings", symptom)
     assert not (tmp_path / "findings").exists()
-
-
-def test_a_symptom_is_one_that_is_known(tmp_path):
-    script = tmp_path / "seen.py"
-    script.write_text(FAULTY.format(factor=2))
-    with pytest.raises(UserError, match="'odd' is none of"):
-        add(script, tmp_path / "findings", symptom="odd")

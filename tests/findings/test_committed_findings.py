@@ -1,14 +1,12 @@
 """The committed collection: each folder is what a maintainer needs, and the index says so."""
 
-import subprocess
-import sys
-
 import pytest
 
 from asterism.findings.audit import unlike
 from asterism.findings.diagnosis import TO_MEND, WRONG
 from asterism.findings.entry import read_entries
 from asterism.findings.pages import index_page, report_of
+from libraries.small_runs import python
 from places import ROOT
 
 COLLECTION = ROOT / "findings"
@@ -72,7 +70,6 @@ def test_where_the_index_disagrees_with_the_audit_a_reason_stands():
 
 @pytest.mark.parametrize("name", ["openvino-f-softplus-values-differ-a9e1eb"])
 def test_a_script_runs_by_itself(name, tmp_path):
-    script = COLLECTION / name / "repro.py"
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    done = python(COLLECTION / name / "repro.py", folder=tmp_path)
     assert done.returncode == 1
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["expected", "actual"]

@@ -31,40 +31,37 @@ def named(operator, **wanted):
     ]
 
 
+CLIP, FORGET = named("LSTM", clip="0.5"), named("LSTM", input_forget="1")
+
+
 def test_the_attribute_that_decides_is_the_one_that_all_failing_models_need():
-    failing = sightings(named("LSTM", clip="0.5"))
+    failing = sightings(CLIP)
     assert len(failing) > 1
     ((chosen, _),) = distinct(failing)
     assert chosen.entry.signature == "values differ | openvino | LSTM(clip=0.5)"
 
 
-def test_an_operator_that_always_fails_needs_no_attribute():
-    ((chosen, _),) = distinct(sightings(named("Shrink")))
-    assert chosen.entry.parameters == {}
-
-
-def test_two_attributes_that_each_decide_are_two_causes():
-    found = distinct(sightings({*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}))
-    assert sorted(tuple(s.entry.parameters) for s, _ in found) == [("clip",), ("input_forget",)]
-
-
-def test_an_operator_has_one_finding_with_special_inputs():
-    names = {*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}
-    assert len(distinct(sightings(names, "nan"))) == 1
-
-
-def test_what_shows_on_ordinary_inputs_is_not_a_second_finding_on_special_ones():
-    names = named("LSTM", clip="0.5")
-    found = distinct([*sightings(names, "nan"), *sightings(names)])
-    assert [s.entry.inputs for s, _ in found] == ["normal"]
-
-
-def test_two_libraries_are_two_findings():
-    names = named("LSTM", clip="0.5")
-    given = [
-        s for culprit in ("openvino", "onnxruntime") for s in sightings(names, "wide", culprit)
-    ]
-    assert len(distinct(given)) == 2
+@pytest.mark.parametrize(
+    ("failing", "causes"),
+    [
+        pytest.param([(named("Shrink"),)], [("normal", ())], id="always"),
+        pytest.param(
+            [({*CLIP, *FORGET},)],
+            [("normal", ("clip",)), ("normal", ("input_forget",))],
+            id="two attributes that each decide",
+        ),
+        pytest.param([({*CLIP, *FORGET}, "nan")], [("nan", ())], id="special inputs"),
+        pytest.param([(CLIP, "nan"), (CLIP,)], [("normal", ("clip",))], id="ordinary inputs too"),
+        pytest.param(
+            [(CLIP, "wide", culprit) for culprit in ("openvino", "onnxruntime")],
+            [("wide", ("clip",))] * 2,
+            id="two libraries",
+        ),
+    ],
+)
+def test_models_that_fail_have_these_causes(failing, causes):
+    found = distinct([one for given in failing for one in sightings(*given)])
+    assert sorted((s.entry.inputs, tuple(s.entry.parameters)) for s, _ in found) == causes
 
 
 @pytest.mark.parametrize("inputs", ["normal", "nan", "infinity"])

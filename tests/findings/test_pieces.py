@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from small_findings import facts
 
 from asterism.config import changed_params
@@ -14,7 +15,6 @@ from asterism.differential.adapters.backends import REFERENCES
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import Record
-from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
 from asterism.differential.triage.params import TriageSettings
 from asterism.findings import campaign, gathering
@@ -31,10 +31,12 @@ from asterism.findings.pages import campaign_page
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.universe.spec import universe
+from libraries.small_results import made_result
 from memo.small_graphs import branching
 from places import ROOT
 
 SETTINGS = {"outside_share": 0.5, "special_share": 0.25}
+TOOK = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
 
 
 def settings_with(*backends):
@@ -46,13 +48,11 @@ def settings_with(*backends):
 
 def record():
     """One model; all but one backend reject a layer of it that is just outside of what is valid."""
-    made = Result(0, (OUTSIDE,))
-    for backend in ("jax:jit", "pytorch:eager", "tensorflow:eager", *REFERENCES):
-        stage, status = ("run", "ok") if backend == "jax:jit" else ("build", "error")
-        made.outcomes[backend] = ExecutionOutcome(0, backend, stage, status, "ValueError", "no")
-    made.outputs["jax:jit"] = {OUTSIDE: [np.ones((2, 3), np.float32)]}
+    given = {"jax:jit": [np.ones((2, 3), np.float32)]}
+    for backend in ("pytorch:eager", "tensorflow:eager", *REFERENCES):
+        given[backend] = ExecutionOutcome(0, backend, "build", "error", "ValueError", "no")
     kept = Record()
-    kept.add([made])
+    kept.add([made_result(given, OUTSIDE)])
     return kept
 
 
@@ -68,30 +68,37 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
     assert Finding.from_json(value).symptom == SILENT_ACCEPTANCE
     piece = read_json(tmp_path / "piece" / FACTS)
     assert piece["judged"]["apart"] == {SILENT_ACCEPTANCE: 1}
-    took = {"seconds": 1, "seconds_executing": 1, "processor_seconds": 1}
-    text = campaign_page([], facts(pieces=[piece, {"models": 1, **took}]))
+    text = campaign_page([], facts(pieces=[piece, {"models": 1, **TOOK}]))
     assert f"| {SILENT_ACCEPTANCE} | 1 |" in text
 
 
-def test_a_model_runs_again_where_other_backends_are_asked_for(tmp_path, monkeypatch):
-    ran = []
+@pytest.fixture
+def ran(monkeypatch):
+    """The models of each piece that is run; what is there is called while the first one runs."""
+    pieces, meanwhile = [], []
 
     def piece(models, settings, target, *_):
-        ran.append(tuple(models))
+        pieces.append(tuple(models))
+        while meanwhile:
+            meanwhile.pop()()
         target.mkdir(parents=True)
         facts = {"names": list(models), "backends": list(settings.execute.backends)}
         write_json(target / FACTS, facts)
 
     monkeypatch.setattr(campaign, "run_piece", piece)
     monkeypatch.setattr(campaign, "read_unique", lambda _: [])
+    return SimpleNamespace(pieces=pieces, meanwhile=meanwhile)
+
+
+def test_a_model_runs_again_where_other_backends_are_asked_for(tmp_path, ran):
     models = {"a": branching(), "b": branching(), "c": branching()}
     eager, both = settings_with("pytorch:eager"), settings_with("pytorch:eager", "jax:jit")
     elsewhere = [{"piece": "piece-0000", "names": ["a"], "backends": ["pytorch:eager"]}]
     list(run_pieces(models, 1, eager, tmp_path, elsewhere))
-    assert ran == [("b",), ("c",)]
+    assert ran.pieces == [("b",), ("c",)]
     list(run_pieces(models, 3, both, tmp_path, elsewhere))
     list(run_pieces(models, 3, eager, tmp_path, elsewhere))
-    assert ran[2:] == [("a", "b", "c")]
+    assert ran.pieces[2:] == [("a", "b", "c")]
 
 
 def test_folders_that_number_their_pieces_alike_are_all_counted(tmp_path):
@@ -105,22 +112,11 @@ def test_folders_that_number_their_pieces_alike_are_all_counted(tmp_path):
     assert [piece["models"] for piece in known] == [5, 1, 1]
 
 
-def test_processes_share_a_campaign(tmp_path, monkeypatch):
-    ran = []
-
-    def piece(models, settings, target, *_):
-        ran.append(tuple(models))
-        if len(ran) == 1:  # another process comes while this one is at its first piece
-            list(run_pieces(given, 2, settings, tmp_path))
-        target.mkdir(parents=True)
-        facts = {"names": list(models), "backends": list(settings.execute.backends)}
-        write_json(target / FACTS, facts)
-
-    monkeypatch.setattr(campaign, "run_piece", piece)
-    monkeypatch.setattr(campaign, "read_unique", lambda _: [])
-    given = {name: branching() for name in "abcde"}
-    list(run_pieces(given, 2, settings_with("pytorch:eager"), tmp_path))
-    assert ran == [("a", "b"), ("c", "d"), ("e",)]
+def test_processes_share_a_campaign(tmp_path, ran):
+    given, settings = {name: branching() for name in "abcde"}, settings_with("pytorch:eager")
+    ran.meanwhile.append(lambda: list(run_pieces(given, 2, settings, tmp_path)))  # another one
+    list(run_pieces(given, 2, settings, tmp_path))
+    assert ran.pieces == [("a", "b"), ("c", "d"), ("e",)]
     assert list((tmp_path / TAKEN).iterdir()) == []
 
 
@@ -137,8 +133,7 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
     piece = tmp_path / "pieces" / "piece-0000"
     (piece / TRIAGED).mkdir(parents=True)
     write_json(piece / TRIAGED / "unique.json", [])
-    took = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
-    write_json(piece / FACTS, {"models": 2, "backends": ["jax:jit"], **took})
+    write_json(piece / FACTS, {"models": 2, "backends": ["jax:jit"], **TOOK})
     settings = changed_params(TriageSettings, [])
     gathering.gather(settings, tmp_path / "findings", tmp_path / "pieces", [])
     units = {"reading": "piece", "collecting": "finding", "other versions": "finding"}
@@ -147,12 +142,8 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
 
 
 def test_the_page_has_a_line_for_each_set_of_backends():
-    took = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
-    pieces = [
-        {"models": 2, "backends": ["jax:jit"], **took},
-        {"models": 3, "backends": ["jax:jit"], **took},
-        {"models": 4, "backends": ["jax:jit", "pytorch:eager"], **took},
-    ]
+    ran = ((2, ["jax:jit"]), (3, ["jax:jit"]), (4, ["jax:jit", "pytorch:eager"]))
+    pieces = [{"models": models, "backends": backends, **TOOK} for models, backends in ran]
     text = campaign_page([], facts(pieces=pieces))
     assert "| `jax:jit` | 5 | 2.00 | 1.00 |" in text
     assert "| `jax:jit`, `pytorch:eager` | 4 | 1.00 | 0.50 |" in text

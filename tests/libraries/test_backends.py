@@ -16,18 +16,9 @@ from asterism.differential.adapters.backends import (
 )
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 
-BACKENDS = [
-    (name, option)
-    for name in LIBRARIES
-    for option in LIBRARIES[name].all_options()
-    if under_test([f"{name}:{option}"]) and not reads_given(f"{name}:{option}")
-]
-GIVEN = [
-    f"{name}:{option}"
-    for name in LIBRARIES
-    for option in LIBRARIES[name].all_options()
-    if reads_given(f"{name}:{option}")
-]
+ALL = [(name, option) for name in LIBRARIES for option in LIBRARIES[name].all_options()]
+GIVEN = [f"{name}:{option}" for name, option in ALL if reads_given(f"{name}:{option}")]
+BACKENDS = [one for one in ALL if under_test([":".join(one)]) and ":".join(one) not in GIVEN]
 
 
 @pytest.mark.parametrize(("library", "option"), BACKENDS)

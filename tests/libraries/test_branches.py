@@ -1,7 +1,6 @@
 """Branches of the libraries' code: measured in workers, rewarded once, shown by module."""
 
-import subprocess
-import sys
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,9 @@ from asterism.differential.engine.branches import branch_table
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategy import campaign
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained
+from libraries.small_runs import python
 from memo.small_graphs import generate_params, layer
 from memo.test_generation import SEEDS
 
@@ -45,12 +44,7 @@ def test_each_branch_is_news_once(tmp_path):
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "signs.py").write_text(PACKAGE)
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    import json
-
-    news = json.loads(done.stdout)
+    news = json.loads(python("-c", ASK, tmp_path).stdout)
     name = "measured_package/signs.py"
     assert [n["branches"] for n in news] == [
         [f"{name}:3:4"],
@@ -78,8 +72,8 @@ def test_modules_add_up_their_files_and_what_several_rewards_have_learnt_counts_
 def test_new_branches_are_rewarded_and_a_reward_goes_on_where_it_was(tmp_path: Path, monkeypatch):
     weights, tasks = tmp_path / "weights.npz", []
     write_weights(weights, {})
-    dense = sequential(Tensor((4,)), [layer("Dense", units=2)])
-    pooled = sequential(Tensor((4, 2)), [layer("MaxPooling1D", pool_size=2)])
+    dense = chained((4,), layer("Dense", units=2))
+    pooled = chained((4, 2), layer("MaxPooling1D", pool_size=2))
     run = WorkerPool.run
     monkeypatch.setattr(WorkerPool, "run", lambda pool, task: tasks.append(task) or run(pool, task))
     with branch_reward(["pytorch:eager"], weights, 3) as reward:

@@ -3,8 +3,6 @@
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,36 +11,30 @@ import pytest
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
-from asterism.differential.engine.tasks import Result
-from asterism.differential.oracle.finding import EarlierModel, Finding
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.finding import EarlierModel
 from asterism.differential.report import writing
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import LONGEST, Reporter, folder_name, report_text
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.unique import UniqueFinding
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import JUDGE, chained, made_finding, made_result
+from libraries.small_runs import python
 from memo.small_graphs import layer
 from places import ROOT
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
-GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
+GRAPH = chained((2,), layer("ReLU"))
 
 
 @pytest.fixture
 def written(tmp_path):
     """Writes the report of a finding on a script of a length; its text."""
 
-    def write(symptom="error", script="pass\n", unfinished="", confirmed=(1, 1, 1), **more):
+    def write(symptom="error", script="pass\n", confirmed=(1, 1, 1), **more):
         (tmp_path / "repro.py").write_text(script)
-        finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **more)
-        found = UniqueFinding(
-            "a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"}, unfinished
-        )
-        found.confirmed = confirmed
+        finding = made_finding(symptom, **more)
+        found = unique(finding, ablation={"jax:jit": "shows"}, confirmed=confirmed)
         return report_text(found, tmp_path)
 
     return write
@@ -73,8 +65,18 @@ def test_versions_are_those_of_converters_too(written):
     assert "- tf2onnx " in written() and "- onnxruntime " in written()
 
 
-def writer_of(found, pool):
-    return ScriptWriter(found, Reproduction(pool, JUDGE, 2, 10), {})
+def unique(found=None, **more):
+    return UniqueFinding("a | b", found or made_finding(), GRAPH, None, {5, 3}, 4, **more)
+
+
+def write_whole_script(finding, pool, folder):
+    """The script of a finding, from the model of the campaign's seed 2."""
+    writer = ScriptWriter(unique(finding), Reproduction(pool, JUDGE, 2, 10), {})
+    assert list(writer.write(folder, ("whole",))) == ["whole"]
+    return folder / "repro.py"
+
+
+READER = "reads_a_file:bytes"
 
 
 @LIBRARIES.register("reads_a_file")
@@ -102,14 +104,8 @@ class WritesAFile(CONVERTERS["tf2onnx"]):
 
 @pytest.mark.slow
 def test_a_script_of_a_failure_leaves_the_converted_file_alone(tmp_path):
-    backends = ("reads_a_file:bytes",)
-    finding = Finding(0, "error", "run", "x", backends, exception="ValueError", message="3")
-    found = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
-    writer = writer_of(found, Ran())
-    assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
-    done = subprocess.run(
-        [sys.executable, "repro.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    finding = made_finding("error", READER, exception="ValueError", message="3")
+    done = python(write_whole_script(finding, Ran(), tmp_path), folder=tmp_path)
     assert (done.returncode, "ValueError: 3" in done.stdout) == (1, True), done.stderr
     assert sorted(p.name for p in tmp_path.glob("*.*")) == ["model.onnx", "repro.py"]
 
@@ -121,28 +117,17 @@ class Ran:
         return {}
 
     def run(self, task):
-        exact = {
-            d: [np.maximum(x.astype(np.float64), 0) for x in i] for d, i in task.inputs.items()
-        }
-        moved = {
-            distribution: [array + 0.25 for array in arrays]
-            for distribution, arrays in exact.items()
-        }
-        outputs = {"pytorch:float64": exact, "pytorch:perturbed": moved}
-        outputs["reads_a_file:bytes"] = {
-            d: [(array + 9).astype(np.float32) for array in arrays] for d, arrays in exact.items()
-        }
-        return Result(task.index, tuple(task.inputs), {}, outputs)
+        ((kind, arrays),) = task.inputs.items()
+        exact = [np.maximum(array.astype(np.float64), 0) for array in arrays]
+        outputs = {"pytorch:float64": exact, "pytorch:perturbed": [a + 0.25 for a in exact]}
+        outputs[READER] = [(array + 9).astype(np.float32) for array in exact]
+        return made_result(outputs, kind)
 
 
 def test_a_script_holds_the_reference_and_what_may_differ_from_it(tmp_path):
-    finding = Finding(
-        5, "values differ", "run", "x", ("reads_a_file:bytes",), distributions=("wide",)
-    )
-    found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
-    writer = writer_of(found, Ran())
-    assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
-    text = (tmp_path / "repro.py").read_text()
+    text = write_whole_script(
+        made_finding("values differ", READER, "wide"), Ran(), tmp_path
+    ).read_text()
     assert {p.name for p in tmp_path.glob("*.py")} == {"repro.py"}
     stated = [line for line in text.splitlines() if line.startswith(("inputs =", "expected ="))]
     names = {"np": np}
@@ -167,27 +152,14 @@ def test_a_file_of_weights_is_there_for_one_run_and_has_a_name_of_its_own(tmp_pa
             read.append(read_weights(task.weights))
             return super().run(task)
 
-    backends = ("reads_a_file:bytes",)
-    finding = Finding(5, "values differ", "run", "x", backends, distributions=("wide",))
-    found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
     for _ in range(2):  # a worker reads a file once: under the same name it would not see another
-        writer = writer_of(found, Keeping())
-        assert list(writer.write(tmp_path, ("whole",))) == ["whole"]
+        write_whole_script(made_finding("values differ", READER, "wide"), Keeping(), tmp_path)
     assert len(read) == len(set(files)) == 2
     assert not any(file.exists() for file in files)
 
 
-def finding(symptom="values differ", library="jax", distributions=("normal",), **more):
-    facts = {"backends": (f"{library}:jit",), "distributions": distributions} | more
-    return Finding(3, symptom, "run", library, **facts)
-
-
-def unique(found=None, **more):
-    return UniqueFinding("a | b", found or finding(), GRAPH, None, {5, 3}, 4, **more)
-
-
 def test_a_folder_is_named_by_library_symptom_and_signature():
-    found = unique(finding(symptom="NaN/Inf mask differs", library="ONNX runtime"))
+    found = unique(made_finding("NaN/Inf mask differs", "ONNX runtime:x"))
     digest = hashlib.sha256(b"a | b").hexdigest()[:8]
     assert folder_name(found) == f"onnx-runtime-nan-inf-mask-differs-{digest}"
 

@@ -26,16 +26,15 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import LayerDescription, Result
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
-from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
+from libraries.small_results import chained
 from libraries.small_runs import worker_environment
 from memo.small_graphs import branching, layer
 from places import ROOT
 
 BACKENDS = ("absent:none", "broken:none", "small:abort", "small:none")
-GRAPHS = [sequential(Tensor((size,)), [layer("Dense", units=2)]) for size in (2, 3, 4)]
+GRAPHS = [chained((size,), layer("Dense", units=2)) for size in (2, 3, 4)]
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +169,7 @@ def test_special_inputs_are_given_to_a_share_of_the_models(worker_pool):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_denormal_and_largest_inputs_are_what_they_are_called(dtype):
-    graph, limits = sequential(Tensor((40,), dtype), [layer("ReLU")]), np.finfo(dtype)
+    graph, limits = chained((40,), layer("ReLU"), dtype=dtype), np.finfo(dtype)
     (denormal,), (largest,) = (sample_inputs(graph, 0, 0, d) for d in ("denormal", "largest"))
     assert denormal.dtype == largest.dtype == dtype
     assert np.all(denormal != 0) and np.abs(denormal).max() <= limits.tiny

@@ -13,27 +13,21 @@ from asterism.core.resuming.work_units import work_units
 from asterism.core.running.stage import load_script
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.execution import backends_of, parts_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import FOLDERS, Record
-from asterism.differential.engine.tasks import Result
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained, made_result
 from memo.small_graphs import layer
 from places import ROOT
 
-GRAPH = sequential(Tensor((4,)), [layer("ReLU")])
+GRAPH = chained((4,), layer("ReLU"))
 RIGHT = np.linspace(0, 1, 8).reshape(2, 4)
 
 
 def result(model, backend):
     """What all references and two backends gave; the named one is wrong."""
-    made = Result(model, ("normal",))
-    for name in (*FLOAT64, "jax:jit", "pytorch:eager"):
-        output = RIGHT if name in FLOAT64 else RIGHT.astype(np.float32)
-        made.outputs[name] = {"normal": [output + (name == backend)]}
-        made.outcomes[name] = ExecutionOutcome(model, name, "run", "ok")
-    return made
+    given = dict.fromkeys(FLOAT64, RIGHT)
+    given |= dict.fromkeys(("jax:jit", "pytorch:eager"), RIGHT.astype(np.float32))
+    return made_result({n: [y + (n == backend)] for n, y in given.items()}, model=model)
 
 
 @pytest.fixture

@@ -1,40 +1,22 @@
 """Layers that draw random numbers in training: the same in every library, and faults are found."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, library_of
+from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS
 from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
-from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
-from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
+from asterism.differential.engine.inputs import compared_nodes, random_layers
+from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.spec import universe
-from asterism.memo.universe.tensors import Tensor
 from libraries.faulty_draws import UnscaledJax, UnscaledPyTorch
-from libraries.small_runs import worker_environment
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import differentiating, python, task_of, worker_environment, working
 from memo.small_graphs import layer
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
-REFERENCES = tuple(
-    r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates and r not in OF_GRAPHS.probes
-)
+REFERENCES = differentiating(r for r in FLOAT64 if r not in OF_GRAPHS.probes)
 TRAINED = (
-    "tensorflow:eager",
-    "tensorflow:graph",
-    "tensorflow:xla",
-    "tensorflow:keras_file",
-    "pytorch:eager",
-    "jax:eager",
-    "jax:jit",
+    *(f"tensorflow:{option}" for option in ("eager", "graph", "xla", "keras_file")),
+    *("pytorch:eager", "jax:eager", "jax:jit"),
 )
 COPIES = (f"{UnscaledPyTorch.name}:eager", f"{UnscaledJax.name}:eager")
 
@@ -65,7 +47,7 @@ CASES = {
         {"num_query_heads": 2, "num_key_value_heads": 1, "head_dim": 3, "dropout": 0.3},
     ),
 }
-DROPPED = sequential(Tensor((5,)), [layer("Dense", units=6), layer("Dropout", rate=0.4)])
+DROPPED = chained((5,), layer("Dense", units=6), layer("Dropout", rate=0.4))
 
 
 def graph_of(kind, dtype="float32", **more):
@@ -156,9 +138,7 @@ def test_what_is_relied_upon_in_keras_and_in_the_libraries(tmp_path):
     found = {}
     for backend in DRAWN:
         path = tmp_path / f"{backend}.npz"
-        environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": "src"}
-        command = [sys.executable, "-c", CONTRACT, str(path)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = python("-c", CONTRACT, path, KERAS_BACKEND=backend, PYTHONPATH="src")
         assert done.returncode == 0, done.stderr
         assert "by another function is not supported" in done.stdout
         with np.load(path) as arrays:
@@ -179,14 +159,12 @@ def test_what_is_relied_upon_in_keras_and_in_the_libraries(tmp_path):
 def worker_pool():
     environment = worker_environment("libraries.faulty_draws")
     wanted = (*REFERENCES, *TRAINED, *COPIES)
-    with WorkerPool(wanted, Limits(300.0, 4000), None, environment) as made:
-        assert made.start() == {}
+    with working(wanted, environment=environment) as made:
         yield made
 
 
 def asked(worker_pool, graph, *backends, question="training"):
-    inputs = {question: sample_inputs(graph, 0, 0, question)}
-    return worker_pool.run(Task(0, graph, inputs, backends=(*REFERENCES, *backends)))
+    return worker_pool.run(task_of(graph, question, backends=(*REFERENCES, *backends)))
 
 
 @pytest.mark.slow
@@ -194,7 +172,7 @@ def asked(worker_pool, graph, *backends, question="training"):
 def test_all_backends_agree_on_a_step_of_a_layer_with_a_random_part(worker_pool, kind):
     graph = graph_of(kind)
     result = asked(worker_pool, graph, *TRAINED)
-    judged = judge(graph, result, JUDGE, 0)
+    judged = verdict_on(graph, result)
     assert (judged.findings, judged.unresolved) == ((), 0)
     failed = {(b, o.status) for b, o in result.outcomes.items() if o.status != "ok"}
     # XLA does not differentiate loops; Keras' simple recurrence mixes dtypes in float64 there.
@@ -219,16 +197,14 @@ def test_all_dtypes_keep_and_drop_the_same(worker_pool, kind, dtype):
         graph = graph_of(kind, dtype, **{name: rate})
         result = asked(worker_pool, graph, *TRAINED, question="training_adam")
         assert {o.status for o in result.outcomes.values()} == {"ok"}
-        assert judge(graph, result, JUDGE, 0).findings == []
+        assert verdict_on(graph, result).findings == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", COPIES)
 def test_a_dropout_that_does_not_scale_is_found(worker_pool, backend):
-    plain = worker_pool.run(
-        Task(0, DROPPED, {"normal": sample_inputs(DROPPED, 0, 0, "normal")}, backends=None)
-    )
-    assert not [f for f in judge(DROPPED, plain, JUDGE, 0).findings if backend in f.backends]
+    plain = worker_pool.run(task_of(DROPPED, "normal", backends=None))
+    assert not [f for f in verdict_on(DROPPED, plain).findings if backend in f.backends]
     result = asked(worker_pool, DROPPED, "tensorflow:eager", "jax:jit", "pytorch:eager", backend)
-    (finding,) = judge(DROPPED, result, JUDGE, 0).findings
+    (finding,) = verdict_on(DROPPED, result).findings
     assert (finding.symptom, finding.backends) == ("values differ", (backend,))

@@ -6,28 +6,22 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.adapters.code import BackendCode, Prepared, overwritten
 from asterism.differential.adapters.forms import FORMS, LENGTHENED, SPLIT, has_form
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import OVERWRITTEN
-from asterism.differential.engine.inputs import compared_nodes, sample_inputs
+from asterism.differential.engine.inputs import compared_nodes
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task
-from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
 from libraries import faulty_copies  # noqa: F401  (registers them)
-from libraries.small_runs import worker_environment
+from libraries.small_results import chained, made_result, verdict_on
+from libraries.small_runs import task_of, worker_environment, working
 from memo.small_graphs import layer
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
-STEPS = sequential(Tensor((6, 3)), [layer("Conv1D", filters=4, kernel_size=[3])])
-FLAT = sequential(Tensor((3,)), [layer("Activation", activation="relu")])
+STEPS = chained((6, 3), layer("Conv1D", filters=4, kernel_size=[3]))
+FLAT = chained((3,), layer("Activation", activation="relu"))
 BACKENDS = ("tensorflow:graph", "pytorch:eager", "onnxruntime:tf2onnx")
 #: The copy that each kind of inputs is to find, alone.
 FAULTS = {
@@ -48,12 +42,11 @@ def test_a_model_has_a_form_where_it_has_what_is_changed():
 def test_each_kind_finds_its_fault_and_blames_no_sound_backend():
     environment = worker_environment("libraries.faulty_copies")
     backends = (*FLOAT64, *BACKENDS, *FAULTS.values())
-    with WorkerPool(backends, Limits(120.0, 2000), environment=environment) as pool:
-        assert pool.start() == {}
+    with working(backends, environment=environment) as pool:
         for kind in ("normal", *FAULTS):
-            result = pool.run(Task(0, STEPS, {kind: sample_inputs(STEPS, 0, 0, kind)}))
+            result = pool.run(task_of(STEPS, kind))
             assert {o.status for o in result.outcomes.values()} == {"ok"}, kind
-            found = {f.backends for f in judge(STEPS, result, JUDGE, 0).findings}
+            found = {f.backends for f in verdict_on(STEPS, result).findings}
             assert found == ({(FAULTS[kind],)} if kind in FAULTS else set()), kind
 
 
@@ -91,13 +84,9 @@ def test_jax_works_on_a_copy_of_the_inputs_however_they_are_aligned():
 
 
 def test_wrong_buffers_are_a_symptom_of_their_own():
-    name = "__main__.WrongBuffersError"
-    made = Result(0, (OVERWRITTEN,))
-    for backend in ("pytorch:compile", "jax:jit"):
-        status = "error" if backend == "pytorch:compile" else "ok"
-        exception = name if status == "error" else ""
-        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", status, exception)
-    (found,) = judge(STEPS, made, JUDGE, 0).findings
+    wrong = ("pytorch:compile", "run", "error", "__main__.WrongBuffersError")
+    given = {"pytorch:compile": ExecutionOutcome(0, *wrong), "jax:jit": []}
+    (found,) = verdict_on(STEPS, made_result(given, OVERWRITTEN)).findings
     assert (found.symptom, found.library) == ("wrong buffers", "pytorch")
     assert Finding.from_json(found.to_json()) == found
 

@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import OF_GRAPHS, REFERENCES, library_of
+from asterism.differential.adapters.backends import OF_GRAPHS, REFERENCES
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import Finding, signature
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
-from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import cotangent
+from asterism.differential.oracle.finding import signature
+from asterism.memo.graphs.graph import Graph, Node, input_node
+from libraries.small_results import chained, made_finding, verdict_on
+from libraries.small_runs import cotangent, differentiating, task_of, working
 from memo.small_graphs import layer
 
 #: Those that differentiate: all but the NumPy reference.
@@ -23,15 +19,9 @@ BACKENDS = (
     "tensorflow:eager",
     "pytorch:eager",
     "jax:jit",
-    *(
-        r
-        for r in (*REFERENCES, *OF_GRAPHS.perturbed["float32"])
-        if LIBRARIES[library_of(r)].differentiates
-    ),
+    *differentiating((*REFERENCES, *OF_GRAPHS.perturbed["float32"])),
 )
-GRAPH = sequential(
-    Tensor((5,)), [layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1)]
-)
+GRAPH = chained((5,), layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1))
 EMBEDDED = Graph({0: input_node((3,), "int32"), 1: input_node((3,))})
 INTEGERS = Graph(
     {
@@ -43,8 +33,7 @@ INTEGERS = Graph(
 
 @pytest.fixture(scope="module")
 def worker_pool():
-    with WorkerPool(BACKENDS, Limits(120.0, 2000)) as made:
-        assert made.start() == {}
+    with working(BACKENDS) as made:
         yield made
 
 
@@ -56,7 +45,7 @@ def weighted(outputs):
 def test_every_library_gives_the_derivative_of_the_weighted_outputs(worker_pool):
     (inputs,) = sample_inputs(GRAPH, 0, 0, "gradient")
     result = worker_pool.run(Task(0, GRAPH, {"gradient": [inputs]}))
-    assert judge(GRAPH, result, JudgeParams(ulps=64, conditioning=8), 0).findings == []
+    assert verdict_on(GRAPH, result).findings == []
     step = 1e-2  # float32's own rounding of the inputs must not matter
     expected = np.empty(inputs.shape)
     for at in np.ndindex(inputs.shape):
@@ -80,9 +69,8 @@ def test_a_model_of_integers_is_not_differentiated(worker_pool):
     record = execute([INTEGERS, GRAPH], worker_pool, ["normal", "gradient"], 0)
     done = [(task["index"], task["distributions"]) for task in record.tasks()]
     assert done == [(0, ["normal"]), (1, ["normal"]), (1, ["gradient"])]
-    inputs = {"gradient": sample_inputs(INTEGERS, 0, 0, "gradient")}
-    result = worker_pool.run(Task(0, INTEGERS, inputs))
-    assert judge(INTEGERS, result, JudgeParams(ulps=64, conditioning=8), 0).findings == []
+    result = worker_pool.run(task_of(INTEGERS, "gradient"))
+    assert verdict_on(INTEGERS, result).findings == []
     assert {r: result.outputs[r]["gradient"] for r in BACKENDS} == {r: [] for r in BACKENDS}
 
 
@@ -92,8 +80,7 @@ def test_integers_have_no_gradient():
 
 
 def test_a_defect_of_gradients_is_another_than_one_of_values():
-    values = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("normal",))
-    gradients = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("gradient",))
+    values, gradients = (made_finding(kind=kind) for kind in ("normal", "gradient"))
     assert signature(values, "Dense()") != signature(gradients, "Dense()")
 
 

@@ -8,21 +8,16 @@ from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
 from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET
-from libraries.small_runs import triage_params, worker_environment
+from libraries.small_results import JUDGE, chained, triage_params, verdict_on
+from libraries.small_runs import task_of, worker_environment, working
 from memo.small_graphs import layer
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 SYMPTOM = {
     "crash": "crash",
     "hang": "hang",
@@ -34,15 +29,11 @@ SYMPTOM = {
     "perturb": "values differ",
 }
 GRAPHS = [
-    sequential(
-        Tensor((4,)),
-        [layer("Dense", units=5), layer(TARGET, negative_slope=0.5), layer("Dense", units=3)],
+    chained(
+        (4,), layer("Dense", units=5), layer(TARGET, negative_slope=0.5), layer("Dense", units=3)
     ),
-    sequential(Tensor((4,)), [layer("Dense", units=4), layer("ReLU")]),
-    sequential(
-        Tensor((6, 2)),
-        [layer("Conv1D", filters=3, kernel_size=[2]), layer(TARGET), layer("Flatten")],
-    ),
+    chained((4,), layer("Dense", units=4), layer("ReLU")),
+    chained((6, 2), layer("Conv1D", filters=3, kernel_size=[2]), layer(TARGET), layer("Flatten")),
 ]
 
 
@@ -53,20 +44,16 @@ def worker_pool(tmp_path_factory):
     os.environ[SWITCH] = str(switch)
     environment = worker_environment("libraries.injected_library") | {SWITCH: str(switch)}
     backends = ("injected:eager", *FLOAT64, "tensorflow:eager", "pytorch:eager")
-    with WorkerPool(backends, Limits(20.0, 600), environment=environment) as made:
-        assert made.start() == {}
+    with working(backends, Limits(20.0, 600), environment=environment) as made:
         made.switch = switch
         yield made
 
 
 def findings(worker_pool, distributions=("normal",)):
     found = []
-    tasks = [
-        Task(i, g, {d: sample_inputs(g, 0, i, d) for d in distributions})
-        for i, g in enumerate(GRAPHS)
-    ]
+    tasks = [task_of(g, *distributions, index=i) for i, g in enumerate(GRAPHS)]
     for result in worker_pool.run_all(tasks):
-        found += judge(GRAPHS[result.index], result, JUDGE, 0).findings
+        found += verdict_on(GRAPHS[result.index], result).findings
     return found
 
 
@@ -127,16 +114,15 @@ def examine(worker_pool, kind, folder):
 
 
 #: PyTorch interpolates with other weights, in float64 too.
-GRAPH = sequential(Tensor((2, 3, 1)), [layer("UpSampling2D", interpolation="bicubic")])
+GRAPH = chained((2, 3, 1), layer("UpSampling2D", interpolation="bicubic"))
 
 
 @pytest.mark.slow
 def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
     params = triage_params(max_unique=5, max_steps=2)
-    with WorkerPool((*FLOAT64, "pytorch:eager", "jax:jit"), Limits(120.0, 3000)) as pool:
-        assert pool.start() == {}
+    with working((*FLOAT64, "pytorch:eager", "jax:jit")) as pool:
         inputs = {"normal": sample_inputs(GRAPH, 0, 0, "normal")}
-        found = judge(GRAPH, pool.run(Task(0, GRAPH, inputs)), JUDGE, 0).findings
+        found = verdict_on(GRAPH, pool.run(Task(0, GRAPH, inputs))).findings
         wrong = [f for f in found if f.backends == ("pytorch:eager",)]
         show = Reproduction(pool, JUDGE, 0, 10)
         (unique,), _ = Triage(show, params).run(wrong, [GRAPH], ["normal"])

@@ -11,55 +11,53 @@ from hypothesis import strategies as st
 from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.messages import is_unsupported, last_words, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
 from asterism.differential.oracle.judged import REMEMBERED, Histories
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
+from libraries.small_results import made_finding, made_result, verdict_on
 from memo.small_graphs import branching
 
 GRAPH = branching()
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
 BACKENDS = (
-    "tensorflow:eager",
-    "pytorch:eager",
-    "jax:jit",
-    "onnxruntime:tf2onnx",
-    "onnxruntime:keras_onnx",
-    "openvino:tf2onnx",
+    *("tensorflow:eager", "pytorch:eager", "jax:jit"),
+    *("onnxruntime:tf2onnx", "onnxruntime:keras_onnx", "openvino:tf2onnx"),
 )
 DISTRIBUTIONS = ("normal", "wide")
-UNSUPPORTED = ExecutionOutcome(0, "", "run", "unsupported", "NotImplementedError")
+UNSUPPORTED = ("unsupported", "NotImplementedError")
 
 
 def result(wrong=None, failed=None, distribution="normal"):
     """All backends give the right output, but for those that are named."""
-    made = Result(0)
+    given = {}
     for backend in (*BACKENDS, *FLOAT64):
-        reference = backend in FLOAT64
-        output = RIGHT if reference else RIGHT.astype(np.float32)
+        output = RIGHT if backend in FLOAT64 else RIGHT.astype(np.float32)
         perturbed = backend in chain(*OF_GRAPHS.perturbed.values())
         shares = OF_GRAPHS.right if perturbed else backend  # a library's own fault
         output = (wrong or {}).get(backend, (wrong or {}).get(shares, output))
-        made.outcomes[backend] = (failed or {}).get(backend) or ExecutionOutcome(
-            0, backend, "run", "ok"
-        )
-        if made.outcomes[backend].status == "ok":
-            made.outputs[backend] = {distribution: [output]}
-    return made
+        given[backend] = (failed or {}).get(backend, [output])
+    return made_result(given, distribution)
 
 
 def findings(**changes):
-    return judge(GRAPH, result(**changes), JUDGE, 0).findings
+    return verdict_on(GRAPH, result(**changes)).findings
+
+
+def ended(status, exception="", message="", *, backend="jax:jit", stage="run", frame=""):
+    """How a backend ended that did not give the right output."""
+    return ExecutionOutcome(0, backend, stage, status, exception, message, frame)
+
+
+def each(backends, *how, **more):
+    """Backends that all ended in one way."""
+    return {backend: ended(*how, backend=backend, **more) for backend in backends}
 
 
 def test_agreement_is_no_finding():
-    verdict = judge(GRAPH, result(), JUDGE, 0)
+    verdict = verdict_on(GRAPH, result())
     assert verdict.findings == [] and verdict.agreed == len(BACKENDS) and verdict.unresolved == 0
 
 
@@ -141,7 +139,7 @@ def test_a_vote_against_a_slow_twin(answers):
 
 def test_without_an_agreeing_backend_nothing_is_resolved():
     off = dict.fromkeys(BACKENDS, (RIGHT + 1).astype(np.float32))
-    verdict = judge(GRAPH, result(wrong=off), JUDGE, 0)
+    verdict = verdict_on(GRAPH, result(wrong=off))
     assert verdict.findings == [] and verdict.unresolved == len(BACKENDS)
 
 
@@ -167,10 +165,8 @@ def test_the_difference_is_that_from_the_closest_reference():
     off = (RIGHT + 0.1).astype(np.float32)
     far, masked = RIGHT + 100, np.where(RIGHT > 0, np.nan, RIGHT)
     expected = findings(wrong={"jax:jit": off})[0].excess
-    for other in (
-        far,
-        masked,
-    ):  # references have no agreeing backend to lose: the other one is as right
+    # References have no agreeing backend to lose: the other one is as right.
+    for other in (far, masked):
         wrong = {"jax:jit": off, "tensorflow:float64": other}
         (found,) = (f for f in findings(wrong=wrong) if f.symptom != "reference differs")
         assert (found.symptom, found.excess) == ("values differ", pytest.approx(expected))
@@ -202,7 +198,7 @@ def test_of_two_distributions_the_worse_one_says_how_far_off():
         findings(wrong=w, distribution=d)[0] for w, d in zip(wrong, DISTRIBUTIONS, strict=True)
     )
     assert worse.excess > other.excess and worse.d_mad < other.d_mad, "the metrics disagree"
-    (found,) = judge(GRAPH, of_two_distributions(*wrong), JUDGE, 0).findings
+    (found,) = verdict_on(GRAPH, of_two_distributions(*wrong)).findings
     assert found == replace(worse, distributions=DISTRIBUTIONS)
 
 
@@ -211,15 +207,13 @@ def test_the_first_backend_and_the_first_distribution_are_those_that_are_farthes
     near, far = ((RIGHT + off).astype(np.float32) for off in (0.1, 5))
     one, two = "onnxruntime:keras_onnx", "onnxruntime:tf2onnx"
     both = of_two_distributions({one: near, two: near}, {one: near, two: far})
-    (found,) = judge(GRAPH, both, JUDGE, 0).findings
+    (found,) = verdict_on(GRAPH, both).findings
     assert (found.backends, found.distributions) == ((two, one), ("wide", "normal"))
 
 
 def test_a_converter_is_blamed_for_a_file_that_a_library_rejects():
-    rejected = ExecutionOutcome(
-        0, "onnxruntime:tf2onnx", "compile", "error", "ort.InvalidGraph", "bad", "f"
-    )
-    (found,) = findings(failed={"onnxruntime:tf2onnx": rejected})
+    how = "error", "ort.InvalidGraph", "bad"
+    (found,) = findings(failed=each(["onnxruntime:tf2onnx"], *how, stage="compile", frame="f"))
     assert (found.library, found.symptom) == ("tf2onnx", "error")
 
 
@@ -239,60 +233,52 @@ def test_symptoms(output, symptom):
 
 
 def test_failures_and_what_is_unsupported():
-    crash = ExecutionOutcome(0, "jax:jit", "run", "crash", "SIGSEGV", "last lines")
-    (found,) = findings(failed={"jax:jit": crash})
+    (found,) = findings(failed={"jax:jit": ended("crash", "SIGSEGV", "last lines")})
     assert (found.symptom, found.exception) == ("crash", "SIGSEGV")
-    unsupported = ExecutionOutcome(0, "jax:jit", "run", "unsupported", "NotImplementedError")
-    assert findings(failed={"jax:jit": unsupported}) == []
-    rejected = {
-        r: ExecutionOutcome(0, r, "build", "error", "ValueError", "no")
-        for r in (*BACKENDS, *FLOAT64)
-    }
-    (invalid,) = findings(failed=rejected)
+    assert findings(failed={"jax:jit": ended(*UNSUPPORTED)}) == []
+    everywhere = (*BACKENDS, *FLOAT64)
+    (invalid,) = findings(failed=each(everywhere, "error", "ValueError", "no", stage="build"))
     assert invalid.symptom == "invalid model"
     assert is_unsupported("E", "Op 'Loop' is not supported", (r"not supported",))
 
 
 @pytest.mark.parametrize("status", ["crash", "hang", "memory"])
 def test_a_death_needs_no_agreeing_backend(status):
-    others = {r: replace(UNSUPPORTED, backend=r) for r in (*BACKENDS, *FLOAT64)}
+    others = each((*BACKENDS, *FLOAT64), *UNSUPPORTED)
     assert findings(failed=others) == []
-    death = ExecutionOutcome(0, "jax:jit", "run", status, "SIGSEGV" if status == "crash" else "")
+    death = ended(status, "SIGSEGV" if status == "crash" else "")
     (found,) = findings(failed={**others, "jax:jit": death})
     assert found.symptom == status
     assert (found.library, found.backends, found.agreeing) == ("jax", ("jax:jit",), ())
 
 
 def test_a_reference_that_runs_is_an_agreeing_backend_of_failures():
-    error = ExecutionOutcome(0, "jax:jit", "run", "error", "ValueError", "no", "keras/a.py:f")
-    others = {r: replace(UNSUPPORTED, backend=r) for r in BACKENDS}
+    error = ended("error", "ValueError", "no", frame="keras/a.py:f")
+    others = each(BACKENDS, *UNSUPPORTED)
     (found,) = findings(failed={**others, "jax:jit": error})
     assert (found.symptom, found.agreeing) == ("error", REFERENCES)
-    nobody = {r: replace(UNSUPPORTED, backend=r) for r in FLOAT64}
-    assert findings(failed={**others, **nobody, "jax:jit": error}) == []
+    assert findings(failed={**others, **each(FLOAT64, *UNSUPPORTED), "jax:jit": error}) == []
 
 
 def test_a_model_that_every_backend_calls_unsupported_is_invalid():
     keras = (*BACKENDS[:3], *FLOAT64)
-    rejected = {
-        r: ExecutionOutcome(0, r, "build", "unsupported", "ValueError", "no") for r in keras
-    }
-    blocked = {r: ExecutionOutcome(0, r, "convert", "blocked") for r in BACKENDS[3:]}
+    rejected = each(keras, "unsupported", "ValueError", "no", stage="build")
+    blocked = each(BACKENDS[3:], "blocked", stage="convert")
     (found,) = findings(failed={**blocked, **rejected})
     assert (found.symptom, found.library, found.backends) == ("invalid model", "keras", keras)
-    later = {"jax:jit": replace(UNSUPPORTED, backend="jax:jit")}
+    later = {"jax:jit": ended(*UNSUPPORTED)}
     assert findings(failed={**blocked, **rejected, **later}) == []
 
 
 def test_special_weights_have_the_severity_of_special_inputs():
     edited = GRAPH.change(1, edits=(WeightEdit("special", 1),))
-    crash = ExecutionOutcome(0, "jax:jit", "run", "crash", "SIGSEGV")
+    crash = ended("crash", "SIGSEGV")
     off = {"pytorch:eager": (RIGHT + 1).astype(np.float32)}
     made = result(failed={"jax:jit": crash}, wrong=off)
     for graph, severity in ((GRAPH, "normal"), (edited, "special")):
-        found = judge(graph, made, JUDGE, 0).findings
+        found = verdict_on(graph, made).findings
         assert [f.severity for f in found] == [severity, severity]
-    (found,) = judge(GRAPH, result(wrong=off, distribution="nan"), JUDGE, 0).findings
+    (found,) = verdict_on(GRAPH, result(wrong=off, distribution="nan")).findings
     assert found.severity == "special"
 
 
@@ -373,38 +359,24 @@ def test_judged_is_what_is_no_larger_than_a_quarter_of_the_dtypes_largest(dtype,
 
 
 def test_signatures_are_stable():
-    base = {
-        "model": 0,
-        "symptom": "error",
-        "stage": "run",
-        "library": "jax",
-        "backends": ("jax:jit",),
-    }
-    one = Finding(**base, exception="E", frame="f:g", message="Node 'a_1' (0x12) failed at 17")
-    two = Finding(
-        **{**base, "model": 9}, exception="E", frame="f:g", message="Node 'b' failed at 3"
-    )
+    place = {"exception": "E", "frame": "f:g"}
+    one = made_finding("error", message="Node 'a_1' (0x12) failed at 17", **place)
+    two = made_finding("error", message="Node 'b' failed at 3", model=9, **place)
     assert signature(one) == signature(two)
     assert skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
-    assert "0x7f" not in steady("at 0x7fab12 in /tmp/x/y.py") and "/tmp" not in steady(
-        "/tmp/x/y.py"
-    )
+    told = steady("at 0x7fab12 in /tmp/x/y.py")
+    assert "0x7f" not in told and "/tmp" not in told
     assert Finding.from_json(one.to_json()) == one
 
 
 def test_a_findings_excess_is_written_with_two_digits_and_finite():
-    finding = Finding(0, "values differ", "run", "jax", ("jax:jit",), excess=1.23456)
+    finding = made_finding(excess=1.23456)
     assert finding.to_json()["excess"] == 1.23
     assert replace(finding, excess=1e40).to_json()["excess"] == 1e30
 
 
-def outcome_of(model, backend, status="ok"):
-    return ExecutionOutcome(model, backend, "run", status)
-
-
 def ran(model, *backends, died=()):
-    outcomes = {b: outcome_of(model, b, "crash" if b in died else "ok") for b in backends}
-    return Result(model, ("normal",), outcomes)
+    return made_result({b: [] for b in backends} | each(died, "crash"), model=model)
 
 
 def test_each_worker_has_its_own_history_which_ends_with_its_process():
@@ -423,7 +395,7 @@ def test_each_worker_has_its_own_history_which_ends_with_its_process():
 
 def test_a_blocked_step_asked_nothing_of_its_worker():
     histories = Histories()
-    histories.add(Result(0, ("normal",), {"jax:jit": outcome_of(0, "jax:jit", "blocked")}))
+    histories.add(made_result({"jax:jit": ended("blocked")}))
     assert histories.before("jax:jit") == ()
 
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import read_json
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64, REFERENCES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import is_outside_wanted, outside_of
 from asterism.differential.engine.tasks import Result
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     OUTSIDE_DIFFERS,
@@ -21,22 +19,20 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.judged import judge_all
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import Reporter, write_reports
 from asterism.differential.triage.groups import unique_outside
 from asterism.differential.triage.reproduction import Reproduction
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.spec import universe
-from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import tasks_of
+from libraries.small_results import JUDGE, chained, made_finding, made_result, verdict_on
+from libraries.small_runs import tasks_of, working
 from memo.small_graphs import branching, layer
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
-GRAPH = sequential(
-    Tensor((8, 8, 2)),
-    [layer("Conv2D", filters=4, kernel_size=[3, 3]), layer("MaxPooling2D"), layer("Flatten")],
+GRAPH = chained(
+    (8, 8, 2),
+    layer("Conv2D", filters=4, kernel_size=[3, 3]),
+    layer("MaxPooling2D"),
+    layer("Flatten"),
 )
 TESTED = ("tensorflow:eager", "pytorch:eager", "jax:jit", "openvino_keras:predict")
 
@@ -60,7 +56,7 @@ def test_different_models_are_tried_with_different_values():
 
 
 def test_a_layer_without_numbers_is_not_tried():
-    assert outside_of(sequential(Tensor((4,)), [layer("Flatten")]), 0, 0) is None
+    assert outside_of(chained((4,), layer("Flatten")), 0, 0) is None
 
 
 def test_the_share_of_the_models_is_planned_beside_their_inputs():
@@ -77,14 +73,10 @@ def test_the_share_of_the_models_is_planned_beside_their_inputs():
 
 def said(values=None, failed=None):
     """Symptom and library of what the oracle says; all accept, but those that are named."""
-    made = Result(0, (OUTSIDE,))
-    made.outcomes["keras_onnx"] = ExecutionOutcome(0, "keras_onnx", "convert", "ok")
-    for backend in (*TESTED, *REFERENCES):
-        error = (failed or {}).get(backend)
-        made.outcomes[backend] = error or ExecutionOutcome(0, backend, "run", "ok")
-        if error is None:
-            made.outputs[backend] = {OUTSIDE: [(values or {}).get(backend, np.ones((2, 3)))]}
-    verdict = judge(branching(), made, JUDGE, 0)
+    given = {"keras_onnx": ExecutionOutcome(0, "keras_onnx", "convert", "ok")}
+    outputs = dict.fromkeys((*TESTED, *REFERENCES), np.ones((2, 3))) | (values or {})
+    given |= {backend: [output] for backend, output in outputs.items()} | (failed or {})
+    verdict = verdict_on(branching(), made_result(given, OUTSIDE))
     assert verdict.findings == [] and verdict.unresolved == 0
     assert all(Finding.from_json(f.to_json()) == f for f in verdict.apart)
     return [(f.symptom, f.library) for f in verdict.apart]
@@ -142,16 +134,13 @@ def test_those_that_accept_must_agree(other):
     assert said(values={"openvino_keras:predict": np.full((2, 3), 1.001)}) == []
 
 
-POOLED = [sequential(Tensor((6, 6, 2)), [layer("MaxPooling2D", pool_size=[2, 2])])] * 12
+POOLED = [chained((6, 6, 2), layer("MaxPooling2D", pool_size=[2, 2]))] * 12
 
 
 def finding(model, symptom=SILENT_ACCEPTANCE, backend="jax:jit", **more):
     said = f"{outside_of(POOLED[model], 0, model)}{more.pop('said', '')}"
-    library = backend.partition(":")[0]
-    agreeing = ("pytorch:eager", "tensorflow:eager")
-    return Finding(
-        model, symptom, "run", library, (backend,), (OUTSIDE,), agreeing, message=said, **more
-    )
+    facts = {"agreeing": ("pytorch:eager", "tensorflow:eager"), "message": said, **more}
+    return made_finding(symptom, backend, OUTSIDE, model=model, **facts)
 
 
 def test_one_of_each_symptom_library_layer_and_parameter_is_written_up():
@@ -211,13 +200,12 @@ def test_a_short_script_builds_the_invalid_layer_and_says_what_is_wanted(symptom
 @pytest.mark.slow
 def test_what_three_libraries_do_just_outside_is_written_up_and_confirmed(tmp_path):
     graphs = [
-        sequential(Tensor((6, 2)), [layer("AdaptiveMaxPooling1D", output_size=[2])]),
-        sequential(Tensor((5, 3, 2)), [layer("CenterCrop", height=2, width=2)]),
-        sequential(Tensor((5, 2, 2)), [layer("LayerNormalization")]),
+        chained((6, 2), layer("AdaptiveMaxPooling1D", output_size=[2])),
+        chained((5, 3, 2), layer("CenterCrop", height=2, width=2)),
+        chained((5, 2, 2), layer("LayerNormalization")),
     ] * 4
     backends = ("tensorflow:eager", "pytorch:eager", "jax:jit", *FLOAT64)
-    with WorkerPool(backends, Limits(60.0, 2000)) as pool:
-        assert pool.start() == {}
+    with working(backends) as pool:
         judged = judge_all(graphs, execute(graphs, pool, [OUTSIDE], 0), JUDGE, 0)
         assert judged.apart, "at least one library is odd"
         unique, place = unique_outside(judged.apart, graphs, 0, 2), tmp_path / "outside"

@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,12 +14,11 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import tasks_of
+from libraries.small_results import chained
+from libraries.small_runs import request, tasks_of
 from memo.small_graphs import layer
 
-GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
+GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))
 
 
 class NotedPool(WorkerPool):
@@ -42,7 +42,7 @@ class NotedPool(WorkerPool):
 
 
 def test_tasks_of_one_model_share_what_is_converted_of_it(tmp_path):
-    pool, other = NotedPool(tmp_path), sequential(Tensor((2,)), [layer("ReLU")])
+    pool, other = NotedPool(tmp_path), chained((2,), layer("ReLU"))
     arrays = {d: [np.full((2, 4), i, np.float32)] for i, d in enumerate(("normal", "nan"))}
     larger = {"resized": [np.ones((5, 4), np.float32)]}
     tasks = [Task(0, GRAPH, {d: a}) for d, a in arrays.items()]
@@ -68,13 +68,13 @@ def test_tasks_of_other_settings_share_nothing(more):
     task = Task(0, GRAPH, {})
     assert task.has_model_of(Task(1, GRAPH, {}))
     assert not task.has_model_of(Task(0, GRAPH, {}, **more))
-    assert not task.has_model_of(Task(0, sequential(Tensor((2,)), [layer("ReLU")]), {}))
+    assert not task.has_model_of(Task(0, chained((2,), layer("ReLU")), {}))
 
 
 def test_inputs_of_the_same_compiled_model_follow_each_other_in_what_takes_them():
     named = ["resized", "wide", "split", "overwritten", "lengthened", "normal", "empty", "gradient"]
     backends = ("litert:tflite", "numpy:float64", "tensorflow:graph")
-    steps = sequential(Tensor((6, 3)), [layer("Conv1D", filters=4, kernel_size=[3])])
+    steps = chained((6, 3), layer("Conv1D", filters=4, kernel_size=[3]))
     tasks = tasks_of([steps], named, backends)
     assert [list(task.inputs) for task in tasks] == [
         *(["wide", "normal"], ["overwritten"], ["gradient"]),
@@ -110,11 +110,7 @@ class Twice(LIBRARIES["onnxruntime"]):
 def request_of(tmp_path):
     values = {"normal/0": np.float32([1, 2]), "normal/1": np.int32([3]), "wide/0": np.float32([9])}
     np.savez(tmp_path / "inputs.npz", **values)
-    model = {"folder": str(tmp_path), "opset": 15, "batch": 2}
-    facts = {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
-    files = {"inputs": str(tmp_path / "inputs.npz"), "target": str(tmp_path / "out.npz")}
-    facts |= {"dtype": None, **files}
-    return lambda more_of_model={}, **more: {**facts, "model": {**model, **more_of_model}, **more}
+    return partial(request, tmp_path)
 
 
 def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tmp_path):

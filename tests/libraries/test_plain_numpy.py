@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.plain_numpy import (
     LayoutAxes,
     convolved,
@@ -15,11 +14,8 @@ from asterism.differential.adapters.plain_numpy import (
     pooled,
     transposed,
 )
-from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained
+from libraries.small_runs import task_of, working
 from memo.small_graphs import layer
 
 
@@ -109,33 +105,28 @@ def test_an_input_that_is_too_small_gives_no_numbers():
 
 #: What uses each function that Keras' NumPy backend takes from JAX otherwise.
 GRAPHS = [
-    sequential(
-        Tensor((9, 8, 4)),
-        [
-            layer("Conv2D", filters=6, kernel_size=[3, 2], strides=[2, 1], padding="same"),
-            layer("DepthwiseConv2D", kernel_size=[2, 2]),
-            layer("Conv2DTranspose", filters=4, kernel_size=[3, 3], strides=[2, 2]),
-            layer("MaxPooling2D"),
-            layer("AveragePooling2D", pool_size=[2, 2], padding="same"),
-        ],
+    chained(
+        (9, 8, 4),
+        layer("Conv2D", filters=6, kernel_size=[3, 2], strides=[2, 1], padding="same"),
+        layer("DepthwiseConv2D", kernel_size=[2, 2]),
+        layer("Conv2DTranspose", filters=4, kernel_size=[3, 3], strides=[2, 2]),
+        layer("MaxPooling2D"),
+        layer("AveragePooling2D", pool_size=[2, 2], padding="same"),
     ),
-    sequential(
-        Tensor((7, 4)),
-        [
-            layer("SeparableConv1D", filters=3, kernel_size=[2], padding="same"),
-            layer("Conv1D", filters=4, kernel_size=[2], padding="causal", dilation_rate=[2]),
-            layer("GRU", units=3),
-        ],
+    chained(
+        (7, 4),
+        layer("SeparableConv1D", filters=3, kernel_size=[2], padding="same"),
+        layer("Conv1D", filters=4, kernel_size=[2], padding="causal", dilation_rate=[2]),
+        layer("GRU", units=3),
     ),
 ]
 
 
 @pytest.mark.slow
 def test_the_reference_agrees_with_pytorch_in_float64():
-    with WorkerPool(("numpy:float64", "pytorch:float64"), Limits(120.0, 2000)) as pool:
-        assert pool.start() == {}
+    with working(("numpy:float64", "pytorch:float64")) as pool:
         for at, graph in enumerate(GRAPHS):
-            result = pool.run(Task(at, graph, {"normal": sample_inputs(graph, 0, at, "normal")}))
+            result = pool.run(task_of(graph, "normal", index=at))
             assert {o.status for o in result.outcomes.values()} == {"ok"}
             found, expected = (result.outputs[b]["normal"][0] for b in pool.backends)
             np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)

@@ -5,30 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64, coarsely_perturbed
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import Node, sequential
+from asterism.memo.graphs.graph import Node
 from asterism.memo.graphs.store import write_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import working
 from memo.small_graphs import layer
 
 HINTED = ("openvino:tf2onnx_bf16", "openvino:tf2onnx_f16")
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 
 
 def dense(activation):
-    return sequential(Tensor((1,)), [layer("Dense", units=1, activation=activation)])
+    return chained((1,), layer("Dense", units=1, activation=activation))
 
 
 @pytest.fixture(scope="module")
 def worker_pool(tmp_path_factory):
     weights = tmp_path_factory.mktemp("weights") / "weights.npz"
     write_weights(weights, {})
-    with WorkerPool(("pytorch:eager", *HINTED, *FLOAT64), Limits(120, 8192), weights) as made:
+    with working(("pytorch:eager", *HINTED, *FLOAT64), weights=weights) as made:
         yield made
 
 
@@ -47,12 +43,12 @@ def test_a_jump_that_rounding_crosses_is_no_bug_and_a_wrong_value_beside_it_is(w
     result = ran(worker_pool, graph, (wanted - bias) / slope)
     for backend in HINTED:
         assert 0 in result.outputs[backend]["normal"][0][:5], "some cross the jump"
-    verdict = judge(graph, result, JUDGE, 0)
+    verdict = verdict_on(graph, result)
     assert verdict.findings == [] and verdict.agreed == 3
     fine = {b: o for b, o in result.outputs.items() if b not in coarsely_perturbed()}
-    assert judge(graph, replace(result, outputs=fine), JUDGE, 0).findings, "it shows nowhere else"
+    assert verdict_on(graph, replace(result, outputs=fine)).findings, "it shows nowhere else"
     result.outputs[HINTED[0]]["normal"][0][-1] = 4.0
-    (found,) = judge(graph, result, JUDGE, 0).findings
+    (found,) = verdict_on(graph, result).findings
     assert (found.symptom, found.backends) == ("values differ", HINTED[:1])
 
 
@@ -69,7 +65,7 @@ def test_coarse_rounding_is_measured_only_where_something_rounds_so(
     worker_pool, dtype, backends, asked
 ):
     relu = Node("ReLU", {"dtype": dtype}, seed=0)
-    graph = sequential(Tensor((4,), dtype), [lambda _: relu])
+    graph = chained((4,), lambda _: relu, dtype=dtype)
     inputs = {"normal": [np.ones((1, 4), dtype)]}
     result = worker_pool.run(Task(0, graph, inputs, backends=(*backends, *FLOAT64)))
     ran = [run for run in coarsely_perturbed() if run in result.outputs]

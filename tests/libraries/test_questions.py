@@ -6,12 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import (
-    FLOAT64,
     OF_GRAPHS,
-    coarsely_perturbed,
-    library_of,
 )
 from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
@@ -23,12 +19,8 @@ from asterism.differential.adapters.questions import (
 )
 from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import cotangent, worker_environment
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import cotangent, differentiating, task_of, worker_environment, working
 from memo.small_graphs import layer
 from places import ROOT
 
@@ -39,43 +31,30 @@ from seeding.layer_faults import LAYER_FAULTS
 while str(ROOT / "benchmarks") in sys.path:  # where a file is called as a package of the tests
     sys.path.remove(str(ROOT / "benchmarks"))
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
-REFERENCES = tuple(
-    r
-    for r in FLOAT64
-    if LIBRARIES[library_of(r)].differentiates
-    and r not in (*OF_GRAPHS.probes, *coarsely_perturbed())
-)
+REFERENCES = differentiating((*OF_GRAPHS.references, *OF_GRAPHS.perturbed["float32"]))
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
 FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}
-GRAPH = sequential(
-    Tensor((3,)), [layer("Dense", units=2, activation="tanh"), layer("BatchNormalization")]
-)
-DROPPED = sequential(Tensor((3,)), [layer("Dense", units=2), layer("Dropout")])
-
-
-def given(graph, question):
-    return {question: sample_inputs(graph, 0, 0, question)}
+GRAPH = chained((3,), layer("Dense", units=2, activation="tanh"), layer("BatchNormalization"))
+DROPPED = chained((3,), layer("Dense", units=2), layer("Dropout"))
 
 
 @pytest.fixture(scope="module")
 def worker_pool():
     environment = worker_environment("seeding.copies", "benchmarks")
     copies = tuple(f"seeded_pytorch:{name}" for name in FAULTS)
-    with WorkerPool((*REFERENCES, *SOUND, *copies), Limits(300.0, 3000), None, environment) as made:
-        assert made.start() == {}
+    with working((*REFERENCES, *SOUND, *copies), environment=environment) as made:
         yield made
 
 
 def asked(worker_pool, graph, question, *backends):
     wanted = (*REFERENCES, *SOUND, *backends)
-    return worker_pool.run(Task(0, graph, given(graph, question), backends=wanted))
+    return worker_pool.run(task_of(graph, question, backends=wanted))
 
 
 @pytest.mark.slow
 def test_second_derivatives_are_differences_of_first_ones(worker_pool):
     result = asked(worker_pool, GRAPH, HESSIAN)
-    assert judge(GRAPH, result, JUDGE, 0).findings == []
+    assert verdict_on(GRAPH, result).findings == []
     (inputs,) = sample_inputs(GRAPH, 0, 0, HESSIAN)
     step, along = 1e-3, cotangent(inputs.shape)
     first = []
@@ -91,12 +70,12 @@ def test_second_derivatives_are_differences_of_first_ones(worker_pool):
 
 @pytest.mark.slow
 def test_a_step_of_training_is_the_gradients_and_everything_has_its_weights_back(worker_pool):
-    graph = sequential(Tensor((3,)), [layer("Dense", units=2)])
+    graph = chained((3,), layer("Dense", units=2))
     before = asked(worker_pool, graph, "gradient")
     trained = asked(worker_pool, graph, "training")
-    assert judge(graph, trained, JUDGE, 0).findings == []
-    run = worker_pool.run(Task(0, graph, {"normal": given(graph, "training")["training"]}))
+    assert verdict_on(graph, trained).findings == []
     (x,) = sample_inputs(graph, 0, 0, "training")
+    run = worker_pool.run(Task(0, graph, {"normal": [x]}))
     y = run.outputs["pytorch:float64"]["normal"][0]
     error = y - cotangent(y.shape)
     loss, weights = trained.outputs["pytorch:float64"]["training"]
@@ -114,13 +93,12 @@ def test_a_step_of_training_is_the_gradients_and_everything_has_its_weights_back
 
 @pytest.mark.slow
 def test_what_activities_add_to_the_loss_is_part_of_a_traced_step():
-    graph = sequential(Tensor((3,)), [layer("ActivityRegularization", l1=0.5), layer("ReLU")])
+    graph = chained((3,), layer("ActivityRegularization", l1=0.5), layer("ReLU"))
     traced = ("tensorflow:graph", "tensorflow:xla")
-    with WorkerPool((*REFERENCES, *traced), Limits(300.0, 3000)) as pool:
-        assert pool.start() == {}
-        result = pool.run(Task(0, graph, given(graph, "training")))
+    with working((*REFERENCES, *traced)) as pool:
+        result = pool.run(task_of(graph, "training"))
     assert {outcome.status for outcome in result.outcomes.values()} == {"ok"}
-    assert judge(graph, result, JUDGE, 0).findings == []
+    assert verdict_on(graph, result).findings == []
     (x,) = sample_inputs(graph, 0, 0, "training")
     added = keras.layers.ActivityRegularization(l1=0.5)
     model = keras.Sequential([keras.Input((3,)), added, keras.layers.ReLU()])
@@ -138,17 +116,17 @@ def test_a_fault_that_outputs_do_not_show_is_found(worker_pool, name):
     fault, copy = FAULTS[name], f"seeded_pytorch:{name}"
     graph = fault.graph()
     plain = asked(worker_pool, graph, "normal", copy)
-    assert judge(graph, plain, JUDGE, 0).findings == []
+    assert verdict_on(graph, plain).findings == []
     result = asked(worker_pool, graph, fault.distribution, copy)
-    (finding,) = judge(graph, result, JUDGE, 0).findings
+    (finding,) = verdict_on(graph, result).findings
     assert (finding.backends, finding.distributions) == ((copy,), (fault.distribution,))
 
 
 def test_layers_that_draw_random_numbers_in_training_are_known_and_asked():
     assert random_layers(DROPPED) == ["Dropout"] and random_layers(GRAPH) == []
-    still = sequential(Tensor((3,)), [layer("Dropout", rate=0.0), layer("GaussianNoise", stddev=0)])
+    still = chained((3,), layer("Dropout", rate=0.0), layer("GaussianNoise", stddev=0))
     assert random_layers(still) == []
-    drawn = sequential(Tensor((3, 2)), [layer("LSTM", units=2, recurrent_dropout=0.2)])
+    drawn = chained((3, 2), layer("LSTM", units=2, recurrent_dropout=0.2))
     assert random_layers(drawn) == ["LSTM"]
     assert compared_nodes(DROPPED, ("training",)) == [DROPPED.outputs[0], *DROPPED.layers]
     assert compared_nodes(GRAPH, ("training_adam",)) == [GRAPH.outputs[0], *GRAPH.layers]

@@ -13,16 +13,12 @@ import pytest
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.upgrade import UpgradePair, change_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.memo.graphs.graph_json import graph_from_json
+from libraries.small_results import JUDGE, made_result, verdict_on
 
 PLACE = Path(__file__).parent / "recorded"
 FACTS = read_json(PLACE / "special_values.json")
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 
 #: Wrong since it is inconsistent: NaN is kept or lost by its place. No definition decides which.
 INCONSISTENT = ("onnxruntime-maxpool-nan-inf-mask-differs-5ba6c1",)
@@ -35,19 +31,18 @@ def arrays():
 
 def result_of(facts, arrays):
     """What all backends did, as it was recorded."""
-    inputs, made = facts["inputs"], Result(0, (facts["inputs"],))
-    for backend, names in facts["outputs"].items():
-        warned = facts["warned"].get(backend, "")
-        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok", warned=warned)
-        made.outputs[backend] = {inputs: [arrays[name.replace("/", "|")] for name in names]}
-    return made
+    outputs = {
+        backend: [arrays[name.replace("/", "|")] for name in names]
+        for backend, names in facts["outputs"].items()
+    }
+    return made_result(outputs, facts["inputs"], warned=facts["warned"])
 
 
 def is_called_wrong(name, facts, arrays):
     """Whether the oracle calls a wrong result what the finding's library did."""
     result = result_of(facts, arrays)
     if "graph" in facts:
-        found = judge(graph_from_json(facts["graph"]), result, JUDGE, 0).findings
+        found = verdict_on(graph_from_json(facts["graph"]), result).findings
         return any((f.library, f.symptom) == (facts["library"], facts["symptom"]) for f in found)
     content = arrays[f"{name}|model"].tobytes()
     subject = subject_of(name, onnx.load_model_from_string(content), 4, {})

@@ -9,22 +9,19 @@ from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
 from asterism.core.resuming.state import Run
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.oracle.finding import Finding
 from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
-from asterism.differential.triage.reproduction import ReproducedRun
 from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.triage import Triage
 from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.store import write_weights
-from libraries.test_shrinking import straight, types
-from libraries.test_triage import PARAMS, Everything
+from libraries.small_results import Showing, made_finding, straight, triage_params, types
 from places import ROOT
 
 GRAPH = straight(["Dense", "ReLU", "LeakyReLU", "Softmax"])
 FINDING, SECOND, THIRD = (
-    Finding(model, "error", "run", "jax", ("jax:jit",), ("normal",), exception=name)
+    made_finding("error", model=model, exception=name)
     for model, name in enumerate(("SIGABRT", "ValueError", "KeyError"))
 )
 
@@ -33,20 +30,19 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-class Workers(Everything):
+class Workers(Showing):
     """Workers in which every model with a LeakyReLU shows a finding."""
 
     def __init__(self, killed_at=None, dies=False):
+        super().__init__(lambda graph, *_: "LeakyReLU" in types(graph))
         self.asked, self.deaths, self.killed_at, self.dies = 0, 0, killed_at, dies
-        self.worker_pool = self
 
-    def look(self, graph, finding, *, everywhere=False, **_):
+    def look(self, graph, finding, **options):
         if self.asked == self.killed_at:
             raise Killed
         self.asked += 1
         self.deaths += self.dies
-        shows = "LeakyReLU" in types(graph)
-        return ReproducedRun(finding if shows else None, dict.fromkeys(self.usable(), "ok"))
+        return super().look(graph, finding, **options)
 
 
 @pytest.fixture
@@ -61,7 +57,7 @@ def triaged(monkeypatch):
 
     def run(path, workers, findings=(FINDING, SECOND, THIRD), ceiling=NO_CEILING, **budgets):
         memory = ShrunkFindings(None if path is None else SavedFacts(Checkpoint(path)))
-        params = PARAMS.model_copy(update=budgets)
+        params = triage_params(**{"max_unique": 5, "max_steps": 50, **budgets})
         triage = Triage(workers, params, memory, ceiling)
         return triage.run(findings, [GRAPH] * 3, ["normal"])
 
@@ -130,7 +126,7 @@ def test_gone_is_not_remembered_of_a_worker_that_died(path, triaged):
 
 def test_what_is_remembered_is_whole(path, triaged):
     """A finding by values: its layer, its distance and what it ran after."""
-    off = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("gradient",), excess=1.2345)
+    off = made_finding(kind="gradient", excess=1.2345)
     first = triaged(path, Workers(), [off])
     assert first[0][0].layer is not None and first[0][0].finding.excess == off.excess
     again = triaged(path, Workers(), [off])
@@ -155,14 +151,7 @@ def test_what_was_left_is_counted_without_being_asked():
         assert (len(asked), len(budget.untried)) == (steps, whole - steps)
 
 
-FOUND = UniqueFinding(
-    "error | jax",
-    Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",)),
-    straight(["Dense"]),
-    None,
-    {0},
-    1,
-)
+FOUND = UniqueFinding("error | jax", made_finding("error"), straight(["Dense"]), None, {0}, 1)
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Scripts of findings: the text that a worker runs, in few lines, and what it decides."""
 
 import itertools
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import library_of
 from asterism.differential.adapters.library import GIVEN, LIBRARIES
 from asterism.differential.adapters.questions import (
     GRADIENT,
@@ -27,11 +23,9 @@ from asterism.differential.adapters.questions import (
 from asterism.differential.engine.inputs import random_training, sample_inputs
 from asterism.differential.engine.tasks import LayerDescription, Task
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     SILENT_ACCEPTANCE,
-    Finding,
 )
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.report.confirming import death_of, exit_statuses
@@ -53,17 +47,16 @@ from asterism.differential.report.program_text import (
 from asterism.differential.report.script_writer import eager_reference
 from asterism.differential.triage.reproduction import with_dtype
 from asterism.differential.triage.unique import UniqueFinding
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import INTEGER, Tensor
+from asterism.memo.universe.tensors import INTEGER
+from libraries.small_results import chained, made_finding
+from libraries.small_runs import differentiating, python, working
 from memo.small_graphs import layer
 from thinning import every
 
-GRAPH = sequential(
-    Tensor((3,)),
-    [
-        layer("Dense", units=2, activation="tanh", kernel_regularizer="l2"),
-        layer("Dense", units=2, activation="sigmoid", bias_constraint="non_neg"),
-    ],
+GRAPH = chained(
+    (3,),
+    layer("Dense", units=2, activation="tanh", kernel_regularizer="l2"),
+    layer("Dense", units=2, activation="sigmoid", bias_constraint="non_neg"),
 )
 VARIABLES = (("kernel", (3, 2)), ("bias", (2,))), (("kernel", (2, 2)), ("bias", (2,)))
 LAYERS = {
@@ -89,10 +82,6 @@ NOT_ASKED = [
     *((f"pytorch:{o}", q) for o in ("compile_graph", "compile_dynamic_graph", "export")
       for q in (WEIGHT_GRADIENT, *TRAINING)),
 ]  # fmt: skip
-
-
-def differentiates(backend):
-    return LIBRARIES[library_of(backend)].differentiates
 
 
 def lines_of(text):
@@ -128,9 +117,7 @@ def test_two_layers_take_few_lines_in_every_backend(backend):
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize(
-    "backend", [b for b in BACKENDS if LIBRARIES[library_of(b)].differentiates]
-)
+@pytest.mark.parametrize("backend", differentiating(BACKENDS))
 def test_every_answer_is_a_script_or_none(backend, question):
     if (backend, question) in NOT_ASKED:
         with pytest.raises(NotImplementedError, match="is not supported"):
@@ -152,8 +139,7 @@ def test_the_worker_has_the_lines_of_the_script(tmp_path):
 
 @pytest.fixture(scope="module")
 def worker_pool():
-    with WorkerPool(("pytorch:float64",), Limits(300.0, 3000)) as made:
-        assert made.start() == {}
+    with working(("pytorch:float64",)) as made:
         yield made
 
 
@@ -174,9 +160,8 @@ RUN = (
     ("litert:tflite", "normal"),
 )
 #: Layers that draw random numbers in training, and where a script is to draw those of workers.
-DRAWN = sequential(
-    Tensor((4, 3)),
-    [layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)],
+DRAWN = chained(
+    (4, 3), layer("Dense", units=4), layer("Dropout", rate=0.3), layer("GaussianNoise", stddev=0.5)
 )
 ON_DRAWN = ("tensorflow:graph", "pytorch:compile", "jax:jit")
 #: Where wrong numbers are given too.
@@ -214,20 +199,12 @@ def test_jax_is_told_of_float64_before_a_model_is_built():
 
 
 def test_integers_are_given_to_what_is_asked_for_derivatives_by_weights():
-    graph = sequential(Tensor((3,), INTEGER), [layer("Embedding", input_dim=9, output_dim=2)])
+    graph = chained((3,), layer("Embedding", input_dim=9, output_dim=2), dtype=INTEGER)
     known = {1: LayerDescription({"input_dim": 9, "output_dim": 2}, [("embeddings", (9, 2))])}
     compile(script("pytorch:eager", "weight_gradient", graph, known), "x", "exec")
 
 
 # ---- what a script decides
-
-
-def ran(step, finding, folder):
-    """A script of a failure that does this."""
-    program = ScriptProgram(("import os, time",), (step,))
-    decision = ScriptDecision("it runs", finding=finding)
-    (folder / "repro.py").write_text(program.script("t", "v", decision))
-    return folder / "repro.py"
 
 
 NUMBERS = st.sampled_from([0.0, 1.0, -1.0, 1.000001, 1.1, -3e38, 3e38, np.inf, -np.inf, np.nan])
@@ -273,12 +250,16 @@ def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status,
     assert "expected" in capsys.readouterr().out
 
 
-def failure(symptom, exception="", message="", backend="jax:jit"):
-    return Finding(0, symptom, "run", "jax", (backend,), exception=exception, message=message)
+def failure(symptom, exception="", message=""):
+    return made_finding(symptom, exception=exception, message=message)
 
 
 def status_of(finding, step, folder):
-    (status,) = exit_statuses(ran(step, finding, folder), 1, death=death_of(finding))
+    """How a script of a failure ends that does this."""
+    program = ScriptProgram(("import os, time",), (step,))
+    decision = ScriptDecision("it runs", finding=finding)
+    (folder / "repro.py").write_text(program.script("t", "v", decision))
+    (status,) = exit_statuses(folder / "repro.py", 1, death=death_of(finding))
     return status
 
 
@@ -323,10 +304,7 @@ def test_the_recorded_end_is_the_bug_and_another_says_nothing(finding, ends, tmp
 
 
 def test_an_eager_run_says_what_is_right_where_it_agrees():
-    finding = Finding(
-        0, "values differ", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",),
-        ("tensorflow:eager",),
-    )  # fmt: skip
+    finding = made_finding(backend="onnxruntime:tf2onnx", agreeing=("tensorflow:eager",))
     found = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
     assert "model(inputs[0], training=False)" in eager_reference(found, Runner.of(finding.backends))
     for other in (
@@ -363,10 +341,8 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     written = program.script("s", "v", comparing(right, reference))
     assert "import keras" not in written and len(lines_of(written)) <= 32
     (tmp_path / "repro.py").write_text(written)
-    done = subprocess.run(
-        [sys.executable, "repro.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.count("[2. 2. 2.]") == 4
+    done = python("repro.py", folder=tmp_path)
+    assert (done.returncode, done.stdout.count("[2. 2. 2.]")) == (0, 4)
     wrong = replace(right, expected=[expected + 1])
     assert onnx_reference(text, inputs, wrong) == onnx_reference(text, inputs, None) == ""
 

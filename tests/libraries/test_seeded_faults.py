@@ -1,12 +1,12 @@
 """The measurement of the oracle: its faults are what it says, and it finds some of them."""
 
-import subprocess
 import sys
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from libraries.small_runs import python
 from places import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -40,19 +40,17 @@ def test_an_edited_file_differs_in_what_its_fault_says():
         return made
 
     assert [n.op_type for n in model("lost_relu").graph.node] == ["Gemm", "Identity"]
-    tensors = {
-        t.name: onnx.numpy_helper.to_array(t) for t in model("dropped_bias").graph.initializer
-    }
-    assert tensors["b"].tolist() == [0, 0] and tensors["w"].tolist() == [[1, 2], [3, 4]]
-    tensors = {
-        t.name: onnx.numpy_helper.to_array(t) for t in model("transposed_weights").graph.initializer
-    }
-    assert tensors["w"].tolist() == [[1, 3], [2, 4]]
+
+    def tensors_of(fault):
+        made = model(fault).graph.initializer
+        return {tensor.name: onnx.numpy_helper.to_array(tensor).tolist() for tensor in made}
+
+    assert tensors_of("dropped_bias") == {"w": [[1, 2], [3, 4]], "b": [0, 0]}
+    assert tensors_of("transposed_weights")["w"] == [[1, 3], [2, 4]]
     assert edited(content, "padding_off_by_one") is None
 
 
 @pytest.mark.slow
 def test_the_oracle_finds_the_faults_of_one_layer():
-    command = [sys.executable, "benchmarks/oracle.py", "--only", "index_off_by_one"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    said = python("benchmarks/oracle.py", "--only", "index_off_by_one", folder=ROOT).stdout
     assert "1 different faults; found 100.0%" in said and "0 of them false" in said

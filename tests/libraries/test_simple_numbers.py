@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from asterism.differential.engine.tasks import LayerDescription
-from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.numbers import (
     SIMPLE,
     FilledNumbers,
@@ -15,18 +14,13 @@ from asterism.differential.report.numbers import (
     simple_array,
     simplest,
 )
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 
-GRAPH = sequential(Tensor((3,)), [layer("Dense", units=2), layer("ReLU")])
+GRAPH = chained((3,), layer("Dense", units=2), layer("ReLU"))
 LAYERS = {1: LayerDescription({"units": 2}, [("kernel", (3, 2)), ("bias", (2,))])}
 INPUTS = [np.random.default_rng(5).normal(size=(2, 3)).astype(np.float32)]
-
-
-def finding(backend="jax:jit", kind="normal", symptom="values differ"):
-    return Finding(0, symptom, "run", backend.partition(":")[0], (backend,), (kind,))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -82,7 +76,7 @@ class Shows:
 def test_the_first_numbers_that_show_a_finding_are_taken(right, inputs, weights):
     known = literal_numbers(GRAPH, {}, LAYERS, INPUTS)
     shows = Shows(right)
-    found = simplest(shows, GRAPH, finding(), known, LAYERS)
+    found = simplest(shows, GRAPH, made_finding(), known, LAYERS)
     assert found.inputs[0].source.startswith(inputs)
     assert all(array.source.startswith(weights) for array in found.weights[1])
     assert shows.asked <= 11
@@ -93,7 +87,7 @@ def test_the_first_numbers_that_show_a_finding_are_taken(right, inputs, weights)
 )
 def test_special_inputs_stay_special(kind, source):
     known = literal_numbers(GRAPH, {}, LAYERS, INPUTS)
-    found = simplest(Shows(lambda *_: True), GRAPH, finding(kind=kind), known, LAYERS)
+    found = simplest(Shows(lambda *_: True), GRAPH, made_finding(kind=kind), known, LAYERS)
     assert source in found.inputs[0].source
 
 
@@ -102,7 +96,7 @@ def test_weights_that_are_not_finite_stay_so():
     known = FilledNumbers(
         (literal_array(INPUTS[0]),), {1: (literal_array(kernel), literal_array(kernel[0]))}
     )
-    found = simplest(Shows(lambda x, w: np.isnan(w).all()), GRAPH, finding(), known, LAYERS)
+    found = simplest(Shows(lambda x, w: np.isnan(w).all()), GRAPH, made_finding(), known, LAYERS)
     assert [a.source for a in found.weights[1]] == [
         "np.full((3, 2), np.nan, 'float32')",
         "np.full((2,), np.nan, 'float32')",

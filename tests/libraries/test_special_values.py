@@ -3,26 +3,20 @@
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.adapters.reference import STAND_INS, probed
-from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.tolerance import Tolerance
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
-from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit, sequential
+from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.special_weights import KINDS, kinds_among, special_kinds
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import layer_weights
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained, made_result, verdict_on
+from libraries.small_runs import task_of, working
 from memo.small_graphs import branching, layer
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 NAN, INF = np.nan, np.inf
 GIVEN = {"nan": [NAN, -1.0, 2.0], "infinity": [INF, -1.0, 2.0], "largest": [3e38, -2e38, 1e38]}
 
@@ -66,11 +60,7 @@ def test_what_arithmetic_decides_is_judged(kind, function, judged):
 
 
 def test_numbers_in_place_of_nan_are_judged_where_the_definition_says_them():
-    def shrunk(x):
-        return np.where(x > 0.5, x, 0.0)
-
-    assert decided("nan", shrunk) == [False, True, True]
-    assert decided("nan", shrunk, by_letter=True) == [True, True, True]
+    assert decided("nan", lambda x: np.where(x > 0.5, x, 0.0), by_letter=True) == [True] * 3
 
 
 def test_nan_in_place_of_an_infinity_may_come_of_another_order():
@@ -126,18 +116,14 @@ def test_there_are_no_probes_of_ordinary_inputs_nor_without_their_runs():
 
 def result_of(right, high, low, wrong, warned="", kind="nan", special=()):
     """One backend is wrong, and another one and the references are right."""
-    made = Result(0, (kind,), special=special)
     outputs = dict.fromkeys(FLOAT64, right) | dict(zip(OF_GRAPHS.probes, (high, low), strict=True))
     outputs |= {"jax:jit": right.astype("float32"), "litert:tflite": wrong.astype("float32")}
-    for backend, output in outputs.items():
-        said = warned if backend == "litert:tflite" else ""
-        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok", warned=said)
-        made.outputs[backend] = {kind: [output]}
-    return made
+    given = {backend: [output] for backend, output in outputs.items()}
+    return made_result(given, kind, warned={"litert:tflite": warned}, special=special)
 
 
 def judged_on(*arrays, warned=""):
-    verdict = judge(branching(), result_of(*arrays, warned=warned), JUDGE, 0)
+    verdict = verdict_on(branching(), result_of(*arrays, warned=warned))
     return [[(f.symptom, f.library) for f in some] for some in (verdict.findings, verdict.apart)]
 
 
@@ -167,12 +153,10 @@ def test_a_difference_that_the_library_warns_of_stands_apart():
 def test_references_that_differ_in_what_nothing_decides_agree():
     made = result_of(RIGHT, with_first(RIGHT, 1e4), with_first(RIGHT, -3e3), RIGHT)
     made.outputs[REFERENCES[1]] = {"nan": [with_first(RIGHT, 5.0)]}
-    assert judge(branching(), made, JUDGE, 0).findings == []
+    assert verdict_on(branching(), made).findings == []
 
 
-PLAIN = sequential(
-    Tensor((4,)), [layer("Dense", units=3), layer("Activation", activation="hard_shrink")]
-)
+PLAIN = chained((4,), layer("Dense", units=3), layer("Activation", activation="hard_shrink"))
 
 
 def with_edit(seed):
@@ -216,7 +200,7 @@ def made(graph, given, special=()):
     right, high, low = np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3))
     high[:, 0], low[:, 0] = 1e4, -3e3
     result = result_of(right, high, low, given, kind="normal", special=special)
-    verdict = judge(graph, result, JUDGE, 0)
+    verdict = verdict_on(graph, result)
     return [f.symptom for f in verdict.findings], [f.symptom for f in verdict.apart]
 
 
@@ -233,13 +217,12 @@ def test_a_number_or_nan_where_a_weight_is_nan_is_open_and_other_elements_are_no
 @pytest.mark.parametrize("kind", SEEDS)
 def test_the_probes_run_with_finite_weights(kind):
     graph = with_edit(SEEDS[kind])
-    task = Task(0, graph, {"normal": sample_inputs(graph, 0, 0, "normal")})
-    with WorkerPool(FLOAT64, Limits(60.0, 2000)) as pool:
-        assert pool.start() == {}
+    task = task_of(graph, "normal")
+    with working(FLOAT64) as pool:
         result = pool.run(task)
         again = pool.run(Task(1, PLAIN, task.inputs))
     assert {o.status for o in result.outcomes.values()} == {"ok"}
     high, low = (result.outputs[name]["normal"][0] for name in OF_GRAPHS.probes)
     assert np.isfinite(high).all() and np.isfinite(low).all() and (high != low).any()
     assert not set(again.outputs) & set(OF_GRAPHS.probes)
-    assert judge(graph, result, JUDGE, 0).findings == []
+    assert verdict_on(graph, result).findings == []

@@ -12,11 +12,11 @@ import pytest
 from asterism.core.files.artifacts import read_json, read_table, write_json
 from asterism.core.files.hashes import digest_of
 from asterism.differential.engine.record import Record
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import write_models, write_weights
-from asterism.memo.universe.tensors import Tensor
 from libraries.injected_library import SWITCH, TARGET
+from libraries.small_results import chained
+from libraries.small_runs import python
 from libraries.test_injected_bugs import GRAPHS
 from memo.small_graphs import layer
 from places import ROOT
@@ -31,9 +31,7 @@ OVERRIDES = [
 
 def command(folder, *arguments):
     """A command in a folder, as its user types it; what it printed."""
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=folder, capture_output=True, text=True
-    )
+    done = python(*arguments, folder=folder)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout
@@ -74,13 +72,11 @@ ARTIFACTS, METRICS = "artifacts/triage_findings", "metrics/triage_findings.json"
 STEPS = "triage.max_steps=40"
 
 #: The message names no layer, so the layer at fault is looked for by halves.
-GRAPH = sequential(
-    Tensor((4, 5, 6)),
-    [
-        *(layer("Dense", units=units) for units in (4, 3, 5, 4, 3, 4)),
-        layer("ReLU"),
-        layer(TARGET, negative_slope=0.1),
-    ],
+GRAPH = chained(
+    (4, 5, 6),
+    *(layer("Dense", units=units) for units in (4, 3, 5, 4, 3, 4)),
+    layer("ReLU"),
+    layer(TARGET, negative_slope=0.1),
 )
 
 
@@ -107,13 +103,8 @@ def judged(project, monkeypatch):
 def triage(folder, state, *overrides):
     """Triage with its state elsewhere: a digest of all that it wrote, its metrics, its log."""
     command(folder, *PARAMS, *OVERRIDES, STEPS, *overrides)
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "stages"), "triage_findings"],
-        cwd=folder,
-        env=os.environ | {"ASTERISM_STATE_ROOT": str(state)},
-        capture_output=True,
-        text=True,
-    )
+    stage = ROOT / "stages", "triage_findings"
+    done = python(*stage, folder=folder, ASTERISM_STATE_ROOT=str(state))
     assert done.returncode == 0, done.stderr
     return digest_of(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
 

@@ -29,12 +29,12 @@ from asterism.differential.report.program_text import Runner, keras_program
 from asterism.differential.report.python_text import call, in_docstring, literal
 from asterism.differential.report.writing import report_text
 from asterism.differential.triage.unique import UniqueFinding
-from asterism.memo.graphs.graph import Graph, Node, sequential
-from asterism.memo.universe.tensors import Tensor
+from asterism.memo.graphs.graph import Graph, Node
+from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 from terminal_text import HOSTILE, tame
 
-GRAPH = sequential(Tensor((2,)), [layer("Dense", units=2)])
+GRAPH = chained((2,), layer("Dense", units=2))
 INPUTS = [np.zeros((2, 2), np.float32)]
 SIGNS = ['"""', "'''", '"', "'", "\\", "\n", "\r", "\u2028", "\x00", "\x1b", "#", "{", "}", "```"]
 SIGNS += ["$(id)", "<b>", "|", "`", ")", "import os", "\ud800", "\N{SNOWMAN}", "STEPS", "LIVES"]
@@ -66,7 +66,7 @@ def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     """The script of a finding with these facts."""
     symptom = facts.pop("symptom", "values differ" if values else "error")
     known = {"exception": "ValueError", "message": "some words", "frame": "a.py:f"}
-    finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **known | facts)
+    finding = made_finding(symptom, **known | facts)
     name = f"{versions} {signature(finding, versions)}"
     known = layers or {}
     numbers = literal_numbers(graph, {}, known, INPUTS)
@@ -132,18 +132,12 @@ def test_a_layer_in_a_script_is_a_declared_one():
         )
 
 
-FINDING = Finding(
-    0,
+FINDING = made_finding(
     "error",
-    "run",
-    "jax",
-    ("jax:jit",),
-    ("normal",),
-    ("tensorflow:eager", "tf2onnx"),
-    "normal",
-    "jaxlib.Error",
-    "jax/a.py:<lambda>",
-    "a message",
+    agreeing=("tensorflow:eager", "tf2onnx"),
+    exception="jaxlib.Error",
+    frame="jax/a.py:<lambda>",
+    message="a message",
     before=(EarlierModel(0, ("nan", "wide")),),
 )
 STRANGE = {

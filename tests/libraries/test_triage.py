@@ -8,12 +8,8 @@ import pytest
 from asterism.differential.adapters.backends import FLOAT64, REFERENCES, converter_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
-from asterism.differential.oracle.finding import Finding
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.writing import counts_of
 from asterism.differential.triage.reproduction import (
-    ReproducedRun,
     Reproduction,
     ablate,
     first_diverging,
@@ -21,59 +17,40 @@ from asterism.differential.triage.reproduction import (
 )
 from asterism.differential.triage.shrink import isolated
 from asterism.differential.triage.triage import Triage
-from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
-from asterism.memo.universe.tensors import Tensor
-from libraries.small_runs import triage_params
+from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
+from libraries.small_results import (
+    JUDGE,
+    Everything,
+    Showing,
+    chained,
+    made_finding,
+    triage_params,
+    types,
+    verdict_on,
+)
 from memo.small_graphs import layer
 
-JUDGE = JudgeParams(ulps=64, conditioning=8)
 PARAMS = triage_params(max_unique=5, max_steps=50)
-GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
+GRAPH = chained((4,), layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU"))
 
 
-def types(graph):
-    return [graph.nodes[i].type for i in graph.layers]
-
-
-class TwoDefects:
+def wrong_layer(graph):
     """In the whole model LeakyReLU is wrong; in every smaller one that has it, ReLU is."""
-
-    def look(self, graph, finding, **_):
-        answers = dict.fromkeys(Everything().usable(), "ok")
-        return ReproducedRun(finding if self.wrong(graph) else None, answers)
-
-    def wrong(self, graph):
-        kinds = types(graph)
-        if kinds == types(GRAPH):
-            return "LeakyReLU"
-        return "ReLU" if "ReLU" in kinds else None
-
-    def layer(self, _, graph):
-        return next(i for i in graph.layers if graph.nodes[i].type == self.wrong(graph))
+    kinds = types(graph)
+    if kinds == types(GRAPH):
+        return "LeakyReLU"
+    return "ReLU" if "ReLU" in kinds else None
 
 
 def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
-    triage = Triage(Reproduction(Everything(), JUDGE, 0, 10), PARAMS)
-    defects = TwoDefects()
-    monkeypatch.setattr(triage, "_show", defects)
-    monkeypatch.setattr(triage, "_suspect", defects.layer)
-    finding = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("normal",))
-    found = triage._shrunk(finding, GRAPH, GRAPH.layers[2])
+    def suspect(_, graph):
+        return next(i for i in graph.layers if graph.nodes[i].type == wrong_layer(graph))
+
+    triage = Triage(Showing(lambda graph, *_: wrong_layer(graph)), PARAMS)
+    monkeypatch.setattr(triage, "_suspect", suspect)
+    found = triage._shrunk(made_finding(), GRAPH, GRAPH.layers[2])
     assert types(found.graph) == types(GRAPH)
     assert found.signature == "values differ | jax | LeakyReLU()"
-
-
-class Anywhere:
-    """Shows in every model of so many layers or more, in its own backends or in all at once."""
-
-    def __init__(self, layers, in_all_backends):
-        self.layers, self.in_all_backends = layers, in_all_backends
-        self.worker_pool = Everything()
-
-    def look(self, graph, finding, *, everywhere=False, **_):
-        wanted = self.in_all_backends if everywhere else self.layers
-        shows = len(graph.layers) >= wanted
-        return ReproducedRun(finding if shows else None, dict.fromkeys(Everything().usable(), "ok"))
 
 
 @pytest.mark.parametrize(
@@ -89,29 +66,14 @@ class Anywhere:
 def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
     layers, in_all_backends, steps, said
 ):
+    """It shows in every model of so many layers or more, in its own backends or in all at once."""
+
+    def shows(graph, _, options):
+        return len(graph.layers) >= (in_all_backends if options.get("everywhere") else layers)
+
     params = PARAMS.model_copy(update={"max_steps": steps})
-    finding = Finding(0, "error", "run", "jax", ("jax:jit",), ("normal",))
-    show = Anywhere(layers, in_all_backends)
-    (found,), _ = Triage(show, params).run([finding], [GRAPH], ["normal"])
+    (found,), _ = Triage(Showing(shows), params).run([made_finding("error")], [GRAPH], ["normal"])
     assert found.minimality.startswith(said)
-
-
-class Everything:
-    """A worker pool where every backend can be used, and no worker dies."""
-
-    deaths = 0
-
-    def usable(self, wanted=None):
-        return wanted or (
-            "jax:eager",
-            "jax:jit",
-            "openvino:tf2onnx",
-            "pytorch:eager",
-            "tensorflow:xla",
-            *REFERENCES,
-            "onnxruntime:keras_onnx",
-            "onnxruntime:tf2onnx",
-        )
 
 
 class TakesTheOtherFile(Everything):
@@ -144,7 +106,7 @@ class TakesTheOtherFile(Everything):
 def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
     """What could not run is not gone."""
     worker_pool = TakesTheOtherFile()
-    (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
+    (whole,) = verdict_on(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []}))).findings
     assert (whole.library, whole.backends) == ("onnxruntime", ("onnxruntime:keras_onnx",))
     told = []
     (found,), _ = Triage(Reproduction(worker_pool, JUDGE, 0, 10), PARAMS).run(
@@ -162,11 +124,6 @@ def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
 
 
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
-
-
-def finding(symptom="values differ", library="jax", distributions=("normal",), **more):
-    facts = {"backends": (f"{library}:jit",), "distributions": distributions} | more
-    return Finding(3, symptom, "run", library, **facts)
 
 
 class Putting:
@@ -228,31 +185,24 @@ def test_a_layer_behind_a_wrong_one_is_not_at_fault():
     assert first_diverging(show, task, "jax:jit") == 2
 
 
-class Shows:
-    """A finding that shows where a condition holds."""
-
-    def __init__(self, holds):
-        self._holds = holds
-
-    def look(self, graph, found, **options):
-        dtypes = {n.config.get("dtype") for n in graph.nodes.values()}
-        return ReproducedRun(found if self._holds(dtypes, found, options) else None, {})
+def in_dtype(graph, dtype):
+    return {n.config.get("dtype") for n in graph.nodes.values()} == {dtype}
 
 
 @pytest.mark.parametrize(
     ("holds", "shown"),
     [
-        (lambda dtypes, found, options: True, None),
-        (lambda dtypes, found, options: dtypes == {"float64"}, {"dtype float64"}),
-        (lambda dtypes, found, options: dtypes == {"float16"}, {"dtype float16"}),
-        (lambda dtypes, found, options: found.distributions == ("wide",), {"input wide"}),
-        (lambda dtypes, found, options: options.get("batch") == 1, {"batch of 1"}),
-        (lambda dtypes, found, options: options.get("opset") == 15, {"tf2onnx opset 15"}),
+        (lambda graph, found, options: True, None),
+        (lambda graph, found, options: in_dtype(graph, "float64"), {"dtype float64"}),
+        (lambda graph, found, options: in_dtype(graph, "float16"), {"dtype float16"}),
+        (lambda graph, found, options: found.distributions == ("wide",), {"input wide"}),
+        (lambda graph, found, options: options.get("batch") == 1, {"batch of 1"}),
+        (lambda graph, found, options: options.get("opset") == 15, {"tf2onnx opset 15"}),
     ],
 )
 def test_each_variation_is_tried_alone(holds, shown):
-    found = finding(library="onnxruntime", backends=("onnxruntime:tf2onnx",))
-    answers = ablate(Shows(holds), GRAPH, found, ["normal", "wide"])
+    found = made_finding(backend="onnxruntime:tf2onnx")
+    answers = ablate(Showing(holds), GRAPH, found, ["normal", "wide"])
     assert list(answers) == [
         *("dtype float32", "dtype float64", "dtype float16", "input normal", "input wide"),
         *("tf2onnx opset 13", "tf2onnx opset 15", "tf2onnx opset 17", "batch of 1"),
@@ -270,7 +220,8 @@ def test_each_variation_is_tried_alone(holds, shown):
     ],
 )
 def test_opsets_are_varied_where_the_format_has_some(backends, opsets):
-    answers = ablate(Shows(lambda *_: True), GRAPH, finding(backends=backends), ["normal"])
+    found = replace(made_finding(), backends=backends)
+    answers = ablate(Showing(lambda *_: True), GRAPH, found, ["normal"])
     assert [what for what in answers if "opset" in what] == opsets
 
 
@@ -297,37 +248,28 @@ class Usable:
         return self._backends
 
 
+OTHERS = ("tensorflow:xla", "tensorflow:eager", "pytorch:eager", "openvino:tf2onnx")
+#: Where a converter's file is wrong, and what tells that it is the file.
+BLAMED = ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager")
+
+
 @pytest.mark.parametrize(
     ("found", "usable", "expected"),
     [
         (
-            finding("error", "tf2onnx", backends=("tf2onnx",)),
+            made_finding("error", "tf2onnx"),
             ("jax:jit", "openvino:keras_onnx", "openvino:tf2onnx", "onnxruntime:tf2onnx"),
             ("openvino:tf2onnx",),
         ),
         (
-            finding(
-                "error",
-                "jax",
-                agreeing=(
-                    "tensorflow:xla",
-                    "tensorflow:eager",
-                    "pytorch:eager",
-                    "openvino:tf2onnx",
-                ),
-            ),
-            ("jax:jit", "tensorflow:xla", "tensorflow:eager", "pytorch:eager", "openvino:tf2onnx"),
+            made_finding("error", agreeing=OTHERS),
+            ("jax:jit", *OTHERS),
             ("jax:jit", "pytorch:eager", "tensorflow:eager"),
         ),
         (
-            finding(
-                "error",
-                "tf2onnx",
-                backends=("openvino:tf2onnx",),
-                agreeing=("openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
-            ),
-            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
-            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            replace(made_finding("error", BLAMED[0], agreeing=BLAMED[1:]), library="tf2onnx"),
+            BLAMED,
+            BLAMED,
         ),
     ],
 )
@@ -348,9 +290,8 @@ def test_a_kind_of_inputs_that_a_model_has_nothing_for_is_not_run():
     flat = Graph({0: input_node((3,)), 1: Node("ReLU", {"dtype": "float32"}, (0,))})
     show = Reproduction(Unasked(), JUDGE, 0, 10)
     for kind in ("split", "lengthened"):  # it has no layer to split, and no length
-        found = finding("values differ", "jax", backends=("jax:jit",), distributions=(kind,))
-        seen = show.look(flat, found)
-        assert (seen.finding, seen.answer(found.backends)) == (None, "does not apply")
+        seen = show.look(flat, made_finding(kind=kind))
+        assert (seen.finding, seen.answer(("jax:jit",))) == (None, "does not apply")
 
 
 def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
@@ -383,7 +324,7 @@ def test_a_failure_is_told_with_what_the_backend_said():
     other = replace(end, backend="pytorch:eager", frame="lib/b.py:g")
     fine = {r: ExecutionOutcome(2, r, "run", "ok") for r in ("tensorflow:eager", *FLOAT64)}
     outcomes = {o.backend: o for o in (end, again, other)} | fine
-    found = judge(GRAPH, Result(2, ("normal",), outcomes), JUDGE, 0).findings
+    found = verdict_on(GRAPH, Result(2, ("normal",), outcomes)).findings
     assert [(f.library, f.backends, f.frame) for f in found] == [
         ("jax", ("jax:jit", "jax:eager"), "lib/a.py:f"),
         ("pytorch", ("pytorch:eager",), "lib/b.py:g"),
@@ -395,23 +336,12 @@ def test_a_failure_is_told_with_what_the_backend_said():
     assert set(first.agreeing) >= {"tensorflow:eager"}
 
 
-def found(library, symptom):
-    return Finding(0, symptom, "run", library, (f"{library}:x",))
-
-
 def test_tested_libraries_and_converters_without_a_finding_count_zero():
-    findings = [
-        found("tf2onnx", "crash"), found("tf2onnx", "values differ"), found("jax", "crash"),
-    ]  # fmt: skip
+    given = (("crash", "tf2onnx"), ("values differ", "tf2onnx"), ("crash", "jax:jit"))
+    findings = [made_finding(*facts) for facts in given]
     backends = ["tensorflow:eager", "onnxruntime:tf2onnx_optimised", "onnxruntime:keras_onnx"]
+    without = dict.fromkeys(("keras", "keras_onnx", "onnxruntime", "tensorflow"), 0)
     assert counts_of(findings, backends) == {
-        "by_library": {
-            "jax": 1,
-            "keras": 0,
-            "keras_onnx": 0,
-            "onnxruntime": 0,
-            "tensorflow": 0,
-            "tf2onnx": 2,
-        },
+        "by_library": {"jax": 1, "tf2onnx": 2, **without},
         "by_symptom": {"crash": 2, "values differ": 1},
     }

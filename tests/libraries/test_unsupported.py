@@ -1,11 +1,10 @@
 """What is unsupported, counted by layer type."""
 
 from asterism.differential.oracle.unsupported import names_in, unsupported_table
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained
 from memo.small_graphs import convolutional, layer, recurrent
 
-DENSE = sequential(Tensor((3,)), [layer("Dense", units=2)])
+DENSE = chained((3,), layer("Dense", units=2))
 GRAPHS = [recurrent(), recurrent(), DENSE, convolutional()]
 
 

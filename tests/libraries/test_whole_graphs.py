@@ -5,24 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import REFERENCES
 from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.questions import RESIZED
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
-from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import sequential
-from asterism.memo.universe.tensors import Tensor
+from libraries.small_results import chained, verdict_on
+from libraries.small_runs import task_of, working
 from memo.small_graphs import layer
 
 WHOLE = (*COMPILED_GRAPHS, "aot_inductor")
-GRAPH = sequential(
-    Tensor((4, 3)),
-    [layer("LSTM", units=2, return_sequences=True), layer("Conv1D", filters=2, kernel_size=[2])],
+GRAPH = chained(
+    (4, 3),
+    layer("LSTM", units=2, return_sequences=True),
+    layer("Conv1D", filters=2, kernel_size=[2]),
 )
 
 
@@ -45,14 +40,12 @@ def test_a_model_is_prepared_once_for_the_inputs_that_it_serves(serves, batches,
 @pytest.mark.slow
 def test_recurrent_layers_and_other_batches_give_what_eager_runs_give():
     backends = ("pytorch:eager", *(f"pytorch:{option}" for option in WHOLE))
-    with WorkerPool((*REFERENCES, *backends), Limits(300.0, 6000)) as pool:
-        assert pool.start() == {}
-        inputs = {kind: sample_inputs(GRAPH, 0, 0, kind) for kind in ("normal", RESIZED)}
-        result = pool.run(Task(0, GRAPH, inputs))
-        gradient = pool.run(Task(0, GRAPH, {"gradient": inputs["normal"]}))
+    with working((*REFERENCES, *backends)) as pool:
+        result = pool.run(task_of(GRAPH, "normal", RESIZED))
+        gradient = pool.run(task_of(GRAPH, "gradient"))
     assert {outcome.status for outcome in result.outcomes.values()} == {"ok"}
     without = {b for b, outcome in gradient.outcomes.items() if outcome.status == "unsupported"}
     assert without == {"numpy:float64", "pytorch:aot_inductor"}
     assert {o.status for b, o in gradient.outcomes.items() if b not in without} == {"ok"}
     for ran in (result, gradient):
-        assert judge(GRAPH, ran, JudgeParams(ulps=64, conditioning=8), 0).findings == []
+        assert verdict_on(GRAPH, ran).findings == []

@@ -20,12 +20,11 @@ from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.keras_build import build
-from asterism.memo.universe.tensors import Tensor
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
-from libraries.small_runs import worker_environment
+from libraries.small_results import chained
+from libraries.small_runs import python, request, worker_environment, working
 from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
@@ -43,23 +42,10 @@ def server():
 
 @pytest.fixture
 def folder(tmp_path):
-    graph = sequential(Tensor((3,)), [layer("ReLU")])
+    graph = chained((3,), layer("ReLU"))
     write_json(tmp_path / "graph.json", graph.to_json())
     np.savez(tmp_path / "inputs.npz", **{"normal/0": np.ones((2, 3), np.float32)})
     return tmp_path
-
-
-def request(folder, option):
-    return {
-        "model": {"folder": str(folder)},
-        "step": "run",
-        "backend": f"small:{option}",
-        "option": option,
-        "distributions": ["normal"],
-        "dtype": None,
-        "inputs": str(folder / "inputs.npz"),
-        "target": str(folder / "out.npz"),
-    }
 
 
 @pytest.mark.parametrize("zeros", [False, True])
@@ -67,25 +53,24 @@ def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros
     asked = []
     monkeypatch.setattr(ModelUnderTest, "keras", lambda self, **given: asked.append(given))
     monkeypatch.setattr(small_library.Small, "zero_initializers", zeros)
-    answer = Worker(small_library.Small()).answer(request(folder, "none"))
+    answer = Worker(small_library.Small()).answer(request(folder, option="none"))
     assert (answer["status"], asked) == ("ok", [{"dtype": None, "zero_initializers": zeros}])
 
 
 def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_they_come_back_after_a_crash(
     folder,
 ):
-    with WorkerPool(("small:none", "lone:none"), LIMITS, environment=ENVIRONMENT) as worker_pool:
-        assert worker_pool.start() == {}
+    with working(("small:none", "lone:none"), environment=ENVIRONMENT) as worker_pool:
         here = psutil.Process()
         (server,) = (s.pid for s in worker_pool._fork_servers.values())
         lone, small = (worker_pool._clients[name] for name in ("lone", "small"))
         pids = lone.pid, small.pid
         assert [psutil.Process(pid).ppid() for pid in pids] == [os.getpid(), server]
-        crash = small.ask(request(folder, "talk"))
+        crash = small.ask(request(folder, option="talk"))
         assert (crash["status"], crash["exception"]) == ("crash", "SIGABRT")
         assert "line 7: word" in crash["message"] and "line 1: word" not in crash["message"]
         assert not psutil.pid_exists(pids[1]), "no zombie is left"
-        assert small.ask(request(folder, "none"))["status"] == "ok"
+        assert small.ask(request(folder, option="none"))["status"] == "ok"
         assert small.pid != pids[1] and lone.pid == pids[0]
         assert psutil.Process(small.pid).ppid() == server
     assert not any(child.pid == server for child in here.children())
@@ -93,8 +78,8 @@ def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_they_come_back_a
 
 def test_a_model_that_keras_takes_is_saved_as_a_file_of_its_own(tmp_path):
     nested = {"layer": "LSTM", "units": 2, "activation": "relu"}
-    graph = sequential(Tensor((5, 3)), [layer("Bidirectional", **nested), layer("Dense", units=2)])
-    rejected = sequential(Tensor((6,)), [layer("Dense", units=2, activation="no such function")])
+    graph = chained((5, 3), layer("Bidirectional", **nested), layer("Dense", units=2))
+    rejected = chained((6,), layer("Dense", units=2, activation="no such function"))
     with WorkerPool(("small:none",), LIMITS, environment=ENVIRONMENT) as pool:
         first, nothing, again = map(pool.saved, (graph, rejected, graph))
     assert (first, nothing) == (again, None)
@@ -119,7 +104,7 @@ def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_wo
 
     with WorkerPool(("small:none", "small:hang"), LIMITS, environment=ENVIRONMENT) as worker_pool:
         inputs = {"normal": [np.ones((2, 3), np.float32)]}
-        task = Task(0, sequential(Tensor((3,)), [layer("ReLU")]), inputs, backends=("small:hang",))
+        task = Task(0, chained((3,), layer("ReLU")), inputs, backends=("small:hang",))
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(worker_pool.run, task)
             wait_until(lambda: list(tmp_path.rglob("*.hangs")))
@@ -171,7 +156,7 @@ def test_no_worker_is_started_while_closing(folder, library):
     handle = WorkerClient(library, LIMITS, ENVIRONMENT)
     handle.give_up()
     with pytest.raises(CancelledError):
-        handle.ask(request(folder, "none"))
+        handle.ask(request(folder, option="none"))
     assert handle.pid is None
 
 
@@ -180,9 +165,9 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch
     monkeypatch.setattr("asterism.core.workers.worker._END_SECONDS", 1.0)
     handle = WorkerClient(library, LIMITS, ENVIRONMENT, server if library == "small" else None)
     try:
-        answer = handle.ask(request(folder, "shut"))
+        answer = handle.ask(request(folder, option="shut"))
         assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
-        assert handle.ask(request(folder, "none"))["status"] == "ok"
+        assert handle.ask(request(folder, option="none"))["status"] == "ok"
     finally:
         handle.stop()
 
@@ -203,7 +188,7 @@ def test_a_worker_that_is_killed_from_outside_is_asked_once_more(
     handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         try:
-            asked = pool.submit(handle.ask, request(folder, option))
+            asked = pool.submit(handle.ask, request(folder, option=option))
             for _ in range(kills):
                 (mark,) = wait_until(lambda: list(folder.glob("*.hangs")))
                 if option == "hang":
@@ -256,4 +241,5 @@ def test_keras_finds_no_backend_but_its_own():
         "try: import_keras('jax')\n"
         "except RuntimeError: sys.exit(7)\n"
     )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 7
+    done = python("-c", script)
+    assert done.returncode == 7, done.stderr

@@ -1,12 +1,11 @@
 """A project with the file of an old runtime's environment."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from old_runtime import install, write_definition
 
-ROOT = Path(__file__).parents[2]
+from places import ROOT
 
 
 @pytest.fixture

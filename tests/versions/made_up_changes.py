@@ -1,7 +1,7 @@
 """Changes of every kind, as the judge would give them."""
 
 from asterism.differential.comparing.upgrade import UpgradeChange
-from asterism.differential.oracle.finding import Finding
+from libraries.small_results import made_finding
 from versions.made_up_pool import PAIR
 
 #: What the old and the new version do, by the kind of the change.
@@ -32,10 +32,8 @@ def made_change(kind="now wrong", subject="m", pair=PAIR, inputs="normal", **mor
     facts = {n: more.pop(n) for n in ("excess", "exception", "message") if n in more}
     old, new = (more.pop(n, s) for n, s in zip(("old", "new"), STATUSES[kind], strict=True))
     made = [
-        Finding(0, status, "run", backend.partition(":")[0], (backend,), (inputs,))
-        if status == "right"
-        else Finding(0, status, "run", backend.partition(":")[0], (backend,), (inputs,), **facts)
-        for status, backend in zip((old, new), (pair.old, pair.new), strict=True)
+        made_finding(status, backend, inputs, **({} if status == "right" else facts))
+        for status, backend in ((old, pair.old), (new, pair.new))
     ]
     more = {"referee": pair.new} | more if kind == "differs" else more
     more = {"outputs": kind} | more if kind in ("same", "within rounding") else more

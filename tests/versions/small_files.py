@@ -1,7 +1,9 @@
-"""Small ONNX models that several tests use."""
+"""Small ONNX models that several tests use, and what libraries put out of them."""
 
-import numpy as np
 from onnx import TensorProto, helper, numpy_helper
+
+from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
 
 
 def onnx_model(nodes, inputs, outputs, constants=None, opset=17):
@@ -35,8 +37,8 @@ def chain(*kinds, shape=("batch", 4)):
     return onnx_model(nodes, [("x", shape)], [names[-1]])
 
 
-def table(rows=7):
-    """Looks numbers up in a table."""
-    nodes = [("Gather", ["t", "i"], ["y"], {})]
-    constants = {"t": np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)}
-    return onnx_model(nodes, [("i", ("batch", 5), TensorProto.INT64)], ["y"], constants)
+def run_file(content, inputs, folder, library="onnx_reference", option="float64"):
+    """What a library puts out of a model, whose file is written into a folder."""
+    adapter = LIBRARIES[library]()
+    (folder / f"file{adapter.suffix}").write_bytes(content)
+    return adapter.run(adapter.compile(ModelUnderTest(folder, None, None), option), inputs)

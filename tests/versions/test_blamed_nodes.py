@@ -12,11 +12,10 @@ from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing.blaming import Blame, ModelPart, _is_alike
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import UNCHANGED, change_of
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.models.onnx_graphs.node_order import inputs_of
+from libraries.small_results import JUDGE
 
-PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)
 
 
@@ -26,7 +25,7 @@ def together_only(kinds):
 
 def change_in(workers, subject, inputs):
     result = run_subject(workers, subject, {"normal": inputs}, [PAIR.old, PAIR.new])
-    return change_of(subject, result, PAIR, "normal", PARAMS)
+    return change_of(subject, result, PAIR, "normal", JUDGE)
 
 
 def blamed(model, workers, steps=100, inputs=(X,)):
@@ -35,7 +34,7 @@ def blamed(model, workers, steps=100, inputs=(X,)):
     change = change_in(workers, subject, list(inputs))
     assert change.kind not in UNCHANGED
     workers.done.clear()
-    return Blame(workers, PARAMS, change, subject, list(inputs)).smallest(steps)
+    return Blame(workers, JUDGE, change, subject, list(inputs)).smallest(steps)
 
 
 def test_a_wrong_node_is_found_at_once_with_what_reaches_it():
@@ -113,7 +112,7 @@ def test_where_nothing_says_what_reaches_a_part_the_whole_model_is_to_blame():
     model = chain("Abs", "Softplus")
     change = change_in(workers, subject_of("m", model, 4, {}), [X])
     workers.run = no_values
-    part = Blame(workers, PARAMS, change, subject_of("m", model, 4, {}), [X]).smallest(100)
+    part = Blame(workers, JUDGE, change, subject_of("m", model, 4, {}), [X]).smallest(100)
     assert part.change.kind == "differs"
     assert (len(part.layers), part.finished) == (2, True)
     assert len(workers.done) == 3  # it was judged, every tensor was asked for, and it ran again
@@ -271,19 +270,19 @@ def part_of(kind, workers=None, **facts):
 
 def written(part, folder):
     """The text of the script of a part, and the arrays beside it."""
-    path = part.write_script(folder, "A title", PARAMS)
+    path = part.write_script(folder, "A title", JUDGE)
     return path, dict(np.load(path.parent / "arrays.npz"))
 
 
 def test_values_are_expected_as_the_reference_has_them(tmp_path):
     part = part_of("now wrong")
     moved = part.result.outputs[PERTURBED]["normal"]
-    right = part.right(PARAMS)
+    right = part.right(JUDGE)
     np.testing.assert_allclose(right.expected[0], np.exp(ROWS.astype(np.float64)))
     assert right.dtypes == ["float32"]
     assert (right.allowed[0] > 0).all() and (right.allowed[0] < 0.01).all()
     moved[0] = moved[0] + 1.0  # what rounding moves is tolerated
-    assert (part.right(PARAMS).allowed[0] > 7.9).all()
+    assert (part.right(JUDGE).allowed[0] > 7.9).all()
     path, arrays = written(part, tmp_path)
     compile(text := path.read_text(), "repro.py", "exec")
     assert "A title" in text and "asterism" not in text and len(text.splitlines()) <= 25
@@ -295,7 +294,7 @@ def test_values_are_expected_as_the_reference_has_them(tmp_path):
 def test_the_other_version_is_the_referee_without_a_reference():
     part = part_of("differs", pool(without=(OF_ONNX.right,)))
     part.result.outputs[PERTURBED]["normal"][0] += 1.0
-    right = part.right(PARAMS)
+    right = part.right(JUDGE)
     np.testing.assert_array_equal(right.expected[0], part.result.outputs[PAIR.new]["normal"][0])
     assert (right.allowed[0] < 0.01).all()
 
@@ -304,6 +303,6 @@ def test_nothing_is_expected_of_a_failure(tmp_path, monkeypatch):
     place = "asterism.differential.report.program_text.versions_of"
     monkeypatch.setattr(place, lambda library: {"onnxruntime": "0.1"})
     part = part_of("now runs", pool(fails=lambda kinds: "no"), exception="Broken", message="no")
-    assert part.right(PARAMS) is None
+    assert part.right(JUDGE) is None
     path, arrays = written(part, tmp_path)
     assert list(arrays) == ["input0"] and "expected: it runs" in path.read_text()

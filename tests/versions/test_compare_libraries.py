@@ -1,9 +1,7 @@
 """The command that runs a user's files in every library, with real libraries and their faults."""
 
-import json
-import subprocess
-import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import onnx
 import pytest
@@ -13,16 +11,32 @@ from small_programs import save_pooling
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
+from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing import blaming, commands, comparison
 from asterism.differential.engine.outcomes import ExecutionOutcome
+from libraries.small_runs import python
 
 REDUCED = {"axes": [1], "keepdims": 1}
 
 
 def compare(*arguments):
     return CliRunner().invoke(app, ["compare-libraries", *arguments])
+
+
+def compared(*more, status=1, **models):
+    """What the command says and writes of models with ordinary inputs."""
+    for name, model in models.items():
+        onnx.save(model, f"{name}.onnx")
+    given = [part for name in models for part in ("--model", f"{name}.onnx")]
+    done = compare(*given, "--distribution", "normal", *more)
+    assert done.exit_code == status, done.output
+    return done.output, found_in("compare-libraries")
+
+
+def found_in(folder):
+    return read_json(Path(folder, "findings.json"))
 
 
 def faulty_model():
@@ -37,14 +51,9 @@ def faulty_model():
 
 @pytest.mark.slow
 def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
-    onnx.save(faulty_model(), project / "faulty.onnx")
-    onnx.save(chain("Abs", "Sqrt"), project / "sound.onnx")
-    models = ("--model", "faulty.onnx", "--model", "sound.onnx")
-    done = compare(*models, "--distribution", "normal", "--input-shape", "faulty/x=2,3,4")
-    assert done.exit_code == 1, done.output
-    assert "1 of 2 models show a fault" in done.output
-    folder = project / "compare-libraries"
-    found = json.loads((folder / "findings.json").read_text())
+    models, folder = {"faulty": faulty_model(), "sound": chain("Abs", "Sqrt")}, "compare-libraries"
+    told, found = compared("--input-shape", "faulty/x=2,3,4", **models)
+    assert "1 of 2 models show a fault" in told
     (fault,) = found["findings"]
     assert (fault["model"], fault["library"], fault["kind"]) == (
         "faulty",
@@ -54,24 +63,19 @@ def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
     assert {way for way, _ in fault["seen"]} == {f"openvino:file{e}" for e in ("", "_f16", "_bf16")}
     assert fault["nodes"] == ["ReduceLogSumExp node1"] and fault["of"] == 3
     assert list(fault["statuses"].values()) == [1]
-    script = folder / fault["script"]
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
-    assert done.returncode == 1
+    assert python(project / folder / fault["script"]).returncode == 1
     faulty, sound = (model["statuses"] for model in found["models"])
     assert set(sound.values()) == {"right"}
     for backend in ("onnxruntime:file", "onnxruntime:file_optimised", "onnx2torch:file"):
         assert faulty[backend] == "right"
-    page = (folder / "index.html").read_text()
+    page = (project / folder / "index.html").read_text()
     assert "ReduceLogSumExp node1" in page and fault["script"] in page
 
 
 @pytest.mark.slow
 def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
     save_pooling(project / "pooling.pt2")
-    done = compare("--model", "pooling.pt2", "--distribution", "normal", "--size", "9")
-    assert done.exit_code == 1, done.output
-    folder = project / "compare-libraries"
-    found = json.loads((folder / "findings.json").read_text())
+    _, found = compared("--model", "pooling.pt2", "--size", "9")
     (model,) = found["models"]
     assert found["left_out"] == {} and set(model["statuses"]) == {
         *(f"pytorch_program:file{e}" for e in ("", "_aot", "_compile", "_compile_dynamic")),
@@ -84,7 +88,8 @@ def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
     assert fault["library"] == "openvino_program" and fault["kind"] == "values differ"
     assert fault["nodes"] == ["aten.avg_pool2d avg_pool2d"] and fault["of"] == 6
     assert list(fault["statuses"].values()) == [1]
-    assert (folder / fault["script"]).with_name("model.pt2").exists()
+    script = project / "compare-libraries" / fault["script"]
+    assert script.with_name("model.pt2").exists()
 
 
 @pytest.fixture
@@ -114,44 +119,37 @@ def task_in(task, backends):
 
 
 def test_what_is_found_is_on_the_page_and_in_the_facts(workers, project):
-    onnx.save(chain("Abs", "Softplus", "Neg"), project / "off.onnx")
-    done = compare("--model", "off.onnx", "--distribution", "normal", "--target", "page")
-    assert done.exit_code == 1
-    assert f"off, {PAIR.old}, normal: values differ" in done.output
-    found = json.loads((project / "page/findings.json").read_text())
+    model = chain("Abs", "Softplus", "Neg")
+    _, unexplained = compared("--explain", "0", off=model)
+    assert unexplained["findings"][0].get("nodes") is None
+    told, _ = compared("--target", "page", off=model)
+    assert f"off, {PAIR.old}, normal: values differ" in told
+    found = found_in("page")
     assert found["left_out"] == {"openvino:file": "no such library"}
     (fault,) = found["findings"]
     assert fault["nodes"] == ["Softplus node1"] and fault["of"] == 3
     assert set(fault["statuses"].values()) == {1}
     page = (project / "page/index.html").read_text()
     assert "no such library" in page and "1 of 3 nodes show it by themselves" in page
-    done = compare("--model", "off.onnx", "--distribution", "normal", "--explain", "0")
-    assert done.exit_code == 1
-    folder = project / "compare-libraries"
-    assert json.loads((folder / "findings.json").read_text())["findings"][0].get("nodes") is None
 
 
 def test_no_fault_is_said_and_ends_with_0(workers, project):
-    onnx.save(chain("Abs"), project / "good.onnx")
-    done = compare("--model", "good.onnx", "--distribution", "normal", "--target", "page")
-    assert done.exit_code == 0, done.output
-    assert "0 of 1 models show a fault" in done.output
-    assert "every library that runs a model" in (project / "page/index.html").read_text()
+    told, _ = compared(status=0, good=chain("Abs"))
+    assert "0 of 1 models show a fault" in told
+    page = (project / "compare-libraries/index.html").read_text()
+    assert "every library that runs a model" in page
 
 
 def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
     (project / "page.onnx").write_text("<html>")
-    onnx.save(chain("Abs", "Softplus"), project / "off.onnx")
-    onnx.save(chain("Abs"), project / "good.onnx")
-    models = [part for name in ("page", "off", "good") for part in ("--model", f"{name}.onnx")]
 
     def broken(*given):
         raise ZeroDivisionError("a strange node")
 
     monkeypatch.setattr(comparison.Blame, "smallest", broken)
-    done = compare(*models, "--distribution", "normal")
-    assert done.exit_code == 1 and "page: left out (" in done.output
-    found = json.loads((project / "compare-libraries/findings.json").read_text())
+    models = {"off": chain("Abs", "Softplus"), "good": chain("Abs")}
+    told, found = compared("--model", "page.onnx", **models)
+    assert "page: left out (" in told
     assert [model["name"] for model in found["models"]] == ["off", "good"]
     assert [fault["model"] for fault in found["findings"]] == ["off"]
     (file, _), (blame, why) = found["rejected"]
@@ -166,20 +164,18 @@ def test_a_node_of_which_a_library_drops_an_output_is_blamed(workers, project):
     nodes = [("Abs", ["x"], ["a"], {}), ("MaxPool", ["a"], ["y", "at"], kernel)]
     model = onnx_model(nodes, [("x", (1, 2, 8))], ["y", "at"])
     model.graph.output[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
-    onnx.save(model, project / "pool.onnx")
     run = workers.run
 
     def shorter(task):
         result = run(task)
-        for kinds in (result.outputs.get(PAIR.old, {}),):
-            for name, outputs in kinds.items():
-                kinds[name] = outputs[:-1] if len(outputs) > 1 else outputs
+        kinds = result.outputs.get(PAIR.old, {})
+        for name, outputs in kinds.items():
+            kinds[name] = outputs[:-1] if len(outputs) > 1 else outputs
         return result
 
     workers.run = shorter
-    done = compare("--model", "pool.onnx", "--distribution", "normal")
-    assert done.exit_code == 1, done.output
-    (fault,) = json.loads((project / "compare-libraries/findings.json").read_text())["findings"]
+    _, found = compared(pool=model)
+    (fault,) = found["findings"]
     assert (fault["kind"], fault["nodes"]) == ("wrong shape", ["MaxPool node1"])
 
 
@@ -198,12 +194,9 @@ def test_what_nothing_decides_is_shown_with_all_answers(workers, project):
         return result
 
     workers.run = without_reference
-    onnx.save(chain("Abs", "Softplus"), project / "off.onnx")
-    onnx.save(chain("Abs"), project / "alone.onnx")
-    done = compare("--model", "off.onnx", "--model", "alone.onnx", "--distribution", "normal")
-    assert done.exit_code == 1 and "off, normal: unresolved (" in done.output
-    assert "off: no reference computes it (unsupported: No no such operator)" in done.output
-    found = json.loads((project / "compare-libraries/findings.json").read_text())
+    told, found = compared(off=chain("Abs", "Softplus"), alone=chain("Abs"))
+    assert "off, normal: unresolved (" in told
+    assert "off: no reference computes it (unsupported: No no such operator)" in told
     (one,) = found["unresolved"]
     (first, gave), (second, other) = one["answers"]
     assert {*first, *second} == {PAIR.old, PAIR.new} and gave != other

@@ -24,10 +24,11 @@ from asterism.differential.adapters.backends import (
 from asterism.differential.adapters.environments import environment, interpreter_of, names
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.comparing import making
+from libraries.small_runs import python
+from places import ROOT
 from real_environments import make_or_skip
 from rights import entered_by_others
 
-ROOT = Path(__file__).parents[2]
 OVER = """\
 python: "3.11"
 over_installed: true
@@ -145,11 +146,7 @@ import asterism.differential.engine.worker
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 print(len([LIBRARIES[n] for n in LIBRARIES]), len([CONVERTERS[n] for n in CONVERTERS]))
 """
-    given = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    given.pop("ASTERISM_LIBRARIES", None)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=given, check=False
-    )
+    done = python("-c", program, PYTHONPATH=str(ROOT / "src"), ASTERISM_LIBRARIES="")
     assert done.returncode == 0, done.stderr
     libraries, converters = map(int, done.stdout.split())
     assert libraries >= 10 and converters >= 3

@@ -23,20 +23,19 @@ from asterism.differential.comparing.upgrade import (
     same_bits,
 )
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import GivenFile, Result, Task
-from asterism.differential.oracle.finding import FAULTS, Finding
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.engine.tasks import Result
+from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
 from asterism.differential.subjects.operators import OnnxOperator, operator_subjects
+from libraries.small_results import JUDGE, made_finding, made_result
 
-PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
 F16 = TensorProto.FLOAT16
 
 
 def bounds_of(subject):
-    return PARAMS.tolerance(subject.epsilon, subject.depth)
+    return JUDGE.tolerance(subject.epsilon, subject.depth)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +128,10 @@ def test_depths():
 def test_declared_types_go_before_those_that_came():
     subject = subject_of("m", chain("Neg"), 4, {})
     result = Result(0, outputs={OF_ONNX.right: {"normal": [X.astype(np.float64)]}})
-    judge = judge_of_file(subject, result, "normal", PARAMS)
+    judge = judge_of_file(subject, result, "normal", JUDGE)
     assert judge.standard.off([X.astype(np.float64)]).kind == "wrong dtype"
     subject.model.graph.output[0].type.tensor_type.elem_type = 0
-    judge = judge_of_file(subject, result, "normal", PARAMS)
+    judge = judge_of_file(subject, result, "normal", JUDGE)
     assert judge.standard.off([X.astype(np.float64)]) is None
 
 
@@ -175,16 +174,18 @@ WRONG, TINY = RIGHT + 0.01, RIGHT + 1e-7
 
 def result(old, new, reference=RIGHT):
     """Outputs by backend; a text is what a backend failed with."""
-    given = {PAIR.old: old, PAIR.new: new, OF_ONNX.right: reference, PERTURBED: reference}
-    outcomes, outputs = {}, {}
-    for backend, value in given.items():
-        if isinstance(value, str):
-            outcomes[backend] = ExecutionOutcome(0, backend, "run", "error", "Broken", value)
-        elif value is not None:
-            outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok")
-            kind = np.float64 if "float64" in backend or "perturbed" in backend else np.float32
-            outputs[backend] = {"normal": [value.astype(kind)]}
-    return Result(0, ("normal",), outcomes, outputs)
+    given = {}
+    for backend, value in ((PAIR.old, old), (PAIR.new, new)):
+        failed = ExecutionOutcome(0, backend, "run", "error", "Broken", str(value))
+        given[backend] = failed if isinstance(value, str) else [value.astype(np.float32)]
+    if reference is not None:
+        given |= {OF_ONNX.right: [reference], PERTURBED: [reference]}
+    return made_result(given)
+
+
+def change_to(*given):
+    subject = subject_of("m", chain("Relu"), 4, {})
+    return change_of(subject, result(*given), PAIR, "normal", JUDGE)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +211,7 @@ def result(old, new, reference=RIGHT):
     ],
 )
 def test_kinds_of_change(old, new, reference, kind):
-    subject = subject_of("m", chain("Relu"), 4, {})
-    change = change_of(subject, result(old, new, reference), PAIR, "normal", PARAMS)
+    change = change_to(old, new, reference)
     assert change.kind == kind
     assert bool(change.said) == (isinstance(old, str) or isinstance(new, str))
     worse = kind in ("no longer runs", "now wrong") or (
@@ -221,8 +221,7 @@ def test_kinds_of_change(old, new, reference, kind):
 
 
 def test_both_answers_are_told_where_nothing_decides():
-    subject = subject_of("m", chain("Relu"), 4, {})
-    change = change_of(subject, result(RIGHT, np.zeros((2, 4)), None), PAIR, "normal", PARAMS)
+    change = change_to(RIGHT, np.zeros((2, 4)), None)
     assert change.kind == "differs"
     assert change.answers == (
         ((PAIR.old,), "output 0 at [0, 0]: -1"),
@@ -282,15 +281,7 @@ def test_no_version_is_blamed_by_attributes_that_the_reference_passes_over(name,
     told = result(RIGHT, WRONG)
     for outputs in told.outputs.values():
         outputs["normal"] *= len(subject.outputs)
-    assert change_of(subject, told, PAIR, "normal", PARAMS).kind == kind
-
-
-def test_the_batch_is_that_of_an_input_that_has_one():
-    def batch(*arrays):
-        return Task(0, GivenFile(b""), {"normal": list(arrays)}).batch
-
-    assert batch(np.float32(1), np.zeros((3, 2))) == 3
-    assert batch(np.array(1)) is None and batch() is None
+    assert change_of(subject, told, PAIR, "normal", JUDGE).kind == kind
 
 
 FILE = OF_ONNX.right
@@ -302,25 +293,21 @@ ORT, FAST, OV, OV16 = (
 )
 TORCH = "onnx2torch:file"
 DIFFER = "values differ"
-ROW = np.array([[1.0, 2, 3, 4]])
 
 
-def findings(given, model=None, **said):
+def findings(given, model=None, warned=None):
     """Finding by backend: each gave a number in place of 1, or a status."""
-    outcomes, outputs = {}, {}
+    answers = {}
     for backend, value in given.items():
-        status = value if isinstance(value, str) else "ok"
-        kind = "A.B" if status not in ("ok", "unsupported") else ""
-        warned = said.get(backend.replace(":", "_"), "")
-        outcomes[backend] = ExecutionOutcome(0, backend, "run", status, kind, warned=warned)
-        if status == "ok":
-            array = ROW.copy()
-            array[0, 0] = value
-            double = backend == FILE
-            outputs[backend] = {"normal": [array if double else array.astype(np.float32)]}
+        if isinstance(value, str):
+            kind = "" if value == "unsupported" else "A.B"
+            answers[backend] = ExecutionOutcome(0, backend, "run", value, kind)
+        else:
+            array = np.array([[value, 2.0, 3, 4]])
+            answers[backend] = [array if backend == FILE else array.astype(np.float32)]
     subject = subject_of("m", model or chain("Neg"), 4, {})
-    result = Result(0, ("normal",), outcomes, outputs)
-    found = judge_of_file(subject, result, "normal", PARAMS).findings()
+    result = made_result(answers, warned=warned)
+    found = judge_of_file(subject, result, "normal", JUDGE).findings()
     assert [one.backends for one in found] == [(b,) for b in given if b != FILE]
     return {one.backends[0]: one for one in found}
 
@@ -371,7 +358,7 @@ def test_what_one_library_alone_runs_is_not_said_to_be_right():
 
 
 def test_a_warning_is_a_stated_limit():
-    found = findings({FILE: 1, ORT: 1, TORCH: 5}, onnx2torch_file="results might differ")
+    found = findings({FILE: 1, ORT: 1, TORCH: 5}, warned={TORCH: "results might differ"})
     assert found[TORCH].symptom == "stated limit" and "might differ" in found[TORCH].said
 
 
@@ -422,7 +409,7 @@ def test_who_overflows_in_the_type_that_a_file_names_is_not_to_blame():
     model = onnx_model([("Mul", ["x", "x"], ["y"], {})], [("x", (1, 4), half)], ["y"])
     model.graph.output[0].type.tensor_type.elem_type = half
     subject = subject_of("m", model, 4, {})
-    infinite = Finding(0, "NaN/Inf mask differs", "run", "onnx2torch", (TORCH,), ("normal",))
+    infinite = made_finding("NaN/Inf mask differs", TORCH)
     for size, symptom in ((1000.0, "beyond its type"), (10.0, infinite.symptom)):
         inputs = {"normal": [np.full((1, 4), size, np.float16)]}
         (found,) = within_type(pool(), subject, inputs, [infinite])

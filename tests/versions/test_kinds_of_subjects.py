@@ -3,9 +3,8 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
+from libraries.small_runs import python
 from places import ROOT
 
 COMMAND = "from asterism.cli.commands import app; app()"
@@ -26,13 +25,8 @@ def test_a_module_adds_a_kind_of_model_file(project):
     write_steps(project / "m.steps", "abs", "sqrt", "negative")
     given = ("--model", "m.steps", "--distribution", "normal", "--size", "3")
     path = os.pathsep.join([str(project), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "compare-libraries", *given],
-        env=os.environ | {"ASTERISM_LIBRARIES": "steps_files", "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    variables = {"ASTERISM_LIBRARIES": "steps_files", "PYTHONPATH": path}
+    done = python("-c", COMMAND, "compare-libraries", *given, **variables)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     found = json.loads((project / "compare-libraries/findings.json").read_text())
     (model,) = found["models"]

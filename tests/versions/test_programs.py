@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from small_files import run_file
 from small_programs import Pooling, save_pooling
 
 from asterism.core.messages.errors import UserError
@@ -12,8 +13,6 @@ from asterism.differential.adapters.backends import (
     precision_of,
     suffix_of,
 )
-from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.programs import constants_of, in_float64
 from asterism.differential.adapters.reference import PERTURBATIONS
 from asterism.differential.subjects.exported_program import read_program
@@ -40,10 +39,7 @@ def program(path):
 
 def run(given, inputs, folder, library="pytorch_program", option="file"):
     """What a library computes of a program."""
-    (folder / "file.pt2").write_bytes(given.content)
-    adapter = LIBRARIES[library]()
-    compiled = adapter.compile(ModelUnderTest(folder, None, None), option)
-    return adapter.run(compiled, inputs)
+    return run_file(given.content, inputs, folder, library, option)
 
 
 def right():

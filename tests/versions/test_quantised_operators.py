@@ -5,18 +5,15 @@ import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
+from small_files import run_file
 
 from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.reference import STEPPED
 from asterism.differential.comparing.upgrade import UpgradePair, change_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import GivenFile, Result, Task
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.engine.tasks import GivenFile, Task
 from asterism.differential.subjects.onnx_file import subject_of
+from libraries.small_results import JUDGE, made_result
 
-PARAMS = JudgeParams(ulps=64, conditioning=8)
 RNG = np.random.default_rng(0)
 PAIR = UpgradePair("onnxruntime:file", "onnxruntime:file_optimised")
 ZERO = np.uint8(120)
@@ -96,13 +93,6 @@ def model_of(operator, inputs, attributes, outputs):
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def reference(model, x, folder, option):
-    (folder / "file.onnx").write_bytes(model.SerializeToString())
-    adapter = LIBRARIES["onnx_reference"]()
-    wide = x.astype(np.float64) if x.dtype.kind == "f" else x
-    return adapter.run(adapter.compile(ModelUnderTest(folder, None, None), option), [wide])
-
-
 def judged(name, folder, change=lambda outputs: outputs):
     """What is said of ONNX Runtime's answer, and of one that is changed."""
     operator, inputs, attributes, count = CASES[name]
@@ -110,14 +100,13 @@ def judged(name, folder, change=lambda outputs: outputs):
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     given = session.run(None, {"x": inputs[0]})
     outputs = {PAIR.old: given, PAIR.new: change(given)}
+    wide = inputs[0].astype(np.float64) if inputs[0].dtype.kind == "f" else inputs[0]
     for option in ("float64", STEPPED):
-        backend = f"{OF_ONNX.library}:{option}"
-        outputs[backend] = reference(model, inputs[0], folder, option)
-    outcomes = {b: ExecutionOutcome(0, b, "run", "ok") for b in outputs}
-    result = Result(0, ("normal",), outcomes, {b: {"normal": o} for b, o in outputs.items()})
+        ran = run_file(model.SerializeToString(), [wide], folder, option=option)
+        outputs[f"{OF_ONNX.library}:{option}"] = ran
     subject = subject_of("m", model, 4, {})
     assert subject.quantises == (operator != "DequantizeLinear")
-    return change_of(subject, result, PAIR, "normal", PARAMS).kind
+    return change_of(subject, made_result(outputs), PAIR, "normal", JUDGE).kind
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -143,9 +132,7 @@ def test_two_runs_of_what_quantises_by_itself_may_be_a_step_apart_without_a_refe
     given = [RNG.uniform(-1, 1, (6, 1, 2, 4)).astype(np.float32)] * 3
     for far, kind in ((1 / 400, "within rounding"), (0.2, "differs")):
         outputs = {PAIR.old: given, PAIR.new: [output + np.float32(far) for output in given]}
-        outcomes = {b: ExecutionOutcome(0, b, "run", "ok") for b in outputs}
-        result = Result(0, ("normal",), outcomes, {b: {"normal": o} for b, o in outputs.items()})
-        assert change_of(subject, result, PAIR, "normal", PARAMS).kind == kind
+        assert change_of(subject, made_result(outputs), PAIR, "normal", JUDGE).kind == kind
 
 
 def test_the_run_off_by_a_step_is_asked_for_where_something_quantises():

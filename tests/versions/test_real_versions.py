@@ -8,24 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from libraries.small_runs import triage_params
+from libraries.small_results import JUDGE, triage_params, verdict_on
+from libraries.small_runs import working
 from manual.page_commands import commands
+from places import ROOT
 from real_environments import make_or_skip
 
-ROOT = Path(__file__).parents[2]
 OLD = "onnxruntime@1.17"
-PARAMS = JudgeParams(ulps=64, conditioning=8)
 
 pytestmark = pytest.mark.slow
 
@@ -73,15 +69,14 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
         }
     )
     backends = [f"{OLD}:tf2onnx", "onnxruntime:tf2onnx", *FLOAT64]
-    with WorkerPool(backends, Limits(240, 3000)) as pool:
-        assert pool.start() == {}
+    with working(backends) as pool:
         inputs = {"nan": sample_inputs(graph, 0, 0, "nan")}
         result = pool.run(Task(0, graph, inputs))
-        (finding,) = judge(graph, result, PARAMS, 0).findings
+        (finding,) = verdict_on(graph, result).findings
         assert (finding.library, finding.symptom) == (OLD, "NaN/Inf mask differs")
         assert "onnxruntime:tf2onnx" in finding.agreeing
         params = triage_params(max_unique=1, max_steps=20, hang_seconds=60)
-        show = Reproduction(pool, PARAMS, 0, 60)
+        show = Reproduction(pool, JUDGE, 0, 60)
         triage = Triage(show, params)
         with Reporter(show, {}, tmp_path, {}) as reporter:
             (unique,), _ = triage.run([finding], [graph], ["nan"], reporter.start)

@@ -19,20 +19,32 @@ ENVIRONMENT = os.environ | {
 }
 
 
-def run(folder, *command, check=True):
-    """Run a command in a project; standard output and error together."""
+#: The ``asterism`` command from the source of the project that it runs in.
+COMMAND = (
+    *(sys.executable, "-c"),
+    "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()",
+)
+
+
+def ended(folder, *command, environment=ENVIRONMENT):
+    """A command's exit status, and its standard output and error together."""
     result = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env=ENVIRONMENT,
+        env=environment,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
-    if check and result.returncode:
-        raise AssertionError(f"{' '.join(map(str, command))} failed:\n{result.stdout[-4000:]}")
-    return result.stdout
+    return result.returncode, result.stdout
+
+
+def run(folder, *command, **environment):
+    """What a command says in a project, which has to succeed."""
+    status, output = ended(folder, *command, environment=ENVIRONMENT | environment)
+    assert status == 0, f"{' '.join(map(str, command))} failed:\n{output[-4000:]}"
+    return output
 
 
 def copy_tree(target):
@@ -56,8 +68,7 @@ def copy_project(target, overrides):
     """A copy of the working tree with other parameters, committed."""
     copy_tree(target)
     run(target, "git", "init", "-q", "-b", "main")
-    program = "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()"
-    run(target, sys.executable, "-c", program, "params", *overrides)
+    run(target, *COMMAND, "params", *overrides)
     commit(target, "start")
     return target
 

@@ -225,39 +225,33 @@ class TestParts:
         assert sorted(begun) == ["0/4", "0/4", "0/4", "1/4", "2/4", "3/4"]
         assert [(line["log_level"], line["parts"]) for line in told] == [("warning", 1)]
 
-    def test_an_interrupt_ends_them(self, tmp_path):
-        command = script(tmp_path / "command", f"echo $$ > {tmp_path}/pid; exec sleep 30")
+    def interrupted(self, tmp_path, waits, before="true"):
+        """The id of a shell's process that an interrupt met while it waited."""
+        pid = tmp_path / "pid"
+        command = script(tmp_path / "command", f"{before}; echo $$ > {pid}; {waits}")
 
-        def interrupted():
-            if (tmp_path / "pid").exists() and read_pid(tmp_path):
+        def interrupt():
+            if pid.exists() and pid.read_text().strip():
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupted)
-        assert not psutil.pid_exists(int(read_pid(tmp_path)))
+            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupt)
+        return int(pid.read_text())
+
+    def test_an_interrupt_ends_them(self, tmp_path):
+        assert not psutil.pid_exists(self.interrupted(tmp_path, "exec sleep 30"))
 
     def test_one_that_hears_nothing_is_killed(self, tmp_path, monkeypatch):
         monkeypatch.setattr(executors, "_GRACE", 0.1)
-        deaf = f"trap '' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 0.1; done"
-        command = script(tmp_path / "deaf", deaf)
-
-        def interrupted():
-            if (tmp_path / "pid").exists() and read_pid(tmp_path):
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupted)
-        wait_until(lambda: not psutil.pid_exists(int(read_pid(tmp_path))))
+        waits = "while true; do sleep 0.1; done"
+        deaf = self.interrupted(tmp_path, waits, before="trap '' TERM")
+        wait_until(lambda: not psutil.pid_exists(deaf))
 
     def test_a_part_has_the_interpreter_and_the_settings_of_its_run(self, tmp_path):
         words = ["sh", "-c", "command -v python > which; echo $ASTERISM_STATE_ROOT > root; exit 3"]
         assert run_part(str(tmp_path), words, {"ASTERISM_STATE_ROOT": "/mine"}) == 3
         assert (tmp_path / "which").read_text() == f"{Path(sys.executable).parent}/python\n"
         assert (tmp_path / "root").read_text() == "/mine\n"
-
-
-def read_pid(folder):
-    return (folder / "pid").read_text().strip()
 
 
 SLURM = {

@@ -5,11 +5,14 @@ import os
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 
 import psutil
 from workspace import ENVIRONMENT, ROOT, commit, copy_project
 
 from asterism.core.files.locks import held
+from asterism.dvc_hydra.stage import Stage
+from asterism.sweep.plan import PlannedStage
 from marked import wait_until
 from sharing_workers import shared_folder
 
@@ -216,6 +219,12 @@ class Project:
             lambda: path.exists() and path.read_text().split().count(name) >= count,
             f"{name} did not begin",
         )
+
+
+def planned(name, *upstream, command="false", **facts):
+    """A stage of a plan, which follows others."""
+    stage = Stage(name, command, Path(), (), (), **facts)
+    return PlannedStage(stage, upstream, f"key-{name}")
 
 
 def asterism(*arguments):

@@ -12,7 +12,7 @@ import yaml
 from imports import ROOT
 from pydantic import AfterValidator
 
-from asterism.config import Params, changed_params, compose
+from asterism.config import Params, changed_params, check_params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
@@ -61,6 +61,14 @@ def needed(file):
 def test_params_yaml_is_the_composition_of_the_defaults():
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     assert text == compose(CONF, []), "run `asterism params`"
+
+
+def test_the_two_readers_of_yaml_have_to_read_the_same(tmp_path):
+    """``010`` is eight to one and ten to the other."""
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(text.replace("\nseed: 0", "\nseed: 010"))
+    with pytest.raises(UserError, match="DVC reads other values"):
+        check_params(tmp_path)
 
 
 class OfJudging(ParameterSection):

@@ -14,17 +14,17 @@ import psutil
 import pytest
 from dvc.repo import Repo
 from imports import ROOT
+from small_pipeline import planned
 from structlog.testing import capture_logs
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.repository import open_repository
-from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import executors, pipeline, point
 from asterism.sweep.executors import Shards, compute_units, run_part
 from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
-from asterism.sweep.plan import PlannedStage, read_plan
+from asterism.sweep.plan import read_plan
 from asterism.sweep.point import REPORT, VETTED, Sweep
 from asterism.sweep.points import Point
 from asterism.sweep.worker import ANSWER, JobResult
@@ -308,11 +308,6 @@ class TestJobs:
         with capture_logs() as told:
             compute_units(Shards(2, SLURM), *parts(tmp_path, "fuzz@state", "false"), never)
         assert "computes" in told[-1]["event"]
-
-
-def planned(name, *upstream, command="false", is_long=False):
-    stage = Stage(name, command, Path(), (), (), is_long=is_long)
-    return PlannedStage(stage, upstream, f"key-{name}")
 
 
 class TestSideBySide:

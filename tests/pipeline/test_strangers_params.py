@@ -72,13 +72,6 @@ def test_a_name_runs_no_command_and_removes_no_folder(project, command, name):
     require_rejected(project, command, f"params.yaml: pairs: {name!a} cannot be a name")
 
 
-def test_the_two_readers_of_yaml_have_to_read_the_same(project):
-    """``010`` is eight to one and ten to the other."""
-    path = project.root / "params.yaml"
-    path.write_text(path.read_text().replace("seed: 0", "seed: 010"))
-    require_rejected(project, asterism("repro"), "DVC reads other values")
-
-
 def test_a_template_in_a_value_is_no_template(project):
     """DVC fills templates of dvc.yaml in once."""
     write_pairs(project, {"a": FILES | {"original": "${rnn.path}"}})

@@ -26,6 +26,15 @@ COMMAND = (
 )
 
 
+#: Parameters of a small search on a small pair, which takes the compressed model as ONNX.
+SMALL_SEARCH = (
+    *("compression.dynamic_range.method=onnx_static", "trigger.seeds=16", "trigger.queries=150"),
+    "+compression.dynamic_range.options.calibration_images=40",
+    "pairs.dynamic_range.compressed=artifacts/compress/dynamic_range/model.onnx",
+    *("trigger.minimise_queries=10", "trigger.searches.diffchaser.options.population=10"),
+)
+
+
 def ended(folder, *command, environment=ENVIRONMENT):
     """A command's exit status, and its standard output and error together."""
     result = subprocess.run(

@@ -1,9 +1,13 @@
 """Commands of people who share a remote, for tests of push and pull and of a remote's content."""
 
+import os
 import socket
 import subprocess
+from contextlib import contextmanager
 
-from workspace import commit
+from workspace import commit, ended
+
+from marked import wait_until
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 
@@ -14,18 +18,34 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def call(project, *command, folder=None, check=True, **environment):
-    result = subprocess.run(
+@contextmanager
+def served(command, port, **environment):
+    """A server's process, from when it answers at a port of this machine on."""
+    process = subprocess.Popen(
         [str(part) for part in command],
-        cwd=folder or project.root,
-        env=project.environment | KEYS | environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | environment,
     )
-    assert not check or result.returncode == 0, result.stdout[-4000:]
-    return result.stdout if check else (result.returncode, result.stdout)
+
+    def answers():
+        assert process.poll() is None, "the server ended"
+        with socket.socket() as asking:
+            return asking.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        wait_until(answers, "the server does not start", 60)
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def call(project, *command, folder=None, check=True, **environment):
+    environment = project.environment | KEYS | environment
+    status, output = ended(folder or project.root, *command, environment=environment)
+    assert not check or status == 0, output[-4000:]
+    return output if check else (status, output)
 
 
 def add_remote(project, url, **settings):

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +11,9 @@ import psutil
 from workspace import ENVIRONMENT, ROOT, commit, copy_project
 
 from asterism.core.files.locks import held
+from asterism.dvc_hydra.stage import Stage
+from asterism.sweep.plan import PlannedStage
+from marked import wait_until
 from sharing_workers import shared_folder
 
 DVC_YAML = """\
@@ -76,6 +78,9 @@ else:
     metrics = {key: value[key], "square": value[key] ** 2}
     Path(f"metrics/{name}.json").write_text(json.dumps(metrics))
 '''
+
+#: What the long stage writes.
+PARTS = "".join(f"unit {n} of 0\n" for n in range(12))
 
 #: A stage in twelve units, run by the project's own runner of stages.
 LONG_YAML = """\
@@ -171,8 +176,8 @@ class Project:
         self.root = folder / "project"
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
-        if copied is None:
-            shutil.copytree(template(long), self.root, symlinks=True)
+        source = template(long) if copied is None else copied.root
+        shutil.copytree(source, self.root, symlinks=True)
         self.environment = ENVIRONMENT | {
             "NOTES": str(self.notes),
             "ASTERISM_STATE_ROOT": str(folder / "state"),
@@ -186,6 +191,11 @@ class Project:
         names = path.read_text().split() if path.exists() else []
         path.unlink(missing_ok=True)
         return sorted(names)
+
+    def set_mutants(self, count, folder=None):
+        """Let the stage ``right``, here or in a clone, have another parameter than the default."""
+        params = (folder or self.root) / "params.yaml"
+        params.write_text(params.read_text().replace("mutants: 20000", f"mutants: {count}"))
 
     def expect(self, count):
         """Say how many processes are to share the long stage."""
@@ -202,12 +212,19 @@ class Project:
         folder = self.root / "sweeps" / sweep / "points"
         return [json.loads(p.read_text()) for p in sorted(folder.glob("*/record.json"))]
 
-    def wait_for(self, name, count=1, seconds=60):
+    def wait_for(self, name, count=1):
         """Wait until a stage has begun so many times."""
-        path, begun = self.notes / "ran", time.monotonic()
-        while not (path.exists() and path.read_text().split().count(name) >= count):
-            assert time.monotonic() - begun < seconds, f"{name} did not begin"
-            time.sleep(0.05)
+        path = self.notes / "ran"
+        wait_until(
+            lambda: path.exists() and path.read_text().split().count(name) >= count,
+            f"{name} did not begin",
+        )
+
+
+def planned(name, *upstream, command="false", **facts):
+    """A stage of a plan, which follows others."""
+    stage = Stage(name, command, Path(), (), (), **facts)
+    return PlannedStage(stage, upstream, f"key-{name}")
 
 
 def asterism(*arguments):
@@ -216,12 +233,7 @@ def asterism(*arguments):
     return [os.sys.executable, "-c", program, *map(str, arguments)]
 
 
-def read(path):
-    """A JSON file."""
-    return json.loads(Path(path).read_text())
-
-
-def start(project, *arguments):
+def start(project, *arguments, **options):
     """A running ``asterism`` command in a project; its outputs are read together."""
     return subprocess.Popen(
         asterism(*arguments),
@@ -230,6 +242,7 @@ def start(project, *arguments):
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        **options,
     )
 
 

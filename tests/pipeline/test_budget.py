@@ -1,37 +1,23 @@
 """Budgets: each stage of the default run has one, and the command prints the last run's beside."""
 
-import re
+import json
 
 import pytest
+from typer.testing import CliRunner
 
 from asterism.budget import TABLE, stages, table, whole_run
+from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.core.settings.yaml_files import read_yaml
+from asterism.dvc_hydra.repository import open_repository
 from places import ROOT
-
-
-def addresses():
-    """Every stage of the default run, as DVC calls it."""
-    params = read_yaml(ROOT / "params.yaml")
-    found = []
-    for name, stage in read_yaml(ROOT / "dvc.yaml")["stages"].items():
-        across = stage.get("foreach") or next(iter(stage.get("matrix", {}).values()), None)
-        if across is None:
-            found.append(name)
-            continue
-        value = params
-        for key in re.fullmatch(r"\$\{(.*)\}", across)[1].split("."):
-            value = value[key]
-        found += [f"{name}@{each}" for each in value]
-    return found
 
 
 def test_each_stage_of_the_default_run_has_a_budget_and_together_they_keep_the_promise(tmp_path):
     (tmp_path / TABLE).parent.mkdir()
     (tmp_path / TABLE).write_text((ROOT / TABLE).read_text())
     found = stages(tmp_path)
-    assert sorted(stage.name for stage in found) == sorted(addresses())
+    assert sorted(stage.name for stage in found) == sorted(open_repository(ROOT).stages)
     assert sum(stage.seconds for stage in found) <= 2 * 300, "two at a time, in 5 minutes"
     assert max(stage.megabytes for stage in found) <= 4000
     whole = whole_run(tmp_path)
@@ -84,3 +70,13 @@ def test_a_record_that_is_none_and_missing_budgets_are_named(project):
     (project / TABLE).unlink()
     with pytest.raises(UserError, match="budgets"):
         stages(project)
+
+
+def test_the_command_prints_them_as_lines_or_json(project, monkeypatch):
+    monkeypatch.chdir(project)
+    lines = CliRunner().invoke(commands.app, ["budget"]).output.splitlines()
+    assert lines[1].split() == ["one", "-", "2", "-", "100"]
+    assert lines[-1].split() == ["the", "whole", "run", "-", "4", "-", "250"]
+    told = json.loads(CliRunner().invoke(commands.app, ["budget", "--json"]).output)
+    one = {"name": "one", "seconds": 2, "megabytes": 100, "took": None, "held": None, "kept": True}
+    assert told[0] == one and [line["name"] for line in told] == ["one", "two@x", "repro"]

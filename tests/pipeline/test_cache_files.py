@@ -6,7 +6,6 @@ import time
 
 import pytest
 from dvc.config import Config
-from sharing import call, make
 
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.local_settings import use_cache
@@ -38,17 +37,6 @@ def test_a_cache_without_any_is_not_written_to(tmp_path):
     before = tmp_path.stat().st_mtime_ns
     require_plain(tmp_path)
     assert tmp_path.stat().st_mtime_ns == before
-
-
-@pytest.mark.slow
-def test_pushing_removes_what_an_interrupted_push_left_in_a_folder(project, tmp_path):
-    store = tmp_path / "store"
-    left, running = (temporary(store / "files/md5/00", age) for age in (4000, 3000))
-    call(project, *make("remote"), f"URL={store}")
-    call(project, *make("push"))
-    assert not left.exists()
-    assert running.exists()
-    assert any((store / "files/md5").glob("??/*"))
 
 
 def test_a_workspace_uses_a_cache_and_keeps_what_dvc_writes_for_itself(tmp_path):

@@ -498,20 +498,6 @@ def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):
     assert "--json lists only" in str(run("state", "--json", "--clean").exception)
 
 
-def test_budgets_are_printed_beside_the_last_run(root):
-    (root / "docs").mkdir()
-    (root / "docs/budgets.md").write_text(
-        "| stage | seconds | MB |\n|---|---|---|\n| `one` | 2 | 100 |\n"
-        "\n| all | seconds | MB |\n|---|---|---|\n| the whole run | 4 | 250 |\n"
-    )
-    lines = run("budget").output.splitlines()
-    assert lines[1].split() == ["one", "-", "2", "-", "100"]
-    assert lines[-1].split() == ["the", "whole", "run", "-", "4", "-", "250"]
-    told = json.loads(run("budget", "--json").output)
-    one = {"name": "one", "seconds": 2, "megabytes": 100, "took": None, "held": None, "kept": True}
-    assert told[0] == one and [line["name"] for line in told] == ["one", "repro"]
-
-
 # help and completion
 
 

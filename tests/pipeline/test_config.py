@@ -12,7 +12,7 @@ import yaml
 from imports import ROOT
 from pydantic import AfterValidator
 
-from asterism.config import Params, changed_params, compose
+from asterism.config import Params, changed_params, check_params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
@@ -61,6 +61,14 @@ def needed(file):
 def test_params_yaml_is_the_composition_of_the_defaults():
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     assert text == compose(CONF, []), "run `asterism params`"
+
+
+def test_the_two_readers_of_yaml_have_to_read_the_same(tmp_path):
+    """``010`` is eight to one and ten to the other."""
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(text.replace("\nseed: 0", "\nseed: 010"))
+    with pytest.raises(UserError, match="DVC reads other values"):
+        check_params(tmp_path)
 
 
 class OfJudging(ParameterSection):
@@ -302,24 +310,28 @@ def test_a_misspelt_name_is_told_before_anything_runs(override, wrong, key, mean
     assert "\n" not in message
 
 
+def inside(annotation: Any, place: str) -> Iterator[tuple[Any, str, tuple[Any, ...]]]:
+    """What an annotation is made of: each part with its place, as ``section.name``, and marks."""
+    if isinstance(annotation, type) and issubclass(annotation, ParameterSection):
+        for name, field in annotation.model_fields.items():
+            inner = f"{place}.{name}" if place else name
+            yield field.annotation, inner, tuple(field.metadata)
+    elif get_origin(annotation) is Annotated:
+        marked, *marks = get_args(annotation)
+        yield marked, place, tuple(marks)
+    else:
+        for part in get_args(annotation):
+            yield part, place, ()
+
+
 def unchecked_texts(annotation: Any, place: str, marks: tuple[Any, ...] = ()) -> Iterator[str]:
     """Parameters of free text, as ``section.name``, below an annotation."""
     if any(isinstance(mark, AfterValidator) and mark is not NO_REPETITION for mark in marks):
         return
     if annotation is str:
         yield place
-    elif isinstance(annotation, type) and issubclass(annotation, ParameterSection):
-        for name, field in annotation.model_fields.items():
-            inner = f"{place}.{name}" if place else name
-            yield from unchecked_texts(field.annotation, inner, tuple(field.metadata))
-    elif get_origin(annotation) is Annotated:
-        inside, *inner_marks = get_args(annotation)
-        yield from unchecked_texts(inside, place, tuple(inner_marks))
-    elif get_origin(annotation) is dict:
-        yield from unchecked_texts(get_args(annotation)[1], place)
-    else:
-        for inside in get_args(annotation):
-            yield from unchecked_texts(inside, place)
+    for part in inside(annotation, place):
+        yield from unchecked_texts(*part)
 
 
 def test_every_text_is_free_or_checked():
@@ -328,16 +340,10 @@ def test_every_text_is_free_or_checked():
 
 def keys(annotation: Any) -> Iterator[Any]:
     """The types of the keys of all dictionaries below an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, ParameterSection):
-        for field in annotation.model_fields.values():
-            yield from keys(field.annotation)
-    elif get_origin(annotation) is dict:
-        key, value = get_args(annotation)
-        yield key
-        yield from keys(value)
-    else:
-        for inside in get_args(annotation):
-            yield from keys(inside)
+    if get_origin(annotation) is dict:
+        yield get_args(annotation)[0]
+    for part, _, _ in inside(annotation, ""):
+        yield from keys(part)
 
 
 def test_every_key_that_a_user_may_choose_is_a_label():
@@ -354,31 +360,21 @@ def test_a_plug_ins_name_is_a_label_where_nobody_looks_it_up():
 
 def repeating(annotation: Any, place: str, marks: tuple[Any, ...] = ()) -> Iterator[str]:
     """Lists of texts that may repeat one, as ``section.name``, below an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, ParameterSection):
-        for name, field in annotation.model_fields.items():
-            yield from repeating(field.annotation, f"{place}.{name}", tuple(field.metadata))
-    elif get_origin(annotation) is Annotated:
-        inside, *inner_marks = get_args(annotation)
-        yield from repeating(inside, place, tuple(inner_marks))
-    elif get_origin(annotation) is list and NO_REPETITION not in marks:
-        if any(leaf is str or isinstance(leaf, str) for leaf in leaves(annotation)):
-            yield place
-    else:
-        for inside in get_args(annotation):
-            yield from repeating(inside, place)
+    if get_origin(annotation) is list and NO_REPETITION not in marks and holds_texts(annotation):
+        yield place
+    for part in inside(annotation, place):
+        yield from repeating(*part)
 
 
-def leaves(annotation: Any) -> Iterator[Any]:
-    """What an annotation is made of, a literal's choices too."""
-    yield annotation
-    for inside in get_args(annotation):
-        yield from leaves(inside)
+def holds_texts(annotation: Any) -> bool:
+    """Whether there are texts in an annotation, or a literal's choices."""
+    is_text = annotation is str or isinstance(annotation, str)
+    return is_text or any(map(holds_texts, get_args(annotation)))
 
 
 def test_no_list_of_names_may_hold_one_twice():
     assert list(repeating(list[str], "it")) == ["it"]
-    said = [".vet.asked", ".vet.settled"]  # words and sentences
-    assert list(repeating(Params, "")) == said
+    assert list(repeating(Params, "")) == ["vet.asked", "vet.settled"], "words and sentences"
 
 
 def test_names_are_checked_without_the_heavy_libraries():

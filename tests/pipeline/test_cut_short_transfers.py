@@ -5,6 +5,7 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from test_cache_files import temporary
 
 from asterism.sweep import sharing
 
@@ -63,6 +64,14 @@ def test_a_push_after_one_that_was_cut_short_sends_everything(root, monkeypatch)
     cut_short(monkeypatch, lambda: sharing.push(root))
     assert sharing.push(root) == 0
     assert objects(root.parent / "store") == sorted(NAMES)
+
+
+def test_a_push_removes_what_interrupted_ones_left_in_a_folder(root):
+    store = root.parent / "store"
+    left, running = (temporary(store / "files/md5/00", age) for age in (4000, 3000))
+    assert sharing.push(root) == 0
+    assert not left.exists() and running.exists()
+    assert objects(store) == sorted([*NAMES, running.read_text()])
 
 
 def test_a_pull_after_one_that_was_cut_short_in_a_copy_checks_out_everything(root, monkeypatch):

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import psutil
 import pytest
-from small_pipeline import Project, call, start
+from small_pipeline import PARTS, Project, call, start
 
 from marked import wait_until
 
@@ -17,8 +17,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed"),
 ]
-
-PARTS = "".join(f"unit {n} of 0\n" for n in range(12))
 
 
 class Cluster:

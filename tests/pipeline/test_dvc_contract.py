@@ -7,7 +7,6 @@ neither has a test of its own here. ``versions_of_dvc.py`` runs these tests with
 import json
 import logging
 import shutil
-import subprocess
 import tomllib
 from contextlib import chdir, redirect_stdout
 from importlib import metadata
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from imports import ROOT
 from packaging.requirements import Requirement
+from workspace import commit, run
 
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_files, lockfile, run_cache
@@ -29,8 +29,6 @@ from asterism.dvc_hydra.pipeline_file import read_stages
 from asterism.dvc_hydra.remote import open_remote
 from asterism.dvc_hydra.repository import open_repository
 from thinning import every
-
-GIT = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
 
 PIPELINE = """\
 stages:
@@ -89,12 +87,11 @@ def finished(tmp_path_factory):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "program").chmod(0o755)
-    subprocess.run([*GIT, "init", "-q"], cwd=root, check=True)
+    run(root, "git", "init", "-q")
     dvc(root, "init", "-q")
     (root / ".dvcignore").write_text(FILES[".dvcignore"])
     dvc(root, "repro", "-q")
-    subprocess.run([*GIT, "add", "-A"], cwd=root, check=True)
-    subprocess.run([*GIT, "commit", "-qm", "start"], cwd=root, check=True)
+    commit(root, "start")
     return root
 
 
@@ -298,11 +295,10 @@ class TestFormats:
         assert (taken.stat().st_nlink > 1) is ("hardlink" in kinds)
 
     def test_a_reference_of_an_experiment_is_the_one_that_dvc_lists(self, root):
-        head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=root, text=True).strip()
+        head = run(root, "git", "rev-parse", "HEAD").strip()
         (root / "in").write_text("2")
-        subprocess.run([*GIT, "commit", "-qam", "point"], cwd=root, check=True)
-        reference = experiment_reference(head, "mine")
-        subprocess.run(["git", "update-ref", reference, "HEAD"], cwd=root, check=True)
+        commit(root, "point")
+        run(root, "git", "update-ref", experiment_reference(head, "mine"), "HEAD")
         listed = dvc(root, "exp", "list", "--rev", head, "--name-only")
         assert listed.split() == ["mine"]
 
@@ -320,8 +316,7 @@ class TestHydra:
         assert composed == "seed: 5\ntwice: 5\ngroup:\n  k:\n  - 1\n"
         dvc(root, "config", "hydra.enabled", "true")
         (root / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true', params: [seed]}\n")
-        subprocess.run([*GIT, "add", "-A"], cwd=root, check=True)
-        subprocess.run([*GIT, "commit", "-qm", "conf"], cwd=root, check=True)
+        commit(root, "conf")
         dvc(root, "exp", "run", "-q", "-S", "seed=5")
         assert (root / "params.yaml").read_text() == composed
 
@@ -368,20 +363,24 @@ class TestHydra:
         with pytest.raises(CompositionError, match=r"data .*'mnits'.*mnist"):
             compose_parameters(ROOT / "conf", ["data=mnits"])
 
-    def test_a_multirun_gives_each_job_its_number_and_its_configuration(self, tmp_path):
+    def multirun(self, folder, points, task):
+        """Run a task for points of an empty tree, without what Hydra logs and keeps."""
         from asterism.dvc_hydra.composition import store_empty_tree
         from asterism.dvc_hydra.multirun import multirun
 
-        (tmp_path / "conf").mkdir()
-        jobs = []
+        (folder / "conf").mkdir()
         arguments = [
             "hydra/job_logging=disabled",
             "hydra/hydra_logging=disabled",
             "hydra.output_subdir=null",
-            f"hydra.sweep.dir={tmp_path / 'hydra'}",
-            "+point=4,7",
+            f"hydra.sweep.dir={folder / 'hydra'}",
+            f"+point={points}",
         ]
-        assert multirun(tmp_path / "conf", store_empty_tree(), arguments, jobs.append) == ""
+        return multirun(folder / "conf", store_empty_tree(), arguments, task)
+
+    def test_a_multirun_gives_each_job_its_number_and_its_configuration(self, tmp_path):
+        jobs = []
+        assert self.multirun(tmp_path, "4,7", jobs.append) == ""
         assert [(job.number, job.point, job.overrides) for job in jobs] == [
             (0, 4, ("+point=4",)),
             (1, 7, ("+point=7",)),
@@ -389,26 +388,14 @@ class TestHydra:
         assert jobs[1].composition == "point: 7\n"
 
     def test_a_job_that_fails_is_told_in_a_line_and_logging_stays(self, tmp_path, monkeypatch):
-        from asterism.dvc_hydra.composition import store_empty_tree
-        from asterism.dvc_hydra.multirun import multirun
-
         def fail(_job):
             raise OSError("no room")
 
-        (tmp_path / "conf").mkdir()
-        arguments = [
-            "hydra/job_logging=disabled",
-            "hydra/hydra_logging=disabled",
-            "hydra.output_subdir=null",
-            f"hydra.sweep.dir={tmp_path / 'hydra'}",
-            "+point=1",
-        ]
         root, own = logging.getLogger(), logging.getLogger("asterism.test_of_multirun")
         quiet = logging.getLogger("asterism.test_of_multirun.quiet")
         monkeypatch.setattr(quiet, "disabled", True)
         before = root.handlers[:], root.level
-        told = multirun(tmp_path / "conf", store_empty_tree(), arguments, fail)
-        assert told == "OSError: no room"
+        assert self.multirun(tmp_path, "1", fail) == "OSError: no room"
         # Hydra disables all logging there is; what a sweep says afterwards is to be read.
         assert (root.handlers, root.level) == before and root.handlers
         assert quiet.disabled and not own.disabled

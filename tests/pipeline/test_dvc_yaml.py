@@ -6,7 +6,7 @@ from typing import Annotated, get_args
 
 import pytest
 import yaml
-from dependencies import ALL, EACH, reruns_table, table
+from dependencies import ALL, EACH, reruns_table, script, table
 from imports import ROOT, packages_used_by
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,8 +24,10 @@ def facts(stage):
     return PIPELINE[stage].get("do", PIPELINE[stage])
 
 
-def script(stage):
-    return ROOT / "stages" / f"{stage}.py"
+def outputs(stage):
+    """Paths of all that a stage writes."""
+    listed = [o for kind in ("outs", "metrics", "plots") for o in facts(stage).get(kind, [])]
+    return [out if isinstance(out, str) else next(iter(out)) for out in listed]
 
 
 def test_every_script_is_a_stage_and_the_reverse():
@@ -68,12 +70,9 @@ def test_parameters_are_exactly_those_that_the_script_reads(stage):
 def test_scripts_are_thin_and_results_have_their_names(stage):
     assert len(script(stage).read_text(encoding="utf-8").splitlines()) <= 75
     assert facts(stage)["cmd"].split()[:3] == ["python", "stages", stage]
-    outs = [*facts(stage).get("outs", []), *facts(stage).get("metrics", [])]
-    for out in outs:
-        name = out if isinstance(out, str) else next(iter(out))
-        assert re.match(
-            rf"(artifacts/{stage}(/|$)|metrics/{stage}[-.]|report/(index.html|vet)$)", name
-        )
+    folders = rf"artifacts/{stage}(/|$)|metrics/{stage}[-.]|plots/{stage}[-/]"
+    for name in outputs(stage):
+        assert re.match(rf"({folders}|report/(index.html|vet)$)", name)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -125,13 +124,8 @@ def test_what_dvc_fills_in_is_a_name_or_a_path_on_this_machine():
 
 def test_code_and_outputs_lie_apart():
     for stage in STAGES:
-        outs = [
-            o if isinstance(o, str) else next(iter(o))
-            for k in ("outs", "metrics", "plots")
-            for o in facts(stage).get(k, [])
-        ]
-        assert outs
-        assert all(is_result(out) for out in outs)
+        assert outputs(stage)
+        assert all(map(is_result, outputs(stage)))
     code = {d for s in STAGES for d in facts(s)["deps"] if d.startswith(("src/", "stages/"))}
     assert not any(is_result(path) for path in code)
 
@@ -141,16 +135,11 @@ def test_what_adds_natural_images_of_the_users_depends_on_their_file(stage):
     assert "${attack.semantic_path}" in facts(stage)["deps"]
 
 
-def test_the_files_that_outputs_are_kept_in_are_ignored_by_git():
+def test_the_folders_of_results_and_pages_are_ignored_by_git():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
-    for folder in ("artifacts", "metrics", "plots", "report", "logs"):
-        assert f"/{folder}/" in ignored
-
-
-def test_the_folders_that_commands_write_pages_to_are_ignored_by_git():
-    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
-    for folder in ("sweeps", "demo", "compare-libraries", "compare-versions"):
-        assert f"/{folder}/" in ignored
+    results = {"artifacts", "metrics", "plots", "report", "logs"}
+    pages = {"sweeps", "demo", "compare-libraries", "compare-versions"}
+    assert {f"/{folder}/" for folder in results | pages} <= {*ignored}
 
 
 def test_no_source_file_is_too_long():

@@ -12,17 +12,8 @@ pytestmark = pytest.mark.slow
 
 def dvc(project, *arguments):
     """The output of a dvc command in a project."""
-    done = subprocess.run(
-        ["dvc", *map(str, arguments)],
-        cwd=project.root,
-        env=project.environment,
-        text=True,
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    where = {"cwd": project.root, "env": project.environment}
+    return subprocess.check_output(["dvc", *arguments], text=True, timeout=300, **where)
 
 
 def metrics(project, *names):

@@ -2,14 +2,13 @@
 
 import os
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
 import pytest
 from extending_page import examples, rows
 from imports import SOURCE
-from workspace import ENVIRONMENT, commit, copy_tree, run
+from workspace import COMMAND, ENVIRONMENT, commit, copy_tree, ended, run
 
 EXAMPLES = examples()
 KINDS = [example.kind for example in EXAMPLES]
@@ -45,8 +44,6 @@ TINY = [
 LISTED_BY_HAND = ("Model format", "Domain", "Comparison")
 #: How pytest runs inside of a test.
 PLAINLY = ("-p", "no:cacheprovider", "-p", "no:xdist")
-#: The program of the ``asterism`` command, from the source of the project that it runs in.
-ASTERISM = "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()"
 
 
 def small(example):
@@ -70,7 +67,7 @@ def extended(tmp_path_factory):
     for example in EXAMPLES:
         put(project, example)
     settings = [o for e in EXAMPLES for o in e.overrides if o.startswith("+")]
-    run(project, sys.executable, "-c", ASTERISM, "params", *settings)
+    run(project, *COMMAND, "params", *settings)
     return project
 
 
@@ -80,20 +77,14 @@ def tested(extended):
     files = sorted({file for example in EXAMPLES for file in example.tests})
     wanted = " or ".join(sorted({example.registered[1] for example in EXAMPLES}))
     environment = ENVIRONMENT | {"PYTHONPATH": f"{extended}/src{os.pathsep}{extended}/tests"}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *files, "-k", wanted, "--junitxml=found.xml", *PLAINLY],
-        cwd=extended,
-        env=environment,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert (extended / "found.xml").exists(), done.stdout + done.stderr
+    command = [sys.executable, "-m", "pytest", *files, "-k", wanted, "--junitxml=found.xml"]
+    _, output = ended(extended, *command, *PLAINLY, environment=environment)
+    assert (extended / "found.xml").exists(), output
     cases = ET.parse(extended / "found.xml").iter("testcase")
     return [
         (case.get("classname").replace(".", "/") + ".py", case.get("name"), len(case) == 0)
         for case in cases
-    ], done.stdout
+    ], output
 
 
 @pytest.mark.slow
@@ -149,16 +140,8 @@ def test_every_example_is_found_by_its_registry(extended):
     )
     found = registries()
     words = [f"{found[package_of(e)]}={e.registered[1]}" for e in EXAMPLES]
-    environment = ENVIRONMENT | {"PYTHONPATH": f"{extended}/src", "KERAS_BACKEND": "numpy"}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        cwd=extended,
-        env=environment,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    environment = {"PYTHONPATH": f"{extended}/src", "KERAS_BACKEND": "numpy"}
+    run(extended, sys.executable, "-c", program, *words, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -181,10 +164,9 @@ def test_an_example_runs_in_its_stage(example, cache, tmp_path):
         if command[:2] == ["asterism", "params"]:
             continue  # with the small settings, below
         if command[:2] == ["asterism", "repro"]:
-            run(project, sys.executable, "-c", ASTERISM, "params", *small(example))
-            run(project, sys.executable, "-c", ASTERISM, "repro", *command[2:])
-        elif command[0] == "asterism":
-            run(project, sys.executable, "-c", ASTERISM, *command[1:])
+            run(project, *COMMAND, "params", *small(example))
+        if command[0] == "asterism":
+            run(project, *COMMAND, *command[1:])
         else:
             run(project, *command)
     path, word = example.results

@@ -1,6 +1,5 @@
 """Commands of ``asterism`` that are interrupted end, say so in one line, and leave nothing."""
 
-import os
 import random
 import re
 import signal
@@ -36,7 +35,7 @@ def catches_sigterm(pid):
     return caught is None or int(caught[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
-def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=False):
+def run(folder, program, *words, after=None, number=signal.SIGINT):
     """A program's status, and what it says on standard error; interrupted after some seconds."""
     marked = Marked()
     process = subprocess.Popen(
@@ -51,7 +50,7 @@ def run(folder, program, *words, after=None, number=signal.SIGINT, to_group=Fals
     if after is not None:
         wait_until(lambda: catches_sigterm(process.pid) or process.poll() is not None)
         time.sleep(after)
-        (os.killpg if to_group else os.kill)(process.pid, number)
+        process.send_signal(number)
     _, said = process.communicate(timeout=240)
     assert marked.left(20) == []
     return process.returncode, said

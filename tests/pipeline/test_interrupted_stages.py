@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from workspace import ENVIRONMENT, copy_project, run
+from workspace import ENVIRONMENT, SMALL_SEARCH, copy_project, run
 
 from marked import Marked
 
@@ -20,13 +20,7 @@ TINY = [
     "classifier.training.epochs=2",
     "attack.names=[fgsm]",
     "attack.inputs=10",
-    "compression.dynamic_range.method=onnx_static",
-    "+compression.dynamic_range.options.calibration_images=40",
-    "pairs.dynamic_range.compressed=artifacts/compress/dynamic_range/model.onnx",
-    "trigger.seeds=16",
-    "trigger.queries=150",
-    "trigger.minimise_queries=10",
-    "trigger.searches.diffchaser.options.population=10",
+    *SMALL_SEARCH,
 ]
 STAGES = {
     "trigger@dynamic_range": [

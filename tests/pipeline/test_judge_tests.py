@@ -2,12 +2,12 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from small_pipeline import asterism
 from typer.testing import CliRunner
 
 from asterism import judging_tests
@@ -103,10 +103,7 @@ def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
 
 def called(*words):
     """The command in a process of its own, which has to succeed."""
-    program = "from asterism.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(asterism(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done
 

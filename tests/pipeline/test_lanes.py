@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from workspace import copy_project, run
+from workspace import SMALL_SEARCH, copy_project, run
 
 # The fast tests have each computation on its own. What DVC does with stages is tested on stages
 # that take no time, in `test_sharing.py` and `test_sweeps.py`.
@@ -31,12 +31,7 @@ LANES = {
     "compressed": (
         [
             *("data.train=600", "data.test=120", "classifier.training.epochs=4"),
-            "compression.dynamic_range.method=onnx_static",
-            "+compression.dynamic_range.options.calibration_images=40",
-            "pairs.dynamic_range.compressed=artifacts/compress/dynamic_range/model.onnx",
-            *("trigger.seeds=16", "trigger.queries=150", "trigger.minimise_queries=10"),
-            *("trigger.searches.diffchaser.options.population=10", "repair.folds=3"),
-            "repair.repeats=2",
+            *(*SMALL_SEARCH, "repair.folds=3", "repair.repeats=2"),
         ],
         ["repair@dynamic_range"],
     ),

@@ -1,4 +1,4 @@
-"""What imports what: layers without circles, one package for DVC and Hydra; and public names."""
+"""What imports what: layers without circles, one package for DVC and Hydra, plug-ins; and names."""
 
 from collections import Counter
 
@@ -91,3 +91,33 @@ def test_no_two_public_classes_have_one_name():
     """So that a name met anywhere means one thing; every stage has a section ``Params``."""
     names = Counter(name for file in FILES for name in facts_of(file).classes)
     assert {name for name, count in names.items() if count > 1} <= {"Params"}
+
+
+#: Packages of nothing but plug-ins.
+PACKAGES = (
+    "attacks/methods",
+    "compression/methods",
+    "criteria/families",
+    "data/sources",
+    "dflare/fitness",
+    "dflare/repairers",
+    "dflare/searches",
+    "differential/backends",
+    "differential/adapters/converters",
+    "memo/generating/operators",
+    "memo/generating/strategies",
+    "memo/graphs/weight_edits",
+    "differential/reducing/seed_models",
+    "memo/universe/layers",
+    "models/architectures",
+    "reproduction/rules",
+)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_nothing_outside_imports_a_plugin(name):
+    package = ASTERISM / name
+    plugins = set(package.glob("*.py")) - {package / "__init__.py"}
+    assert plugins
+    others = set(ASTERISM.rglob("*.py")) - set(package.rglob("*.py"))
+    assert {str(file): used for file in others if (used := imported_by(file) & plugins)} == {}

@@ -5,13 +5,11 @@ import json
 import os
 import pty
 import subprocess
-from pathlib import Path
 
 import pytest
-from small_pipeline import Project, asterism
+from small_pipeline import Project, asterism, planned
 
 from asterism.core.messages.console import Progress, progress, read_share, reporting_to
-from asterism.dvc_hydra.stage import Stage
 from asterism.sweep.live_lines import (
     LiveLines,
     clock,
@@ -21,11 +19,6 @@ from asterism.sweep.live_lines import (
     screen_of,
     watched,
 )
-from asterism.sweep.plan import PlannedStage
-
-
-def planned(*names):
-    return [PlannedStage(Stage(name, "command", Path(), (), ()), (), "key") for name in names]
 
 
 def test_bars_leave_how_far_they_are(tmp_path):
@@ -114,7 +107,7 @@ def test_the_table_says_what_ran_what_came_from_the_cache_and_what_it_took(tmp_p
     facts = {"seconds": 12.34, "peak_memory_with_children_mb": 456}
     (tmp_path / "logs/fuzz-state.run.json").write_text(json.dumps(facts))
     (tmp_path / "logs/old.run.json").write_text("[]")
-    plan = planned("up", "fuzz@state", "old", "cached")
+    plan = [*map(planned, ("up", "fuzz@state", "old", "cached"))]
     lines = run_table(tmp_path, plan, plan[1:], ["fuzz@state", "old"])
     assert [line.split() for line in lines] == [
         ["stage", "seconds", "MB"],

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import yaml
-from workspace import ROOT
+from workspace import ROOT, copy_tree
 
 from asterism.cli.commands import run
 from asterism.config import check_params
@@ -141,11 +141,7 @@ PIP = ["-m", "pip", "--disable-pip-version-check"]
 def build_wheel(folder):
     """The package as pip builds it of a copy of the source, which is gone afterwards."""
     source = folder / "source"
-    listed = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
-    for name in listed:
-        if (ROOT / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, source / name)
+    copy_tree(source)
     build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
     subprocess.run([sys.executable, *PIP, *build, str(source)], **RUN)
     shutil.rmtree(source)

@@ -1,18 +1,10 @@
 """In which order a run's stages are begun."""
 
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
+from small_pipeline import planned
 
-from asterism.dvc_hydra.stage import Stage
 from asterism.sweep.pipeline import longest_first
-from asterism.sweep.plan import PlannedStage
-
-
-def planned(name, *upstream, seconds=5):
-    stage = Stage(name, f"python stages {name}", Path(), (), (), seconds=seconds)
-    return PlannedStage(stage, upstream, name)
 
 
 def test_the_longest_chain_begins_first():

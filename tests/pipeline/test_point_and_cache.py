@@ -1,6 +1,5 @@
 """A point of a sweep in a real project of two stages that start no Python, and its cache."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,6 @@ from dvc.repo import Repo
 from workspace import commit, run
 
 from asterism.core.files.artifacts import read_json
-from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import plan_points
 from asterism.sweep.point import KEPT, Sweep, run_point
@@ -101,26 +99,3 @@ def test_a_point_runs_only_what_no_other_has_computed(sweep, finished):
     assert run_point(sweep, Point(1, ("seed=3", "k=2"), parameters(3, 2))) == 3
     assert read_json(sweep.point_folder(1) / "record.json")["ran"] == ["second"]
     assert planned(sweep, parameters(3, 2)) == [([], 2)]
-
-
-@pytest.mark.parametrize(
-    ("listed", "said"),
-    [
-        ([{"relpath": "../it", "md5": "0" * 32}], "no file of the folder"),
-        ({"relpath": "it"}, "no list of files"),
-        (None, "cannot read"),
-    ],
-)
-def test_lists_of_files_that_dvc_has_not_written_are_removed_and_no_others(
-    sweep, finished, listed, said, capsys
-):
-    store = sweep.cache / "files/md5"
-    good = sorted(store.glob("*/*.dir"))
-    bad = store / "ab" / f"{'c' * 30}.dir"
-    bad.parent.mkdir(exist_ok=True)
-    bad.write_text("{" if listed is None else json.dumps(listed))
-    open_repository(sweep.project).clean_cache()
-    assert sorted(store.glob("*/*.dir")) == good != []
-    told = capsys.readouterr().err
-    assert bad.name in told and said in told
-    assert all(path.name not in told for path in good)

@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -12,11 +11,11 @@ import pytest
 from dvc.utils.hydra import get_hydra_sweeps
 from imports import ROOT
 from typer.testing import CliRunner
+from workspace import commit, run
 
 from asterism.cli import commands
 from asterism.config import compose
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra import run_cache
 from asterism.sweep import app, launch, point, resources, workspace
 from asterism.sweep.executors import Shards
 from asterism.sweep.plan import check_targets, unknown_stage
@@ -132,6 +131,12 @@ def test_every_launcher_composes(launcher, monkeypatch):
     }
 
 
+def test_slurm_where_there_is_none(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match="needs Slurm's sbatch"):
+        hydra_settings(CONF, ["hydra/launcher=slurm"])
+
+
 @pytest.mark.parametrize(
     ("target", "told"),
     [
@@ -211,19 +216,14 @@ def test_slurm_that_gives_no_answer_is_asked_again(tmp_path, monkeypatch, script
 
 
 def test_files_that_the_points_would_lack_are_rejected(tmp_path):
-    def git(*arguments):
-        who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
-
-    git("init")
+    run(tmp_path, "git", "init", "-q")
     (tmp_path / "conf/data").mkdir(parents=True)
     (tmp_path / ".gitignore").write_text("*.pyc\n")
     written = [tmp_path / name for name in ("dvc.lock", "results/run.json", "docs/page.md")]
     for path in written:
         path.parent.mkdir(exist_ok=True)
         path.write_text("before\n")
-    git("add", ".")
-    git("commit", "-m", "start")
+    commit(tmp_path, "start")
     for path in written:
         path.write_text("after\n")
     (tmp_path / "notes.txt").touch()
@@ -331,25 +331,6 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
         tmp_path / "index.html",
         tmp_path / "old/table.csv",
     ]
-
-
-class TestRunCache:
-    """What is read of a run-cache that others write at the same time."""
-
-    def test_entries_that_are_not_whole_yet_are_left_alone(self, tmp_path):
-        for name in ("old", "new", ".token.tmp"):
-            (tmp_path / name).touch()
-
-        os.utime(tmp_path / "old", (1, 1))
-        assert [path.name for path in run_cache._newest_first(tmp_path)] == ["new", "old"]
-
-    def test_a_folder_that_is_empty_or_not_there(self, tmp_path):
-        assert run_cache._newest_first(tmp_path) == []
-        assert run_cache._newest_first(tmp_path / "none") == []
-
-    def test_an_entry_that_vanishes_meanwhile(self, tmp_path):
-        (tmp_path / "gone").symlink_to(tmp_path / "none")
-        assert run_cache._newest_first(tmp_path) == []
 
 
 def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):

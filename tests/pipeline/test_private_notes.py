@@ -15,11 +15,13 @@ PIPELINE = "stages: {one: {cmd: cp in artifacts/one, deps: [in], outs: [artifact
 
 
 class Pickled:
-    def __init__(self, mark):
-        self.mark = mark
+    """Runs a shell's command where it is unpickled."""
+
+    def __init__(self, command):
+        self.command = command
 
     def __reduce__(self):
-        return os.system, (f"touch {self.mark}",)
+        return os.system, (self.command,)
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ def take(root):
 )
 def test_what_others_write_into_dvcs_own_place_is_not_unpickled(root, places, tmp_path, run):
     mark = tmp_path / "owned"
-    spoilt = sqlite3.Binary(pickle.dumps(Pickled(mark)))
+    spoilt = sqlite3.Binary(pickle.dumps(Pickled(f"touch {mark}")))
     for base in places.rglob("cache.db"):
         column = "key=?, raw=0" if "links" in base.parts else "value=?, mode=4"
         with sqlite3.connect(base) as database:

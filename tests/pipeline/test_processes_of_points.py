@@ -14,17 +14,17 @@ import psutil
 import pytest
 from dvc.repo import Repo
 from imports import ROOT
+from small_pipeline import planned
 from structlog.testing import capture_logs
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.repository import open_repository
-from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import executors, pipeline, point
 from asterism.sweep.executors import Shards, compute_units, run_part
 from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
-from asterism.sweep.plan import PlannedStage, read_plan
+from asterism.sweep.plan import read_plan
 from asterism.sweep.point import REPORT, VETTED, Sweep
 from asterism.sweep.points import Point
 from asterism.sweep.worker import ANSWER, JobResult
@@ -225,39 +225,33 @@ class TestParts:
         assert sorted(begun) == ["0/4", "0/4", "0/4", "1/4", "2/4", "3/4"]
         assert [(line["log_level"], line["parts"]) for line in told] == [("warning", 1)]
 
-    def test_an_interrupt_ends_them(self, tmp_path):
-        command = script(tmp_path / "command", f"echo $$ > {tmp_path}/pid; exec sleep 30")
+    def interrupted(self, tmp_path, waits, before="true"):
+        """The id of a shell's process that an interrupt met while it waited."""
+        pid = tmp_path / "pid"
+        command = script(tmp_path / "command", f"{before}; echo $$ > {pid}; {waits}")
 
-        def interrupted():
-            if (tmp_path / "pid").exists() and read_pid(tmp_path):
+        def interrupt():
+            if pid.exists() and pid.read_text().strip():
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupted)
-        assert not psutil.pid_exists(int(read_pid(tmp_path)))
+            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupt)
+        return int(pid.read_text())
+
+    def test_an_interrupt_ends_them(self, tmp_path):
+        assert not psutil.pid_exists(self.interrupted(tmp_path, "exec sleep 30"))
 
     def test_one_that_hears_nothing_is_killed(self, tmp_path, monkeypatch):
         monkeypatch.setattr(executors, "_GRACE", 0.1)
-        deaf = f"trap '' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 0.1; done"
-        command = script(tmp_path / "deaf", deaf)
-
-        def interrupted():
-            if (tmp_path / "pid").exists() and read_pid(tmp_path):
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            compute_units(Shards(1), *parts(tmp_path, "fuzz", command), interrupted)
-        wait_until(lambda: not psutil.pid_exists(int(read_pid(tmp_path))))
+        waits = "while true; do sleep 0.1; done"
+        deaf = self.interrupted(tmp_path, waits, before="trap '' TERM")
+        wait_until(lambda: not psutil.pid_exists(deaf))
 
     def test_a_part_has_the_interpreter_and_the_settings_of_its_run(self, tmp_path):
         words = ["sh", "-c", "command -v python > which; echo $ASTERISM_STATE_ROOT > root; exit 3"]
         assert run_part(str(tmp_path), words, {"ASTERISM_STATE_ROOT": "/mine"}) == 3
         assert (tmp_path / "which").read_text() == f"{Path(sys.executable).parent}/python\n"
         assert (tmp_path / "root").read_text() == "/mine\n"
-
-
-def read_pid(folder):
-    return (folder / "pid").read_text().strip()
 
 
 SLURM = {
@@ -314,11 +308,6 @@ class TestJobs:
         with capture_logs() as told:
             compute_units(Shards(2, SLURM), *parts(tmp_path, "fuzz@state", "false"), never)
         assert "computes" in told[-1]["event"]
-
-
-def planned(name, *upstream, command="false", is_long=False):
-    stage = Stage(name, command, Path(), (), (), is_long=is_long)
-    return PlannedStage(stage, upstream, f"key-{name}")
 
 
 class TestSideBySide:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from contextlib import chdir
 from pathlib import Path
@@ -10,7 +11,6 @@ import pytest
 import yaml
 
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.commands import experiment_reference
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.remote import Remote
 from asterism.dvc_hydra.repository import (
@@ -19,7 +19,7 @@ from asterism.dvc_hydra.repository import (
     open_checked_repository,
     open_repository,
 )
-from asterism.dvc_hydra.run_cache import _remove, key_of
+from asterism.dvc_hydra.run_cache import _remove, find, key_of
 from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import sharing
 from asterism.sweep.plan import require_results
@@ -100,14 +100,24 @@ def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
     beside = put_entry(root, "[" * 60, key=key_of(ENTRY), value="cd" * 32)
     listed = put_list(root, [{"relpath": "a/b", "md5": HASH}])
     escaping = put_list(root, [{"relpath": "../b", "md5": HASH}])
+    no_list = put_list(root, {"relpath": "b"})
     broken = put_list(root, "{")
     plain = put_object(root, "../content")
     open_repository(root).clean_cache()
     assert all(path.is_file() for path in (good, half, listed, plain))
     told = capsys.readouterr().err
-    for path in (wrong, odd, beside, escaping, broken):
+    for path, reason in (
+        (wrong, "it belongs to another stage"),
+        (odd, "YAML aliases"),
+        (beside, "nested"),
+        (escaping, "'../b', which is no file of the folder"),
+        (no_list, "no list of files"),
+        (broken, "cannot read"),
+    ):
         assert not path.exists()
-        assert told.count(f"{path.relative_to(root)} is not used and removed from the cache") == 1
+        said = f"warning: {path.relative_to(root)} is not used and removed from the cache: "
+        (line,) = (line for line in told.splitlines() if line.startswith(said))
+        assert reason in line
     # DVC takes an empty folder of an entry for an error.
     assert not wrong.parent.exists()
     assert good.parent.is_dir()
@@ -145,6 +155,21 @@ def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys)
     _remove(removed, "it is odd (beside)")
     assert kept.exists()
     assert not removed.exists()
+
+
+def test_of_a_stages_entries_the_newest_whole_one_is_found(root):
+    """Others write to the run-cache at the same time."""
+    entries = []
+    for age, value in enumerate(("cd" * 32, "ce" * 32)):
+        path = put_object(root, value)
+        digest = path.parent.name + path.name
+        entries.append(ENTRY | {"outs": [ENTRY["outs"][0] | {"md5": digest}]})
+        os.utime(put_entry(root, entries[-1], value=value), (9 - age, 9 - age))
+    half = put_entry(root, "half", KEY, f"{VALUE}.tmp")
+    assert find(root / ".dvc/cache", ENTRY) == entries[0]
+    assert half.exists()
+    (half.parent / VALUE).symlink_to("none")  # one that vanishes meanwhile
+    assert find(root / ".dvc/cache", ENTRY) is None
 
 
 def test_a_plain_cache_is_opened_by_a_command(root):
@@ -248,11 +273,6 @@ def test_no_output_lies_behind_a_link(tmp_path, link):
     (tmp_path / link).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match=f"{link} is a symbolic link"):
         require_results(tmp_path, [Stage("mine", "x", tmp_path, (), ("artifacts/a/b",))])
-
-
-def test_an_experiment_lies_below_its_commit():
-    commit = "0123456789" * 4
-    assert experiment_reference(commit, "mine") == f"refs/exps/01/{commit[2:]}/mine"
 
 
 class Files:

@@ -2,14 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from workspace import ENVIRONMENT, commit, copy_tree, run
+from workspace import COMMAND, commit, copy_tree, run
 
 from asterism.cli.commands import app
 from asterism.config import SeriesParams
@@ -202,20 +200,9 @@ def test_all_of_smoke_runs_is_recorded_and_runs_no_stage_twice(tmp_path):
     copy_tree(root)
     run(root, "git", "init", "-q", "-b", "main")
     commit(root, "start")
-    program = "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()"
 
     def asterism(*words):
-        done = subprocess.run(
-            [sys.executable, "-c", program, *words],
-            cwd=root,
-            env=ENVIRONMENT | {"ASTERISM_STATE_ROOT": str(tmp_path / "state")},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout[-4000:]
-        return done.stdout
+        return run(root, *COMMAND, *words, ASTERISM_STATE_ROOT=str(tmp_path / "state"))
 
     said = asterism("reproduce", "--scale", "smoke")
     runs = {path.stem for path in (root / RESULTS).glob("*-smoke.json")}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from small_pipeline import Project, call
+from small_pipeline import PARTS, Project, call
 from workspace import ENVIRONMENT, ROOT, run
 
 from asterism.core.files.artifacts import write_arrays
@@ -20,8 +20,6 @@ from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, layer, recurrent
 from models.model_files import CLASSES, images, keras_model, write
-
-PARTS = "".join(f"unit {n} of 0\n" for n in range(12))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,9 +14,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from sharing import add_remote, call, clone, free_port, make, set_remote
+from sharing import add_remote, call, clone, free_port, make, served, set_remote
 from small_pipeline import asterism
 from workspace import commit
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -67,30 +68,7 @@ def ssh(tmp_path):
         yield address, folder, {"keyfile": str(tmp_path / "key"), "allow_agent": "false"}
 
 
-@contextmanager
-def served(command, port):
-    process = subprocess.Popen(
-        [str(unit) for unit in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        begun = time.monotonic()
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert process.poll() is None, "the server ended"
-                assert time.monotonic() - begun < 60, "the server does not start"
-                time.sleep(0.1)
-        yield
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-@pytest.fixture(
-    params=["folder", *(pytest.param(n, marks=pytest.mark.slow) for n in ("s3", "ssh", "webdav"))]
-)
+@pytest.fixture(params=["folder", "s3", "ssh", "webdav"])
 def remote(request, project, tmp_path):
     """A remote that the project has been given, and a function that damages its objects."""
     if request.param == "s3":
@@ -127,7 +105,6 @@ def s3_remote(project, tmp_path, address, client):
     return damage
 
 
-@pytest.mark.slow
 def test_who_pulls_runs_nothing_and_what_they_change_runs_alone(project, remote, tmp_path):
     call(project, *make("push"))
     other = clone(project, tmp_path)
@@ -137,18 +114,14 @@ def test_who_pulls_runs_nothing_and_what_they_change_runs_alone(project, remote,
     assert call(project, "git", "status", "--porcelain", folder=other) == ""
     assert project.ran() == []
 
-    params = other / "params.yaml"
-    params.write_text(params.read_text().replace("mutants: 20000", "mutants: 7"))
+    project.set_mutants(7, other)
     call(project, "dvc", "repro", folder=other)
     assert project.ran() == ["end", "right"]
 
 
-@pytest.mark.slow
 def test_the_run_cache_comes_too(project, remote, tmp_path):
     """Results of experiments that dvc.lock does not name are restored by it."""
-    params = project.root / "params.yaml"
-    before = params.read_text()
-    params.write_text(before.replace("mutants: 20000", "mutants: 7"))
+    project.set_mutants(7)
     call(project, "dvc", "repro", "-q")
     call(project, *make("push"))
     call(project, "git", "checkout", "--", ".")
@@ -157,13 +130,12 @@ def test_the_run_cache_comes_too(project, remote, tmp_path):
 
     other = clone(project, tmp_path)
     call(project, *make("pull"), folder=other)
-    (other / "params.yaml").write_text(before.replace("mutants: 20000", "mutants: 7"))
+    project.set_mutants(7, other)
     project.ran()
     call(project, "dvc", "repro", "--pull", folder=other)
     assert project.ran() == []
 
 
-@pytest.mark.slow
 def test_a_sweep_that_someone_else_has_run_runs_no_stage(project, tmp_path):
     sweep = asterism("sweep", "--name", "s", "abstraction.k=2,3", "fuzz.mutants=5")
     call(project, "git", "init", "-q", "--bare", "-b", "main", tmp_path / "origin")
@@ -182,7 +154,6 @@ def test_a_sweep_that_someone_else_has_run_runs_no_stage(project, tmp_path):
     assert project.ran() == []
 
 
-@pytest.mark.slow
 def test_a_damaged_object_is_detected_and_never_used(project, remote, tmp_path):
     call(project, *make("push"))
     remote()
@@ -198,7 +169,6 @@ def test_a_damaged_object_is_detected_and_never_used(project, remote, tmp_path):
     assert call(project, "git", "status", "--porcelain", folder=other) == ""
 
 
-@pytest.mark.slow
 def test_a_damaged_object_is_replaced_by_deleting_it_and_pushing_again(project, tmp_path):
     store = tmp_path / "the store"
     add_remote(project, store)
@@ -241,7 +211,6 @@ def no_credentials(address):
         requests.post(f"{address}/moto-api/reset-auth", data="1000000", timeout=10)
 
 
-@pytest.mark.slow
 def test_wrong_credentials_and_an_unreachable_server(project, server, tmp_path):
     address, client = server
     client.create_bucket(Bucket="guarded")
@@ -261,7 +230,6 @@ def test_wrong_credentials_and_an_unreachable_server(project, server, tmp_path):
     assert "up to date" in call(project, "dvc", "status", folder=other)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "wrong", "message"),
     [
@@ -321,7 +289,6 @@ def kill_when(project, command, folder, arrived, count, working_in=None):
     assert sum(p.is_file() for p in folder.rglob("*")) < 3000
 
 
-@pytest.mark.slow
 def test_a_killed_push_and_a_killed_pull_are_finished_by_the_next(many, tmp_path):
     kill_when(many, make("push"), tmp_path / "store" / "files", "*", 400)
     call(many, *make("push"))
@@ -333,7 +300,6 @@ def test_a_killed_push_and_a_killed_pull_are_finished_by_the_next(many, tmp_path
     assert "up to date" in call(many, "dvc", "status", folder=other)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a small file system")
 def test_a_full_disk_loses_nothing(project, tmp_path):
     large = project.root / "large"

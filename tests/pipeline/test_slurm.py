@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from sharing import free_port
-from small_pipeline import Project, call, start
-from workspace import commit
+from small_pipeline import PARTS, Project, call, start
+from workspace import ROOT, commit, ended, run
 
 from marked import wait_until
 
@@ -94,17 +94,11 @@ def cluster(tmp_path_factory):
         f"--pid-file={folder}/munge/pid", f"--log-file={folder}/munge/log",
         f"--seed-file={folder}/munge/seed",
     ]  # fmt: skip
-    host = subprocess.run(["hostname", "-s"], text=True, capture_output=True, check=True)
+    host = subprocess.check_output(["hostname", "-s"], text=True).strip()
+    ports = {"port": free_port(), "node_port": free_port()}
     configuration = folder / "slurm.conf"
-    configuration.write_text(
-        CONFIGURATION.format(
-            folder=folder,
-            host=host.stdout.strip(),
-            port=free_port(),
-            node_port=free_port(),
-        )
-    )
-    (folder / "gres.conf").write_text(DEVICES.format(host=host.stdout.strip()))
+    configuration.write_text(CONFIGURATION.format(folder=folder, host=host, **ports))
+    (folder / "gres.conf").write_text(DEVICES.format(host=host))
     environment = {"SLURM_CONF": str(configuration)}
     daemons = []
 
@@ -127,10 +121,8 @@ def cluster(tmp_path_factory):
 
         def idle():
             command = ["sinfo", "--noheader", "--format=%t"]
-            shown = subprocess.run(
-                command, env=os.environ | environment, text=True, capture_output=True, check=False
-            )
-            return set(shown.stdout.split()) == {"idle"}
+            _, shown = ended(folder, *command, environment=os.environ | environment)
+            return set(shown.split()) == {"idle"}
 
         wait_until(idle, "the node does not come up")
         yield environment
@@ -147,20 +139,14 @@ SWEEP = ["sweep", "--name", "s", "fuzz.mutants=5,6", "hydra/launcher=slurm"]
 
 
 def queued(cluster):
-    command = ["squeue", "--noheader", "--array", "--format=%i %T"]
-    shown = subprocess.run(
-        command, env=os.environ | cluster, text=True, capture_output=True, check=True
-    )
-    return [line.split()[0] for line in shown.stdout.splitlines() if "RUNNING" in line]
+    shown = run(ROOT, "squeue", "--noheader", "--array", "--format=%i %T", **cluster)
+    return [line.split()[0] for line in shown.splitlines() if "RUNNING" in line]
 
 
 def requests(cluster, name, facts="%C %m %l"):
     """What jobs of a name asked for, those that have ended too: processors, memory and time."""
     command = ["squeue", "--noheader", "--array", "--states=all", f"--format=%j {facts}"]
-    shown = subprocess.run(
-        command, env=os.environ | cluster, text=True, capture_output=True, check=True
-    )
-    lines = [line.split(maxsplit=1) for line in shown.stdout.splitlines()]
+    lines = [line.split(maxsplit=1) for line in run(ROOT, *command, **cluster).splitlines()]
     return sorted(asked for job, asked in lines if job.startswith(name))
 
 
@@ -176,7 +162,7 @@ def test_a_killed_job_loses_its_point_only_and_the_same_command_goes_on(project,
     process = start(project, *SWEEP)
     project.wait_for("right", count=2)
     killed = queued(cluster)[0]
-    subprocess.run(["scancel", killed], env=os.environ | cluster, check=True)
+    run(project.root, "scancel", killed, **cluster)
     wait_until(lambda: len(queued(cluster)) == 1, "the job is not gone")
     (project.notes / "hold-right").unlink()
     output, _ = process.communicate(timeout=180)
@@ -186,9 +172,8 @@ def test_a_killed_job_loses_its_point_only_and_the_same_command_goes_on(project,
     before = project.ran()
     assert before.count("base") == before.count("left") == before.count("end") == 1
 
-    process = start(project, *SWEEP)
-    output, _ = process.communicate(timeout=180)
-    assert process.returncode == 0, output
+    status, output = call(project, *SWEEP)
+    assert status == 0, output
     assert project.ran() == ["end", "right"]
 
 
@@ -235,13 +220,12 @@ def test_parts_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):
     wait_until(lambda: len(project.shared()) == 2, "no two jobs began")
     killed, who = project.shared()[0]
     assert requests(cluster, "asterism-shard") == ["1 1G 10:00"] * 2
-    subprocess.run(["scancel", who.split("-")[0]], env=os.environ | cluster, check=True)
+    run(project.root, "scancel", who.split("-")[0], **cluster)
     wait_until(lambda: len(queued(cluster)) == 1, "the job is not gone")
     (project.notes / "expected").write_text("1")
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
-    units = "".join(f"unit {n} of 0\n" for n in range(12))
-    assert (project.root / "artifacts/long").read_text() == units
+    assert (project.root / "artifacts/long").read_text() == PARTS
     begun = [number for number, _ in project.shared()]
     assert sorted(begun, key=int) == sorted([*map(str, range(12)), killed], key=int)
     assert not queued(cluster)
@@ -255,7 +239,7 @@ def test_a_job_that_is_queued_again_goes_on_behind_the_units_that_are_finished(t
     process = start(project, *SWEEP[:3], "seed=1", *SWEEP[4:])
     wait_until(lambda: len(project.shared()) == 6, "the sixth unit did not begin", 120)
     (job,) = queued(cluster)
-    subprocess.run(["scontrol", "requeue", job], env=os.environ | cluster, check=True)
+    run(project.root, "scontrol", "requeue", job, **cluster)
     wait_until(lambda: not queued(cluster), "the job is not gone")
     (project.notes / "hold-5").unlink()
     output, _ = process.communicate(timeout=400)  # Slurm waits two minutes before it begins again
@@ -265,9 +249,8 @@ def test_a_job_that_is_queued_again_goes_on_behind_the_units_that_are_finished(t
 
 
 def test_a_partition_that_does_not_exist(project):
-    process = start(project, *SWEEP, "hydra.launcher.partition=nope")
-    output, _ = process.communicate(timeout=180)
-    assert process.returncode == 1
+    status, output = call(project, *SWEEP, "hydra.launcher.partition=nope")
+    assert status == 1
     last = output.splitlines()[-1]
     assert last.startswith("error: no point began, the launcher slurm failed: ")
     assert "invalid partition" in last.lower()

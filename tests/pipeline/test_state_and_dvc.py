@@ -3,11 +3,10 @@
 import subprocess
 
 import pytest
-from small_pipeline import Project, call
+from sharing import call as call_plainly
+from small_pipeline import PARTS, Project, call
 
 from rights import full
-
-PARTS = "".join(f"unit {n} of 0\n" for n in range(12))
 
 pytestmark = pytest.mark.slow
 
@@ -21,16 +20,7 @@ def project(tmp_path):
 
 def dvc(project, *arguments):
     """Exit status and output of a DVC command in a project."""
-    ended = subprocess.run(
-        ["dvc", *arguments],
-        cwd=project.root,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=300,
-    )
-    return ended.returncode, ended.stdout
+    return call_plainly(project, "dvc", *arguments, check=False)
 
 
 def computed(project):

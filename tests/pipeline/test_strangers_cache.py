@@ -49,12 +49,13 @@ def change_entry(cache, stage, change):
     return path
 
 
-def forget_results(project):
-    """Leave nothing of a run but what the cache has, so that results come from there."""
+def forget_results(project, locked=False):
+    """Leave nothing of a run but what the cache has, and ``dvc.lock`` where that is wanted."""
     for name in ("artifacts", "metrics", "report"):
-        shutil.rmtree(project.root / name, ignore_errors=True)
-    (project.root / "dvc.lock").unlink(missing_ok=True)
-    commit(project.root, "no results")
+        shutil.rmtree(project.root / name)
+    if not locked:
+        (project.root / "dvc.lock").unlink()
+        commit(project.root, "no results")
     project.ran()
 
 

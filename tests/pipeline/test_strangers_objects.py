@@ -1,14 +1,17 @@
 """Objects of a stranger's cache that are not what their names say: never taken for a result."""
 
 import json
-import shutil
 
 import pytest
 import yaml
 from sharing import add_remote, call, clone, make, set_remote
 from small_pipeline import asterism
-from test_strangers_cache import entry_of
+from test_strangers_cache import entry_of, forget_results
 from workspace import commit
+
+from asterism.dvc_hydra.cache_files import object_path
+
+pytestmark = pytest.mark.slow
 
 LIE = '{"k": 666, "square": 443556}'
 
@@ -20,7 +23,7 @@ def cache(project):
 def object_of(project, stage):
     """What the cache holds of a stage's output."""
     digest = yaml.safe_load(entry_of(cache(project), stage).read_text())["outs"][0]["md5"]
-    return cache(project) / "files/md5" / digest[:2] / digest[2:]
+    return object_path(cache(project), digest)
 
 
 def rewrite(path, content):
@@ -48,16 +51,6 @@ COMMANDS = {
 LOCKED = pytest.mark.parametrize("locked", [True, False], ids=["dvc.lock", "run-cache"])
 
 
-def without_results(project, locked):
-    """The project with nothing of a run but the cache, and ``dvc.lock`` where that is wanted."""
-    for name in ("artifacts", "metrics", "report"):
-        shutil.rmtree(project.root / name)
-    if not locked:
-        (project.root / "dvc.lock").unlink()
-        commit(project.root, "no results")
-    project.ran()
-
-
 def require_rejected(project, command, poisoned):
     """The command says one line of the object, takes nothing of it, and leaves ``dvc.lock``."""
     lock = project.root / "dvc.lock"
@@ -73,7 +66,6 @@ def require_rejected(project, command, poisoned):
     assert not (project.root / "metrics/left.json").exists()
 
 
-@pytest.mark.slow
 @LOCKED
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_takes_one(project, command, locked, tmp_path):
@@ -81,14 +73,13 @@ def test_no_command_takes_one(project, command, locked, tmp_path):
         pytest.skip("it takes only what dvc.lock names")
     add_remote(project, tmp_path / "store")
     poisoned = another_content(project)
-    without_results(project, locked)
+    forget_results(project, locked)
     require_rejected(project, COMMANDS[command], poisoned)
 
 
-@pytest.mark.slow
 def test_the_remedy_in_the_message_works(project):
     poisoned = another_content(project)
-    without_results(project, locked=True)
+    forget_results(project, locked=True)
     assert call(project, *asterism("repro"), check=False)[0] != 0
     poisoned.unlink()
     call(project, *asterism("repro"))
@@ -97,7 +88,6 @@ def test_the_remedy_in_the_message_works(project):
     assert call(project, "git", "status", "--porcelain") == ""
 
 
-@pytest.mark.slow
 def test_a_remote_that_is_not_verified_brings_none(project, tmp_path):
     store = tmp_path / "store"
     add_remote(project, store)
@@ -113,7 +103,6 @@ def test_a_remote_that_is_not_verified_brings_none(project, tmp_path):
     assert call(project, "git", "status", "--porcelain", folder=other) == ""
 
 
-@pytest.mark.slow
 def test_what_was_computed_is_not_exchanged_for_what_lay_in_its_place(project):
     """A link to the cache takes the place of a result that has just been written."""
     call(project, "dvc", "config", "cache.type", "symlink")
@@ -122,7 +111,7 @@ def test_what_was_computed_is_not_exchanged_for_what_lay_in_its_place(project):
     for entry in cache(project).glob("runs/*/*/*"):
         entry.unlink()
         entry.parent.rmdir()
-    without_results(project, locked=False)
+    forget_results(project)
     status, output = call(project, *asterism("repro"), check=False)
     assert status != 0 and poisoned.name in output
     lock = project.root / "dvc.lock"

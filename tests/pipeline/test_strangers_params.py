@@ -9,6 +9,8 @@ from sharing import call
 from small_pipeline import Project, asterism
 from workspace import ROOT, commit
 
+pytestmark = pytest.mark.slow
+
 #: A stage for each pair, as the pipeline has them, quoted and not.
 PAIRS = """\
   pair:
@@ -41,9 +43,7 @@ def pristine(tmp_path_factory):
 
 @pytest.fixture
 def project(pristine, tmp_path):
-    copy = Project(tmp_path, copied=pristine)
-    shutil.copytree(pristine.root, copy.root, symlinks=True)
-    return copy
+    return Project(tmp_path, copied=pristine)
 
 
 def write_pairs(project, pairs):
@@ -67,21 +67,11 @@ FILES = {"original": "conf/no_file", "compressed": "conf/no_file"}
 
 @pytest.mark.parametrize("command", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("name", ["x;touch touched", "../../mine", "x\ntouch touched"])
-@pytest.mark.slow
 def test_a_name_runs_no_command_and_removes_no_folder(project, command, name):
     write_pairs(project, {name: FILES})
     require_rejected(project, command, f"params.yaml: pairs: {name!a} cannot be a name")
 
 
-@pytest.mark.slow
-def test_the_two_readers_of_yaml_have_to_read_the_same(project):
-    """``010`` is eight to one and ten to the other."""
-    path = project.root / "params.yaml"
-    path.write_text(path.read_text().replace("seed: 0", "seed: 010"))
-    require_rejected(project, asterism("repro"), "DVC reads other values")
-
-
-@pytest.mark.slow
 def test_a_template_in_a_value_is_no_template(project):
     """DVC fills templates of dvc.yaml in once."""
     write_pairs(project, {"a": FILES | {"original": "${rnn.path}"}})
@@ -89,7 +79,6 @@ def test_a_template_in_a_value_is_no_template(project):
     assert "${rnn.path}" in output
 
 
-@pytest.mark.slow
 def test_a_stage_that_would_empty_a_folder_of_the_users_is_rejected(project):
     path = project.root / "dvc.yaml"
     path.write_text(path.read_text().replace("outs: ['artifacts/pair/${key}']", "outs: [mine]"))
@@ -98,7 +87,6 @@ def test_a_stage_that_would_empty_a_folder_of_the_users_is_rejected(project):
     require_rejected(project, asterism("repro"), "stage pair@a writes 'mine'")
 
 
-@pytest.mark.slow
 def test_no_file_in_the_source_stands_in_for_a_library(tmp_path, project):
     """Python would look for a stage's imports beside its script and in ``src`` first."""
     for place in ("src/yaml.py", "src/json.py", "stages/yaml.py", "stages/json.py"):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from sharing import call, make
+from test_private_notes import Pickled
 from test_strangers_cache import (
     SHADOW,
     change_entry,
@@ -188,16 +189,6 @@ def save_lambda(path, command):
     model = keras.Sequential([keras.Input((8, 8, 1)), keras.layers.Flatten(), layer])
     model.add(keras.layers.Dense(10, activation="softmax"))
     model.save(path)
-
-
-class Pickled:
-    def __init__(self, command):
-        self.command = command
-
-    def __reduce__(self):
-        import os
-
-        return os.system, (self.command,)
 
 
 def objects_in_data(mine):

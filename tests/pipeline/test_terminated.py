@@ -2,39 +2,31 @@
 
 import os
 import signal
-import time
-from pathlib import Path
 
-import psutil
 import pytest
 from small_pipeline import Project, call, start
 
 from asterism.sweep.interrupt import interrupt_postponed
+from marked import Marked
 
 
-def still_running(project):
-    """Commands of processes that work in the project's folder, or in a workspace below it."""
-    found = []
-    for process in psutil.process_iter(["cwd", "cmdline", "status"]):
-        info = process.info
-        inside = info["cwd"] is not None and Path(info["cwd"]).is_relative_to(project.root)
-        if inside and info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(info["cmdline"])
-    return found
+@pytest.fixture
+def marked():
+    return Marked()
 
 
-def wait_until_nothing_runs(project):
-    begun = time.monotonic()
-    while still_running(project):
-        assert time.monotonic() - begun < 40, still_running(project)
-        time.sleep(0.1)
+@pytest.fixture
+def project(tmp_path, marked):
+    """Its stage ``right`` waits; all processes of its commands are marked."""
+    project = Project(tmp_path)
+    project.environment = marked.environment | project.environment
+    (project.notes / "hold-right").touch()
+    return project
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_sigterm_ends_the_stages_too(tmp_path, jobs):
-    project = Project(tmp_path)
-    (project.notes / "hold-right").touch()
+def test_sigterm_ends_the_stages_too(project, marked, jobs):
     process = start(project, "repro", "--jobs", jobs)
     project.wait_for("right")
     process.send_signal(signal.SIGTERM)
@@ -42,7 +34,7 @@ def test_sigterm_ends_the_stages_too(tmp_path, jobs):
     assert process.returncode == 130, output
     assert output.splitlines()[-1] == "error: interrupted; the same command goes on"
     assert "src/asterism" not in output  # the stage, which is a plain script, has a traceback
-    assert not still_running(project)
+    assert marked.running() == []
     (project.notes / "hold-right").unlink()
     project.ran()
     status, output = call(project, "repro", "--jobs", jobs)
@@ -51,13 +43,11 @@ def test_sigterm_ends_the_stages_too(tmp_path, jobs):
 
 
 @pytest.mark.slow
-def test_stages_end_with_a_run_that_is_killed(tmp_path):
-    project = Project(tmp_path)
-    (project.notes / "hold-right").touch()
+def test_stages_end_with_a_run_that_is_killed(project, marked):
     process = start(project, "repro", "--jobs", 2)
     project.wait_for("right")
     process.kill()
-    wait_until_nothing_runs(project)
+    assert marked.left(40) == []
     (project.notes / "hold-right").unlink()
     status, output = call(project, "repro", "--jobs", 2)
     assert status == 0, output
@@ -65,15 +55,13 @@ def test_stages_end_with_a_run_that_is_killed(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", "basic", "submitit_local"])
-def test_points_end_with_a_sweep_that_is_killed(tmp_path, launcher):
+def test_points_end_with_a_sweep_that_is_killed(project, marked, launcher):
     """Those that run, and those that its launcher has handed to a process already."""
-    project = Project(tmp_path)
-    (project.notes / "hold-right").touch()
     sweep = ["sweep", "--name", "s", "fuzz.mutants=5,6,7", f"hydra/launcher={launcher}"]
     process = start(project, *sweep, *["hydra.launcher.n_jobs=2"][: launcher == "joblib"])
     project.wait_for("right", 1 if launcher == "basic" else 2)
     process.kill()
-    wait_until_nothing_runs(project)
+    assert marked.left(40) == []
     assert {record["status"] for record in project.records("s")} <= {"interrupted"}
     (project.notes / "hold-right").unlink()
     project.ran()

@@ -1,11 +1,11 @@
 """Folders that the commands cannot write: one line that names them, wherever they are met."""
 
-import subprocess
-
 import pytest
-from small_pipeline import Project, asterism, call
+from small_pipeline import Project, call, start
 
 from rights import obey_modes, read_only
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -15,30 +15,22 @@ def project(tmp_path):
 
 def rejected(project, *arguments):
     """The command's errors, where it ends with one."""
-    ended = subprocess.run(
-        asterism(*arguments),
-        cwd=project.root,
-        env=project.environment,
-        preexec_fn=obey_modes,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=300,
-    )
-    assert ended.returncode == 1, ended.stdout
-    assert "Traceback" not in ended.stdout
-    return [line for line in ended.stdout.splitlines() if line.startswith("error: ")]
+    process = start(project, *arguments, preexec_fn=obey_modes)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 1, output
+    assert "Traceback" not in output
+    return [line for line in output.splitlines() if line.startswith("error: ")]
 
 
 @pytest.mark.parametrize(
     ("folder", "command"),
     [
-        pytest.param(".", ["params"], marks=pytest.mark.slow),
-        pytest.param(".dvc", ["repro"], marks=pytest.mark.slow),
-        pytest.param("sweeps", ["sweep", "--name", "s", "fuzz.mutants=5"], marks=pytest.mark.slow),
-        pytest.param(".dvc/cache", ["repro"], marks=pytest.mark.slow),
-        pytest.param(".dvc/tmp/asterism/locks", ["repro"], marks=pytest.mark.slow),
-        pytest.param(".dvc/tmp/asterism/locks", ["repro", "--jobs", 2], marks=pytest.mark.slow),
+        (".", ["params"]),
+        (".dvc", ["repro"]),
+        ("sweeps", ["sweep", "--name", "s", "fuzz.mutants=5"]),
+        (".dvc/cache", ["repro"]),
+        (".dvc/tmp/asterism/locks", ["repro"]),
+        (".dvc/tmp/asterism/locks", ["repro", "--jobs", 2]),
     ],
 )
 def test_a_read_only_folder_is_named(project, folder, command):
@@ -50,7 +42,6 @@ def test_a_read_only_folder_is_named(project, folder, command):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_folder_into_which_the_cache_cannot_put_results_is_named(project, jobs):
     assert call(project, "repro")[0] == 0
@@ -63,7 +54,6 @@ def test_a_folder_into_which_the_cache_cannot_put_results_is_named(project, jobs
     )
 
 
-@pytest.mark.slow
 def test_a_point_names_the_folder_that_it_cannot_write_and_the_sweep_has_its_record(project):
     with read_only(project.root / ".dvc/tmp/asterism/workspaces") as path:
         assert rejected(project, "sweep", "--name", "s", "fuzz.mutants=5") == []
@@ -72,7 +62,6 @@ def test_a_point_names_the_folder_that_it_cannot_write_and_the_sweep_has_its_rec
     assert f"the folder {path} cannot be used (Permission denied)" in record["message"]
 
 
-@pytest.mark.slow
 def test_a_file_in_the_place_of_the_sweeps_is_named(project):
     (project.root / "sweeps").touch()
     (told,) = rejected(project, "sweep", "--name", "s", "fuzz.mutants=5")

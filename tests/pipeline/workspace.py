@@ -19,20 +19,41 @@ ENVIRONMENT = os.environ | {
 }
 
 
-def run(folder, *command, check=True):
-    """Run a command in a project; standard output and error together."""
+#: The ``asterism`` command from the source of the project that it runs in.
+COMMAND = (
+    *(sys.executable, "-c"),
+    "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()",
+)
+
+
+#: Parameters of a small search on a small pair, which takes the compressed model as ONNX.
+SMALL_SEARCH = (
+    *("compression.dynamic_range.method=onnx_static", "trigger.seeds=16", "trigger.queries=150"),
+    "+compression.dynamic_range.options.calibration_images=40",
+    "pairs.dynamic_range.compressed=artifacts/compress/dynamic_range/model.onnx",
+    *("trigger.minimise_queries=10", "trigger.searches.diffchaser.options.population=10"),
+)
+
+
+def ended(folder, *command, environment=ENVIRONMENT):
+    """A command's exit status, and its standard output and error together."""
     result = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env=ENVIRONMENT,
+        env=environment,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
-    if check and result.returncode:
-        raise AssertionError(f"{' '.join(map(str, command))} failed:\n{result.stdout[-4000:]}")
-    return result.stdout
+    return result.returncode, result.stdout
+
+
+def run(folder, *command, **environment):
+    """What a command says in a project, which has to succeed."""
+    status, output = ended(folder, *command, environment=ENVIRONMENT | environment)
+    assert status == 0, f"{' '.join(map(str, command))} failed:\n{output[-4000:]}"
+    return output
 
 
 def copy_tree(target):
@@ -56,8 +77,7 @@ def copy_project(target, overrides):
     """A copy of the working tree with other parameters, committed."""
     copy_tree(target)
     run(target, "git", "init", "-q", "-b", "main")
-    program = "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()"
-    run(target, sys.executable, "-c", program, "params", *overrides)
+    run(target, *COMMAND, "params", *overrides)
     commit(target, "start")
     return target
 

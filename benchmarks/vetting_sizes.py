@@ -23,10 +23,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 from sized_pairs import PAIRS, made
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,7 +50,7 @@ class _Watch(threading.Thread):
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
-        self._root, self._going = psutil.Process(root), True
+        self._root, self._going = root, True
         self.most, self.by_name = 0, dict[str, int]()
         self._taken: dict[int, float] = {}
 
@@ -62,26 +60,51 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         while self._going:
-            held: dict[str, int] = {}
-            with suppress(psutil.Error):  # it has ended meanwhile
-                for process in [self._root, *self._root.children(recursive=True)]:
-                    with suppress(psutil.Error):
-                        self._look(process, held)
+            tree = _tree_seconds(self._root)
+            self._taken |= tree
+            held = {pid: _pss(pid) for pid in tree}
             if sum(held.values()) > self.most:
-                self.most, self.by_name = sum(held.values()), held
+                self.most = sum(held.values())
+                self.by_name = {f"{pid} {_named(pid)}": size for pid, size in held.items()}
             time.sleep(0.2)
-
-    def _look(self, process: psutil.Process, held: dict[str, int]) -> None:
-        """Note what a process has taken and holds, if it is not the sampler."""
-        command = " ".join(process.cmdline())[-80:]
-        if "py-spy" not in command:
-            times = process.cpu_times()
-            self._taken[process.pid] = times.user + times.system
-            held[f"{process.pid} {command}"] = process.memory_full_info().pss
 
     def stop(self) -> None:
         self._going = False
         self.join()
+
+
+def _tree_seconds(root: int) -> dict[int, float]:
+    """Seconds of processors by process, of a process's descendants but for the sampler."""
+    parents: dict[int, list[int]] = {}
+    seconds: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            pid = int(entry.name)
+            parents.setdefault(int(stat[1]), []).append(pid)
+            seconds[pid] = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+    found = [root]
+    for pid in found:
+        found += parents.get(pid, [])
+    return {pid: seconds.get(pid, 0.0) for pid in found if "py-spy" not in _named(pid)}
+
+
+def _pss(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def _named(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[-80:]
+    except OSError:
+        return "ended"
 
 
 def _inference(stacks: Path, where: int) -> None:

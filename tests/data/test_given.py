@@ -161,10 +161,10 @@ def of_folders(folder):
 )
 def test_labels_are_counted_before_anything_is_done_by_class(tmp_path, make, labels):
     """What a loop over classes takes grows with their square."""
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(UserError, match=r"18 digits|150,000 classes"):
         make(tmp_path)(labels)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
 
 
 def test_kinds_are_known_by_most_files(tmp_path):

@@ -50,7 +50,9 @@ def test_the_attribute_that_decides_is_the_one_that_all_failing_models_need():
             [("normal", ("clip",)), ("normal", ("input_forget",))],
             id="two attributes that each decide",
         ),
-        pytest.param([({*CLIP, *FORGET}, "nan")], [("nan", ())], id="special inputs"),
+        pytest.param(
+            [({*CLIP, *FORGET}, "nan")], [("nan", ("input_forget",))], id="special inputs"
+        ),
         pytest.param([(CLIP, "nan"), (CLIP,)], [("normal", ("clip",))], id="ordinary inputs too"),
         pytest.param(
             [(CLIP, "wide", culprit) for culprit in ("openvino", "onnxruntime")],

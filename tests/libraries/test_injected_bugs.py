@@ -6,8 +6,6 @@ import pytest
 
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backends import FLOAT64
-from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.tasks import Task
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.differential.report.writing import Reporter
@@ -121,8 +119,7 @@ GRAPH = chained((2, 3, 1), layer("UpSampling2D", interpolation="bicubic"))
 def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
     params = triage_params(max_unique=5, max_steps=2)
     with working((*FLOAT64, "pytorch:eager", "jax:jit")) as pool:
-        inputs = {"normal": sample_inputs(GRAPH, 0, 0, "normal")}
-        found = verdict_on(GRAPH, pool.run(Task(0, GRAPH, inputs))).findings
+        found = verdict_on(GRAPH, pool.run(task_of(GRAPH, "normal"))).findings
         wrong = [f for f in found if f.backends == ("pytorch:eager",)]
         show = Reproduction(pool, JUDGE, 0, 10)
         (unique,), _ = Triage(show, params).run(wrong, [GRAPH], ["normal"])

@@ -364,8 +364,8 @@ def test_signatures_are_stable():
     two = made_finding("error", message="Node 'b' failed at 3", model=9, **place)
     assert signature(one) == signature(two)
     assert skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
-    told = steady("at 0x7fab12 in /tmp/x/y.py")
-    assert "0x7f" not in told and "/tmp" not in told
+    assert "0x7f" not in steady("at 0x7fab12 in /tmp/x/y.py")
+    assert "/tmp" not in steady("/tmp/x/y.py")
     assert Finding.from_json(one.to_json()) == one
 
 

@@ -25,18 +25,15 @@ def compare(*arguments):
     return CliRunner().invoke(app, ["compare-libraries", *arguments])
 
 
-def compared(*more, status=1, **models):
+def compared(*more, status=1, target="", **models):
     """What the command says and writes of models with ordinary inputs."""
     for name, model in models.items():
         onnx.save(model, f"{name}.onnx")
     given = [part for name in models for part in ("--model", f"{name}.onnx")]
-    done = compare(*given, "--distribution", "normal", *more)
+    given += ["--target", target] if target else []
+    done = compare(*more, *given, "--distribution", "normal")
     assert done.exit_code == status, done.output
-    return done.output, found_in("compare-libraries")
-
-
-def found_in(folder):
-    return read_json(Path(folder, "findings.json"))
+    return done.output, read_json(Path(target or "compare-libraries", "findings.json"))
 
 
 def faulty_model():
@@ -119,18 +116,16 @@ def task_in(task, backends):
 
 
 def test_what_is_found_is_on_the_page_and_in_the_facts(workers, project):
-    model = chain("Abs", "Softplus", "Neg")
-    _, unexplained = compared("--explain", "0", off=model)
-    assert unexplained["findings"][0].get("nodes") is None
-    told, _ = compared("--target", "page", off=model)
+    told, found = compared(target="page", off=chain("Abs", "Softplus", "Neg"))
     assert f"off, {PAIR.old}, normal: values differ" in told
-    found = found_in("page")
     assert found["left_out"] == {"openvino:file": "no such library"}
     (fault,) = found["findings"]
     assert fault["nodes"] == ["Softplus node1"] and fault["of"] == 3
     assert set(fault["statuses"].values()) == {1}
     page = (project / "page/index.html").read_text()
     assert "no such library" in page and "1 of 3 nodes show it by themselves" in page
+    _, unexplained = compared("--model", "off.onnx", "--explain", "0")
+    assert unexplained["findings"][0].get("nodes") is None
 
 
 def test_no_fault_is_said_and_ends_with_0(workers, project):

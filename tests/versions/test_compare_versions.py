@@ -82,6 +82,11 @@ def test_errors_are_one_line(old_runtime, models, arguments, said):
     assert said in str(done.exception) and "\n" not in str(done.exception)
 
 
+def test_libraries_that_read_no_files_are_rejected(project, models):
+    done = CliRunner().invoke(app, ["compare-versions", "jax", "1", "2", "--model", "sound.onnx"])
+    assert "no files are run by 'jax'" in str(done.exception)
+
+
 def test_environments_are_listed(project):
     listed = CliRunner().invoke(app, ["environments"]).output
     assert listed == "onnxruntime@0.1: not made, about 1 MB to download and 2 MB of disk\n"

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from asterism.differential.adapters.backends import FLOAT64
-from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.tasks import Task
 from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from libraries.small_results import JUDGE, triage_params, verdict_on
-from libraries.small_runs import working
+from libraries.small_runs import task_of, working
 from manual.page_commands import commands
 from places import ROOT
 from real_environments import make_or_skip
@@ -70,8 +68,7 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
     )
     backends = [f"{OLD}:tf2onnx", "onnxruntime:tf2onnx", *FLOAT64]
     with working(backends) as pool:
-        inputs = {"nan": sample_inputs(graph, 0, 0, "nan")}
-        result = pool.run(Task(0, graph, inputs))
+        result = pool.run(task_of(graph, "nan"))
         (finding,) = verdict_on(graph, result).findings
         assert (finding.library, finding.symptom) == (OLD, "NaN/Inf mask differs")
         assert "onnxruntime:tf2onnx" in finding.agreeing

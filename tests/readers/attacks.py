@@ -134,7 +134,7 @@ def _undeclared(whole: Example) -> Own:
 
 def _labels(whole: Example) -> Own:
     labels = f"[{'9' * 30}, 1]".encode()
-    yield "a label of many digits", whole.change("inputs.labels", labels)
+    yield "a label of many digits", whole.change("inputs.json", labels)
 
 
 def _folders(whole: Example) -> Own:

@@ -107,7 +107,7 @@ def own_data_files(place: Places) -> None:
 
 
 def _read_given(path: Path, kind: str) -> object:
-    labels = path.with_suffix(".labels")
+    labels = path.with_suffix(".json")
     return read_inputs(path, kind, Shaping(rate=8000), labels if labels.exists() else None)
 
 
@@ -118,7 +118,7 @@ read_tensors, read_sound, read_bytes = (
 
 def labelled_files(place: Places) -> None:
     np.savez(place(0) / "inputs.npz", inputs=np.zeros((2, 2), np.uint8))
-    (place(0) / "inputs.labels").write_text("[0, 1]")
+    (place(0) / "inputs.json").write_text("[0, 1]")
 
 
 def folder_files(place: Places) -> None:

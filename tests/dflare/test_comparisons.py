@@ -344,6 +344,17 @@ def test_a_row_is_the_same_alone_and_in_a_batch(kind, options, shape):
 
 
 @pytest.mark.parametrize(("kind", "options", "shape"), CASES, ids=IDS)
+def test_equal_outputs_do_not_deviate(kind, options, shape):
+    f, _ = both(kind, shape, 20, 5)
+    comparison = comparison_of(kind, options, shape)
+    size = math.prod(shape)
+    comparison.know(outputs(5, size, 8), outputs(5, size, 8))
+    assert not comparison.deviates(f, f).any()
+    if kind != "boxes":
+        assert comparison.distance(f, f) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "options", "shape"), CASES, ids=IDS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_an_answer_that_one_model_lost_deviates_and_one_that_both_lost_does_not(
     kind, options, shape, value

@@ -1,9 +1,9 @@
-"""Every search on every kind of inputs, with pairs of linear classifiers."""
+"""Every search on every kind of inputs, with small real pairs of models."""
 
 import numpy as np
 import pytest
-from kinds import BOUNDS, KINDS, OPERATORS, OPTIONS, items_of
-from subjects import CLASSES, Linear
+from kinds import BOUNDS, KINDS, OPERATORS, OPTIONS
+from small_pairs import DATA, pair_of
 
 from asterism.core.parameters.params import validate
 from asterism.dflare.comparisons import build_comparison
@@ -32,26 +32,11 @@ def params_of(kind, **changed):
     return validate(TriggerParams, values, names=True)
 
 
-def pair_of(items):
-    """A classifier of items like these whose answers do not hang on their mean, and a coarse copy.
-
-    Its logits have a deviation of 3 or so.
-    """
-    size = items[0].size
-    weights = np.random.default_rng(0).normal(0, 1, (size, CLASSES))
-    weights -= weights.mean(axis=0)
-    scale = 3 * 255 / (np.sqrt(size) * items.std())
-    return tuple(
-        Linear((scale * values).astype(np.float32))
-        for values in (weights, np.rint(3 * weights) / 3)
-    )
-
-
-def under_test(params, items):
+def under_test(kind, params, items):
     domain = build_domain(params.domain, params.operators)
     domain.prepare(items)
-    comparison = build_comparison(params.comparison, (CLASSES,))
-    return PairUnderTest(ModelPair(*pair_of(items)), domain, comparison, params.bound)
+    comparison = build_comparison(params.comparison, (4,))
+    return PairUnderTest(ModelPair(*pair_of(kind)), domain, comparison, params.bound)
 
 
 def searched(params, subject, seeds):
@@ -61,14 +46,14 @@ def searched(params, subject, seeds):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_path):
-    items = items_of(kind, 80)
+    items, _ = DATA[kind](80)
     params = params_of(kind)
-    subject = under_test(params, items)
+    subject = under_test(kind, params, items)
     seeds = draw_seeds(items, params.seeds, 0)
     found = searched(params, subject, seeds)
     summaries = save_found(found, seeds, subject.domain, tmp_path)
     assert set(found) == {"dflare", "dflare_d", "dflare_r", "diffchaser"}
-    f, g = pair_of(items)
+    f, g = pair_of(kind)
     for name, findings in found.items():
         loaded = Findings.load(tmp_path / name)
         assert summaries[name]["triggered"] > 0, name
@@ -94,11 +79,11 @@ def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_
     ("kind", "measure", "limit"), [(kind, *bound) for kind in KINDS for bound in BOUNDS[kind]]
 )
 def test_with_a_bound_every_search_stays_within_it(kind, measure, limit):
-    items = items_of(kind, 60)
+    items, _ = DATA[kind](60)
     params = params_of(
         kind, seeds=15, queries=60, minimise_queries=5, bound={"measure": measure, "limit": limit}
     )
-    subject = under_test(params, items)
+    subject = under_test(kind, params, items)
     seeds = draw_seeds(items, params.seeds, 0)
     for findings in searched(params, subject, seeds).values():
         for trigger in [*findings.triggers, *findings.minimal]:

@@ -2,31 +2,52 @@
 
 import numpy as np
 import pytest
-from subjects import CLASSES, Linear, search, seeds, under_test
+from small_pairs import KerasModel, images, trained
+from subjects import seeds, under_test
 
-from asterism.dflare.lockstep import SeedBudget
+from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.domains.images import ImageDomain
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
+from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import BoundParams
+from asterism.dflare.searches import SEARCHES
+from asterism.dflare.searches.dflare import Dflare
 
+PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}
 #: Deviation of the noise on the weights, in units of each weight's own deviation.
 DAMAGE = [0.02, 0.1, 0.4, 0.8]
 OPERATORS = {"gaussian_noise": {"low": 1.0, "high": 80.0}, "pixel_change": {"low": 1, "high": 30}}
 
 
-def success(amount, bound):
+def damaged(model, amount):
+    import keras
+
+    rng = np.random.default_rng(0)
+    copy = keras.models.clone_model(model)
+    weights = [w + rng.normal(0, 1, w.shape) * amount * w.std() for w in model.get_weights()]
+    copy.set_weights(weights)
+    return KerasModel(copy)
+
+
+def success(original, compressed, bound):
     """The share of seeds that deviate already, or from which the search finds a deviation."""
-    weights = np.random.default_rng(0).normal(0, 1, (36, CLASSES))
-    weights -= weights.mean(axis=0)
-    noise = np.random.default_rng(1).normal(0, amount * weights.std(), weights.shape)
-    original, damaged = (Linear(w.astype(np.float32)) for w in (weights, weights + noise))
-    subject = under_test(original, damaged, OPERATORS, bound=bound)
-    findings = search(seeds(60, seed=7), budget=SeedBudget(150), subject=subject).run()
-    return sum(r.outcome in ("triggered", "deviates_already") for r in findings.seeds) / 60
+    items, _ = images(150, seed=7)
+    subject = PairUnderTest(
+        ModelPair(original, compressed), ImageDomain(OPERATORS), TopLabel(), bound
+    )
+    arguments = (items, range(len(items)), 0, "dflare", Dflare.Options(**PAPER))
+    findings = Dflare(subject, SeedBudget(150), *arguments).run()
+    return sum(r.outcome in ("triggered", "deviates_already") for r in findings.seeds) / 150
 
 
 @pytest.mark.slow
 def test_with_a_bound_success_ranks_models_of_known_damage_and_without_it_does_not():
-    free = [success(amount, None) for amount in DAMAGE]
-    bounded = [success(amount, BoundParams(measure="linf", limit=3.0)) for amount in DAMAGE]
+    original = KerasModel(trained("images"))
+    models = [damaged(trained("images"), amount) for amount in DAMAGE]
+    free = [success(original, model, None) for model in models]
+    bounded = [
+        success(original, model, BoundParams(measure="linf", limit=20.0)) for model in models
+    ]
     assert min(free) > 0.9, "whatever the damage, a search without a bound succeeds"
     assert bounded == sorted(bounded)
     assert len(set(bounded)) == len(bounded)
@@ -43,27 +64,36 @@ def test_with_a_bound_success_ranks_models_of_known_damage_and_without_it_does_n
     ],
 )
 def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
-    subject, items, asked = under_test(bound=bound), seeds(8), []
-    task = search(items, subject=subject, name=name)
-    real = task.propose
+    genetics = {"population": 8, "k": 2, "tournament": 2}
+    options = {"dflare": PAPER, "diffchaser": genetics}
+    subject = under_test()
+    subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, bound)
+    items, kind, asked = seeds(8), SEARCHES[name], []
+    search = kind(subject, SeedBudget(60), items, range(8), 0, name, kind.Options(**options[name]))
+    real = search.propose
 
     def propose(trajectories):
         proposal = real(trajectories)
         asked.append((proposal.owners, proposal.items))
         return proposal
 
-    monkeypatch.setattr(task, "propose", propose)
-    task.run()
+    monkeypatch.setattr(search, "propose", propose)
+    search.run()
     assert asked
     for owners, mutants in asked:
         assert subject.domain.within(mutants, items[owners], bound.measure, bound.limit).all()
 
 
 def test_a_seed_within_a_bound_is_the_same_in_any_batch():
-    subject = under_test(bound=BoundParams(measure="pixels", limit=3.0))
+    subject = under_test()
+    subject = PairUnderTest(
+        subject.pair, subject.domain, subject.comparison, BoundParams(measure="pixels", limit=3.0)
+    )
+    items = seeds(12)
 
     def rows(part):
-        findings = search(seeds(12)[part], part, budget=SeedBudget(80), subject=subject).run()
+        arguments = (items[part], part, 0, "dflare", Dflare.Options(**PAPER))
+        findings = Dflare(subject, SeedBudget(80), *arguments).run()
         return [(r.seed, r.outcome, r.queries) for r in findings.seeds]
 
     together = rows(list(range(12)))

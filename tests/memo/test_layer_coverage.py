@@ -104,6 +104,8 @@ def test_declared_pairs_are_those_that_were_seen_to_meet():
     layers = set(universe())
     assert declared().types == layers
     assert declared().pairs == {(a, b) for a in layers for b in layers if slow_meet(a, b)}
+    assert ("Flatten", "Conv2D") not in declared().pairs  # rank 2 never meets rank 4
+    assert ("Dense", "Embedding") not in declared().pairs  # floats are no words
 
 
 def test_the_paper_s_families_stand_beside_the_whole():

@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from kinds import domain_of
 from subjects import OPERATORS, crashing, models, search, seeds, under_test
 
+from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import SeedBudget
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.minimise import minimise
+from asterism.dflare.pair import ModelPair
+from asterism.dflare.params import BoundParams
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +59,34 @@ def test_a_reversion_on_which_a_model_fails_is_not_kept(found):
     for original, compressed in ((f, fragile(g)), (fragile(models()[0]), models()[1])):
         minimal = minimise(under_test(original, compressed), items, references, 50)
         assert np.array_equal(minimal, items)
+
+
+#: A text, and the same one with a letter more and, behind it, without another one.
+EDITED = b"abcdefghij", b"abXcdeghij"
+
+
+class Sure:
+    """A model that is sure of the class that a rule gives."""
+
+    name, classes = "sure", 2
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def predict(self, items):
+        return np.eye(2, dtype=np.float32)[[self.rule(item) for item in items]]
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(4.0, True), (8.0, False)])
+def test_an_edit_is_not_reverted_where_the_other_alone_leads_out_of_the_bound(limit, kept):
+    seed, found = (np.frombuffer(text, np.uint8).astype(np.int16) for text in EDITED)
+    domain = domain_of("bytes", seed[np.newaxis])
+    bound = BoundParams(measure="hamming", limit=limit)
+    pair = ModelPair(Sure(lambda _: 0), Sure(lambda item: int((item != seed).any())))
+    subject = PairUnderTest(pair, domain, TopLabel(), bound)
+    (minimal,) = minimise(subject, found[np.newaxis], seed[np.newaxis], 50)
+    assert np.array_equal(minimal, found) == kept
+    assert (minimal != seed).any()
 
 
 def test_none_gives_none():

@@ -77,7 +77,8 @@ def minimise(
             says which of the items each is about, int64 ``(n,)``. None: that the models deviate.
 
     Returns:
-        Items that still trigger, each with a subset of the changes of the one given.
+        Items that still trigger, each with a subset of the changes of the one given. They lie
+        within the bound on mutants.
     """
     reductions = [_Reduction(under_test, i, r) for i, r in zip(items, references, strict=True)]
     for _ in progress(range(queries), label="minimising", unit="query"):
@@ -91,6 +92,11 @@ def minimise(
             triggers = under_test.comparison.deviates(answers.f, answers.g)
         else:
             triggers = holds(answers, np.array(rows, np.int64))
+        if (bound := under_test.bound) is not None:  # one edit without another may lead farther
+            measured = references[rows]
+            triggers = triggers & under_test.domain.within(
+                candidates, measured, bound.measure, bound.limit
+            )
         for row, reduction in enumerate(active):
             reduction.learn(candidates[row], bool(triggers[row]) and row not in answers.failures)
     return np.stack([r.item for r in reductions]) if reductions else items

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.registry import Registry
 from asterism.differential.adapters.code import (
+    SHAPES,
     Arrays,
     BackendCode,
     Prepared,
@@ -145,8 +146,9 @@ class Library(LibraryPlugin):
             return self.question(option, kind)
         if kind == OVERWRITTEN:
             return self.overwritten(option)
-        call = self.code(option).call
-        if kind not in FIRST_INPUTS:
+        code = self.code(option)
+        call = code.call
+        if kind not in FIRST_INPUTS or code.serves == SHAPES:  # where each shape has its own model
             return call
         first = f"run([{FIRST_INPUTS[kind]} for x in inputs])"
         return f"{as_function(call)}\n{first}\noutputs = run(inputs)"

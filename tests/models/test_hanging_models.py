@@ -172,8 +172,11 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
 
 
 def isolated_by(marked):
-    """Processes that run a model for another one."""
-    return [p for p in marked.running() if "asterism.core.workers.entry" in p.cmdline()]
+    """Processes that run a model for another one: started for it, or forked by one that was."""
+    running = marked.running()
+    forking = {p.pid for p in running if "asterism.core.workers.starting" in p.cmdline()}
+    started = [p for p in running if "asterism.core.workers.entry" in p.cmdline()]
+    return started + [p for p in running if p.ppid() in forking]
 
 
 ASK = """

@@ -155,7 +155,7 @@ def best(
         if filling:
             return filling[0], f"as right as any, and it fills the quantised range ({others})"
         if usual in near or all(one.chance for one in near):
-            return usual, f"no other makes the original right more often ({others})"
+            return usual, f"no other makes the original right clearly more often ({others})"
         plain = [one for one in near if one.channels == usual.channels] or near
         why = "right most often so" if len(plain) == 1 else "as right with no more usual one"
         return plain[0], f"the original is {why} ({others})"

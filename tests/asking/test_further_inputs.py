@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.asking.further_inputs import following_roles
+from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
@@ -76,6 +76,12 @@ def test_what_no_file_tells_is_asked_and_the_answer_works(settled, tmp_path):
         settled()
     with open_vetted(settled(constants=["a=mask"]), 0) as vetted:
         np.testing.assert_allclose(vetted.answers.f, vetted.answers.g, rtol=1e-6)
+
+
+def test_further_inputs_are_told_as_numbers_or_roles():
+    assert told_inputs(["sr=16000", "a=b=mask"]) == {"sr": 16000.0, "a=b": "mask"}
+    with pytest.raises(UserError, match=r"'sr=fast': give NAME=NUMBER, or NAME=mask,"):
+        told_inputs(["sr=fast"])
 
 
 def taking(*specs):

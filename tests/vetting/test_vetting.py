@@ -14,6 +14,7 @@ from small_vetting import by_runtime, run_stages
 
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
+from asterism.vetting.measurement import measure
 from asterism.vetting.repairing import repair
 from asterism.vetting.repeating import repeat_certificate
 from asterism.vetting.searching import search
@@ -42,6 +43,19 @@ def settled(folder, original, compressed, *more):
         overrides=[*TINY, *more],
     )
     return settle(request, ROOT / "conf")
+
+
+@pytest.mark.slow
+def test_a_good_file_agrees_and_a_damaged_one_does_not(digits, tmp_path):
+    with np.load(digits / "inputs.npz") as given:
+        inputs = given["inputs"]
+    original, shares = by_runtime(digits / "original.onnx", x=inputs), {}
+    for name in ("int8.onnx", "damaged.onnx"):
+        found = measure(settled(digits, "original.onnx", name).params, 0, tmp_path / name)
+        shares[name] = found["agreement"]["differ"]["share"]
+        counted = by_runtime(digits / name, x=inputs).argmax(1) != original.argmax(1)
+        assert shares[name] == pytest.approx(counted.mean())
+    assert shares["int8.onnx"] < 0.02 < 0.1 < shares["damaged.onnx"]
 
 
 @pytest.mark.slow

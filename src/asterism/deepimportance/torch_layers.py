@@ -291,11 +291,17 @@ def _average(call: GraphCall) -> Operation | None:
     return Linear("pooling", lambda x, k: call(x) * k, np.ones(()), np.zeros(()))
 
 
-@converts("batch_norm", "batch_norm_inference")
+@converts("batch_norm")
 def _batch_norm(call: GraphCall) -> Operation | None:
-    may_train = call.operator == "batch_norm"
-    trains = may_train and call.argument(5, "training")
-    epsilon = call.argument(7 if may_train else 6, "eps")
+    return _normalised(call, epsilon=call.argument(7, "eps"), trains=call.argument(5, "training"))
+
+
+@converts("batch_norm_inference")
+def _batch_norm_inference(call: GraphCall) -> Operation | None:
+    return _normalised(call, epsilon=call.argument(6, "eps"), trains=False)
+
+
+def _normalised(call: GraphCall, epsilon: float, trains: bool) -> Operation | None:
     mean, variance = call.array(3, "running_mean"), call.array(4, "running_var")
     if not call.one or trains or mean is None or variance is None:
         return None
@@ -320,10 +326,18 @@ def _layer_norm(call: GraphCall) -> Operation | None:
     return Weighted(weights, lambda x, w: (x - x.mean(axes, keepdim=True)) * w, bias)
 
 
-@converts("add", "add_", "sub")
-def _sum(call: GraphCall) -> Operation | None:
+@converts("add", "add_")
+def _add(call: GraphCall) -> Operation | None:
+    return _sum(call, 1.0)
+
+
+@converts("sub")
+def _subtract(call: GraphCall) -> Operation | None:
+    return _sum(call, -1.0)
+
+
+def _sum(call: GraphCall, sign: float) -> Operation | None:
     """Both are tensors of one shape, or one is a constant, which keeps its part of relevance."""
-    sign = -1.0 if call.operator == "sub" else 1.0
     if call.node.kwargs.get("alpha", 1) != 1 or not _is_tensor(call):
         return None
     one, other = (call.argument(i, name) for i, name in enumerate(("input", "other")))

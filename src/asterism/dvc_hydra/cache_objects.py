@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.folders import remove_tree
 from asterism.core.files.limits import parse_json, read_within
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.machine import project_of
@@ -122,7 +121,7 @@ class CacheObjects:
             objects = (digest, *members_of(self._folder, digest).values())
             if all(map(self._is_known, objects)) or self._is_copied(path, digest):
                 continue
-            remove_output(path)
+            _remove(path)
             raise UserError(
                 f"{os.path.relpath(path)} is removed: what the cache held of it was replaced in "
                 "the moment in which it was taken; the same command again"
@@ -233,10 +232,9 @@ def _remembered(memory: Path) -> dict[str, str]:
     return {}
 
 
-def remove_output(path: Path) -> None:
-    """Remove a file, a link or a folder of the workspace, as far as permissions allow."""
+def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        remove_tree(path)
+        shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 

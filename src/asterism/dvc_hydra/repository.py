@@ -15,12 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.folders import remove_tree
 from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
-from asterism.dvc_hydra.cache_objects import objects_of, place, remove_output
+from asterism.dvc_hydra.cache_objects import objects_of, place
 from asterism.dvc_hydra.commands import dvc, dvc_quietly
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.left_locks import LOCK, require_usable
@@ -189,7 +190,7 @@ class Repository:
             return
         outputs = [outputs_of(self.root, entry) for entry in entries.values()]
         for path in (path for paths in outputs for path in paths):
-            remove_output(path)
+            _remove(path)
         with self.lock(), held(self.root / LOCK):
             lockfile.set_entries(self.root, entries)
         kinds = link_kinds(self.root)
@@ -210,7 +211,7 @@ class Repository:
             UserError: DVC cannot take the outputs.
         """
         for name in set(stage.outs) - set(stage.kept):
-            remove_output(self.root / name)
+            _remove(self.root / name)
         say(f"Running stage '{stage.name}':")
         before()
         environment = os.environ | {"DVC_ROOT": str(self.root), "DVC_STAGE": stage.name}
@@ -323,3 +324,10 @@ def _makers_of(path: Path, makers: Mapping[Path, str]) -> set[str]:
 def _in_shell(line: str) -> list[str]:
     shell = os.environ.get("SHELL") or "/bin/sh"
     return [shell, *_PLAIN.get(Path(shell).name, []), "-c", line]
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        remove_tree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from asterism.models.tensor_models.model import FileModel
 
 
 def feeding(**changes):
-    """Nothing, but for what is told."""
+    """Parameters of a model that takes its item alone, but for changes."""
     facts = {"input": None, "outputs": None, "constants": [], "step": None}
     facts |= {"context": 0, "pad": 0, "preprocessing": None}
     return FeedingParams(**facts | changes)

@@ -93,7 +93,16 @@ def compose_group(conf: Path, group: str, overrides: Sequence[str]) -> Any:
 
 @contextmanager
 def _opened(conf: Path, overrides: Sequence[str], before: str = "") -> Iterator[None]:
-    """Let Hydra compose in the block; ``before`` stands before what names no override itself."""
+    """Hydra's configuration, open in the block; its rejections become composition errors.
+
+    Args:
+        conf: folder of the configuration.
+        overrides: of the composition, which an error names.
+        before: what the message of a plain ``ValueError`` begins with, which names none.
+
+    Raises:
+        CompositionError: Hydra rejects what is composed.
+    """
     from hydra import initialize_config_dir
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException

@@ -31,7 +31,10 @@ def flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """As :func:`flat`, with values as they are; without a name, of a whole document."""
+    """Full name and value of each entry of nested mappings that is no filled mapping itself.
+
+    Without a name, ``value`` is a whole document, and names begin with its keys.
+    """
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from leaves(inner, f"{name}.{key}" if name else str(key))

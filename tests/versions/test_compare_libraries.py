@@ -15,6 +15,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backends import OF_ONNX
 from asterism.differential.comparing import blaming, commands, comparison
+from asterism.differential.comparing.naming import ways_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from libraries.small_runs import python
 
@@ -133,6 +134,13 @@ def test_no_fault_is_said_and_ends_with_0(workers, project):
     assert "0 of 1 models show a fault" in told
     page = (project / "compare-libraries/index.html").read_text()
     assert "every library that runs a model" in page
+
+
+def test_a_library_that_does_not_work_at_all_was_not_compared(workers, project):
+    workers.start = lambda: {f"onnxruntime:{way}": "no <DLL>" for way in ways_of("onnxruntime")}
+    told, found = compared(good=chain("Abs"))
+    assert found["rejected"] == [["all models in onnxruntime", "no <DLL>"]]
+    assert "all models in onnxruntime: left out (no <DLL>)" in told
 
 
 def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):

@@ -169,19 +169,24 @@ def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
     assert not (old_runtime / "page").exists()
 
 
-def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
-    faulty, old_runtime, monkeypatch
+@pytest.mark.parametrize("version", ["old", "new"])
+def test_a_way_to_run_files_is_missed_in_the_new_version_and_new_where_the_old_one_lacks_it(
+    version, faulty, old_runtime, monkeypatch
 ):
-    lacking = UpgradePair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
+    layout = UpgradePair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
+    lacking = getattr(layout, version)
     unread = UpgradePair(PAIR.old, "openvino:file")  # as of a file of another format
-    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, lacking, unread])
-    faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
-    onnx.save(chain("Softplus"), old_runtime / "m.onnx")
+    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, layout, unread])
+    faulty.start = lambda: {lacking: "no level <LAYOUT>"}
+    onnx.save(chain("Neg"), old_runtime / "m.onnx")
     found = compared(old_runtime, "m.onnx")
-    assert [c.pair for row in found.rows for c in row.changes] == [PAIR]
-    assert found.rejected == [(f"all models in {lacking.old}", "no level <LAYOUT>")]
+    assert [set(kinds) for _, kinds in found.worst()] == [{PAIR.option}]
+    is_lost = version == "new"
+    assert found.is_bad == is_lost
+    assert found.rejected == [(f"all models in {lacking}", "no level <LAYOUT>")] * is_lost
+    assert found.left_out == ({} if is_lost else {lacking: "no level <LAYOUT>"})
     page = (old_runtime / "page/index.html").read_text()
-    assert f"all models in {lacking.old}: no level &lt;LAYOUT&gt;" in page
+    assert f"{lacking}: no level &lt;LAYOUT&gt;" in page
 
 
 def test_names_of_versions(old_runtime):

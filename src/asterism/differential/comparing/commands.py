@@ -94,9 +94,14 @@ def compare_libraries(
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
     with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
         titles = [title_of(library) for library in libraries]
+        lacking = pool.start()
         found = BackendComparison(
-            page=OF_LIBRARIES, compared=titles, left_out=pool.start(), rejected=rejected
+            page=OF_LIBRARIES, compared=titles, left_out=lacking, rejected=rejected
         )
+        for library in libraries:
+            said = [lacking.get(f"{library}:{way}") for way in ways_of(library)]
+            if all(said):
+                rejected.append((f"all models in {library}", str(said[0])))
 
         def judged(
             subject: ModelFile, inputs: Mapping[str, Arrays], result: Result
@@ -178,7 +183,8 @@ def compare_versions(
 ) -> BackendComparison:
     """Run every model in both versions, look for the nodes to blame, and write the page.
 
-    A way to run files that one of the versions lacks is left out.
+    A way to run files that the new version lacks could not be compared; one that the old version
+    lacks is new, and only told.
 
     Args:
         request: what a user asks.
@@ -216,8 +222,10 @@ def compare_versions(
     with WorkerPool(every, limits_of(params.execute)) as pool:
         lacking = pool.start()
         works = [pair for pair in pairs if not {*pair} & lacking.keys()]
-        known = [b for b in _backends(pairs) if b in lacking]
-        rejected += [(f"all models in {backend}", lacking[backend]) for backend in known]
+        lost = {pair.new for pair in pairs if pair.new in lacking and pair.old not in lacking}
+        known = {b: lacking[b] for b in _backends(pairs) if b in lacking}
+        rejected += [(f"all models in {b}", why) for b, why in known.items() if b in lost]
+        found.left_out = {b: why for b, why in known.items() if b not in lost}
         if not works:
             raise UserError("; ".join(f"{b} does not work: {why}" for b, why in lacking.items()))
         subjects += operator_subjects() if operators else ()

@@ -41,11 +41,8 @@ OPTIONS = ("compile", "compile_dynamic", *COMPILED_GRAPHS)
 class Built:
     """A Keras model in place of one that a worker reads from a file."""
 
-    def __init__(self, graph: object, model: object) -> None:
-        self._graph, self._model, self.batch = graph, model, 2
-
-    def graph(self) -> object:
-        return self._graph
+    def __init__(self, graph: Graph, model: object) -> None:
+        self.graph, self._model, self.batch = graph, model, 2
 
     def keras(self, **_: object) -> object:
         return self._model

@@ -237,7 +237,8 @@ def test_whether_tests_exercise_what_matters(covered, level):
         ({"added": (added(rounded=0.74),)}, "74.0%"),
         ({"added": (added(inputs=9),)}, "FGSM: 9 inputs"),
         ({"spread": None}, "spread is unknown"),
-        ({"subset": 30}, "30 inputs first: artifacts/measure_importance/idc_6/small"),
+        ({"subset": 30}, "30 inputs"),
+        ({"subset": 30, "files": "idc_6"}, "idc_6/smallest_subset.npz"),
         ({"covered": 0.5, "added": ()}, "Add natural inputs"),
     ],
 )

@@ -55,6 +55,7 @@ class ImportanceResults:
             for a single draw.
         draws: of the controls.
         added: what was added.
+        files: folder of the chosen inputs, nothing where they are in no file.
     """
 
     layer: str
@@ -69,6 +70,7 @@ class ImportanceResults:
     spread: float | None
     draws: int
     added: tuple[AddedInputs, ...]
+    files: str = ""
 
 
 def answer(found: ImportanceResults) -> FrontPageAnswer:
@@ -153,7 +155,7 @@ def _steps(found: ImportanceResults) -> Iterator[Step]:
         best = max(above, key=lambda a: a.new)
         yield Step(
             f"Add inputs as {best.title} makes them: {counted(best.new, 'new combination')}.",
-            f"artifacts/measure_importance/{found.idc}/new_combinations.npz",
+            _file(found, "new_combinations.npz"),
         )
     elif found.covered < min(WELL, found.all_covered):
         yield Step(
@@ -162,6 +164,11 @@ def _steps(found: ImportanceResults) -> Iterator[Step]:
         )
     if found.subset < found.inputs:
         yield Step(
-            f"Where labels are dear, label these {counted(found.subset, 'input')} first:",
-            f"artifacts/measure_importance/{found.idc}/smallest_subset.npz",
+            "Where labels are dear, begin with the smallest subset of the same coverage: "
+            f"{counted(found.subset, 'input')}.",
+            _file(found, "smallest_subset.npz"),
         )
+
+
+def _file(found: ImportanceResults, name: str) -> str:
+    return f"{found.files}/{name}" if found.files else ""

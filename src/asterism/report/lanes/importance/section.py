@@ -107,6 +107,8 @@ def importance(workspace: Path) -> ReportSection | None:
         settings=parameters_of(workspace, GROUPS),
     )
     first = idc[0]
+    chosen = Path("artifacts/measure_importance", first)
+    files = chosen.as_posix() if (workspace / chosen).is_dir() else ""
     neurons = spoken(first)[4:]
     return ReportSection(
         anchor="importance",
@@ -138,12 +140,12 @@ def importance(workspace: Path) -> ReportSection | None:
         body=body,
         order=30,
         contents=contents,
-        answers=(answer(_results(learnt, metrics, augmentations, attacked, first)),),
+        answers=(answer(_results(learnt, metrics, augmentations, attacked, first, files)),),
     )
 
 
 def _results(
-    learnt: Any, metrics: Any, augmentations: dict[str, Any], attacked: Any, idc: str
+    learnt: Any, metrics: Any, augmentations: dict[str, Any], attacked: Any, idc: str, files: str
 ) -> ImportanceResults:
     """What the front page says of these results."""
     new = {name: facts["new_combinations"][idc] for name, facts in augmentations.items()}
@@ -176,6 +178,7 @@ def _results(
             )
             for name, facts in augmentations.items()
         ),
+        files=files,
     )
 
 

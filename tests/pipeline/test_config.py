@@ -148,7 +148,7 @@ WRONG = [
     ),
     ("abstraction=3", "abstraction=3"),
     ("abstraction.k=0", "abstraction.k is 0"),
-    ("data=nope", "no choice of data is called 'nope' (known: cifar10, digits,"),
+    ("data=nope", "no choice of data is called 'nope' (known: cifar10, "),
     ("+experiment=study_dave", "no choice of experiment is called 'study_dave'; did you mean"),
     ("rnn/training=mnits", "no choice of rnn/training is called 'mnits'; did you mean 'mnist'"),
     ("classifier/training=x", "no choice of classifier/training is called 'x' (known: cifar10"),

@@ -113,6 +113,8 @@ class _Question:
         self._signature, self._other = (one.signature for one in self._given.subjects)
         #: What the original answered, by what it was fed with.
         self._seen: dict[str, OriginalAnswers] = {}
+        #: Parameters by the overrides that lead to them.
+        self._composed: dict[tuple[str, ...], VetParams] = {}
         require_pair(request, self._signature, self._other)
 
     def settled(self) -> SettledQuestion:
@@ -234,7 +236,10 @@ class _Question:
 
     def _params(self, found: SettledQuestion) -> VetParams:
         """The parameters so far."""
-        return vet_params(self._conf, [*found.overrides, *self._request.overrides])
+        overrides = (*found.overrides, *self._request.overrides)
+        if overrides not in self._composed:
+            self._composed[overrides] = vet_params(self._conf, overrides)
+        return self._composed[overrides]
 
     def _settle_tokens(self, found: SettledQuestion, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows

@@ -15,8 +15,8 @@ from asterism.core.files.artifacts import write_table
 from asterism.dflare.pair import Model
 from asterism.vetting.kept_answers import KeptAnswers
 
-#: Runs at least, and seconds after which no further one is made.
-_RUNS, _SECONDS = 5, 0.5
+#: Runs at least and at most, and seconds after which no further one is made.
+_FEWEST, _MOST, _SECONDS = 5, 200, 0.5
 #: What counts as slower: by so many milliseconds, and by so large a part.
 _NOTICED_MS, _NOTICED = 0.2, 0.1
 
@@ -55,7 +55,9 @@ def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> 
     model.predict(items[:1])
     taken: list[float] = []
     began = time.perf_counter()
-    while len(taken) < _RUNS or time.perf_counter() - began < _SECONDS:
+    while len(taken) < _MOST:
+        if len(taken) >= _FEWEST and time.perf_counter() - began >= _SECONDS:
+            break
         started = time.perf_counter()
         model.predict(items[:1])
         taken.append(time.perf_counter() - started)

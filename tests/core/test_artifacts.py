@@ -168,10 +168,10 @@ def test_json_of_200_levels_is_read_and_of_more_is_not(tmp_path, begin, end):
 
 
 def test_yaml_of_100_levels_is_read_and_of_more_is_not():
-    for levels in (98, 99):  # and the value in the innermost list
+    for levels in (99, 100):
         assert str(parse_yaml("[" * levels + "1" + "]" * levels, "x")).count("[") == levels
     with pytest.raises(UserError, match="cannot read x"):
-        parse_yaml("[" * 100 + "1" + "]" * 100, "x")
+        parse_yaml("[" * 101 + "1" + "]" * 101, "x")
 
 
 def test_json_is_text_or_its_bytes_in_utf_8():

@@ -129,7 +129,7 @@ def test_in_an_empty_folder_it_answers_and_leaves_a_page(tmp_path, monkeypatch):
     done = called(*words, "--json")
     (answer, *_) = json.loads(done.stdout)
     assert answer["question"] == "Do the tests exercise the neurons that matter to the decisions?"
-    assert "of hidden" in answer["sentence"] and answer["figures"]
+    assert "hidden" in answer["sentence"] and answer["figures"]
     point = tmp_path / "sweeps/judge-tests-mine/points/0000"
     page = (point / "index.html").read_text(encoding="utf-8")
     assert "Important neurons" in page and '"../../index.html"' in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -80,7 +81,7 @@ class Claim(ParameterSection):
             raise ValueError(f"{self.id} does not give what its rule {self.rule} compares")
         return self
 
-    @property
+    @cached_property
     def judged_by(self) -> Rule | None:
         """The rule with its options; None where nothing here compares."""
         return None if self.rule is None else configure(RULES, self.rule, self.options)

@@ -20,28 +20,6 @@ _LARGEST = 4_000_000
 _DEEPEST = 100
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """YAML's safe loader without aliases, of bounded depth."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """See PyYAML's ``Composer``."""
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(
-                None, None, f"it repeats a value by *{event.anchor}: write it out", event.start_mark
-            )
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise RecursionError
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-
 def read_yaml(path: Path) -> Any:
     """The document in a YAML file, None where it is empty.
 
@@ -75,6 +53,25 @@ def parse_yaml(text: str, source: str) -> Any:
     """
     with reading(source):
         try:
-            return _PlainLoader(text).get_single_data()
+            _require_plain(text)
+            return yaml.load(text, Loader=yaml.CSafeLoader)
         except yaml.YAMLError as error:
             raise UserError(f"{source} is not YAML: {error}") from None
+
+
+def _require_plain(text: str) -> None:
+    """Reject aliases and too many levels before anything is built of a document.
+
+    Raises:
+        YAMLError: it has an alias, or is not YAML.
+        RecursionError: it is nested too deeply.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            told = f"it repeats a value by *{event.anchor}: write it out"
+            raise yaml.YAMLError(f"{told}\n{event.start_mark}")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise RecursionError

@@ -4,7 +4,7 @@ import numpy as np
 
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import PairUnderTest, SeedBudget
+from asterism.dflare.lockstep import PairUnderTest, SearchTask, SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.searches import SEARCHES
 from asterism.models.isolation.isolated_model import ModelCrashError
@@ -69,15 +69,11 @@ def under_test(original=None, compressed=None, operators=None, **limits):
 
 def search(items, numbers=None, run_seed=0, budget=None, subject=None, name="dflare", **changed):
     """A search from seeds, by Dflare as published but for what is changed."""
-    return SEARCHES[name](
-        subject or under_test(),
-        budget or SeedBudget(60),
-        items,
-        range(len(items)) if numbers is None else numbers,
-        run_seed,
-        name,
-        SEARCHES[name].Options(**OPTIONS[name] | changed),
+    numbers = range(len(items)) if numbers is None else numbers
+    task = SearchTask(
+        name, subject or under_test(), budget or SeedBudget(60), items, numbers, run_seed
     )
+    return SEARCHES[name](task, SEARCHES[name].Options(**OPTIONS[name] | changed))
 
 
 def seeds(count=12, seed=0):

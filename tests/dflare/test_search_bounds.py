@@ -7,7 +7,7 @@ from subjects import seeds, under_test
 
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import PairUnderTest, SeedBudget
+from asterism.dflare.lockstep import PairUnderTest, SearchTask, SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import BoundParams
 from asterism.dflare.searches import SEARCHES
@@ -35,8 +35,8 @@ def success(original, compressed, bound):
     subject = PairUnderTest(
         ModelPair(original, compressed), ImageDomain(OPERATORS), TopLabel(), bound
     )
-    arguments = (items, range(len(items)), 0, "dflare", Dflare.Options(**PAPER))
-    findings = Dflare(subject, SeedBudget(150), *arguments).run()
+    task = SearchTask("dflare", subject, SeedBudget(150), items, range(len(items)), 0)
+    findings = Dflare(task, Dflare.Options(**PAPER)).run()
     return sum(r.outcome in ("triggered", "deviates_already") for r in findings.seeds) / 150
 
 
@@ -69,7 +69,8 @@ def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
     subject = under_test()
     subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, bound)
     items, kind, asked = seeds(8), SEARCHES[name], []
-    search = kind(subject, SeedBudget(60), items, range(8), 0, name, kind.Options(**options[name]))
+    task = SearchTask(name, subject, SeedBudget(60), items, range(8), 0)
+    search = kind(task, kind.Options(**options[name]))
     real = search.propose
 
     def propose(trajectories):
@@ -92,8 +93,8 @@ def test_a_seed_within_a_bound_is_the_same_in_any_batch():
     items = seeds(12)
 
     def rows(part):
-        arguments = (items[part], part, 0, "dflare", Dflare.Options(**PAPER))
-        findings = Dflare(subject, SeedBudget(80), *arguments).run()
+        task = SearchTask("dflare", subject, SeedBudget(80), items[part], part, 0)
+        findings = Dflare(task, Dflare.Options(**PAPER)).run()
         return [(r.seed, r.outcome, r.queries) for r in findings.seeds]
 
     together = rows(list(range(12)))

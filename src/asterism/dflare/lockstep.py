@@ -71,6 +71,27 @@ class PairUnderTest:
     labels: NDArray[np.int64] | None = None
 
 
+@dataclass(frozen=True)
+class SearchTask:
+    """What one search has to do.
+
+    Attributes:
+        name: the search's name, which its random streams depend on.
+        under_test: models, domain and comparison.
+        budget: when to stop on a seed.
+        items: the seeds, ``(N, ...)``.
+        numbers: what identifies each seed, int ``(N,)``; its random streams follow from it.
+        seed: the run's seed.
+    """
+
+    name: str
+    under_test: PairUnderTest
+    budget: SeedBudget
+    items: Items
+    numbers: Sequence[int]
+    seed: int
+
+
 ProposalT = TypeVar("ProposalT", bound=Proposal)
 
 
@@ -83,12 +104,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     groups: while the models are at work on one, the other learns and proposes.
 
     Args:
-        under_test: models, domain and comparison.
-        budget: when to stop on a seed.
-        items: the seeds, ``(N, ...)``.
-        numbers: what identifies each seed, int ``(N,)``; its random streams follow from it.
-        seed: the run's seed.
-        name: the search's name, which its random streams depend on.
+        task: models, seeds and budget.
         options: the search's own options.
     """
 
@@ -97,39 +113,24 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     #: Mutants that it proposes for one trajectory at a time, at least.
     width: int = 1
 
-    def __init__(
-        self,
-        under_test: PairUnderTest,
-        budget: SeedBudget,
-        items: Items,
-        numbers: Sequence[int],
-        seed: int,
-        name: str,
-        options: Any,
-    ) -> None:
-        self.under_test = under_test
-        self.budget = budget
-        self.items = items
-        self.numbers = [int(number) for number in numbers]
-        self.queries = np.zeros(len(items), np.int64)
-        self._seed = seed
-        self._name = name
-        self._cache = PredictionCache(under_test.pair)
-        self._found: list[dict[bytes, Trigger]] = [{} for _ in range(len(items))]
+    def __init__(self, task: SearchTask, options: Any) -> None:
+        self.under_test, self.budget, self.items = task.under_test, task.budget, task.items
+        self.numbers = [int(number) for number in task.numbers]
+        self.queries = np.zeros(len(task.items), np.int64)
+        self._name, self._streams_of = task.name, (task.seed, "trigger", task.name)
+        self._cache = PredictionCache(task.under_test.pair)
+        self._found: list[dict[bytes, Trigger]] = [{} for _ in range(len(task.items))]
         self._records: dict[int, SeedRecord] = {}
-        self._ended = np.zeros(len(items), np.bool_)
-        self._seconds = np.zeros(len(items))
+        self._ended = np.zeros(len(task.items), np.bool_)
+        self._seconds = np.zeros(len(task.items))
 
     def stream(self, trajectory: int, purpose: str) -> np.random.Generator:
         """A trajectory's random numbers for one purpose."""
-        return stream(self._seed, "trigger", self._name, self.numbers[trajectory], purpose)
+        return stream(*self._streams_of, self.numbers[trajectory], purpose)
 
     def streams(self, purpose: str) -> BatchedStreams:
         """The random numbers of all trajectories for one purpose."""
-        keys = [
-            first_word(self._seed, "trigger", self._name, number, purpose)
-            for number in self.numbers
-        ]
+        keys = [first_word(*self._streams_of, number, purpose) for number in self.numbers]
         return BatchedStreams(np.array(keys, np.uint64))
 
     def mutants(

@@ -21,7 +21,7 @@ from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.running.footprint import processor_seconds
 from asterism.dflare import outcome
 from asterism.dflare.domains import Domain
-from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
+from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SearchTask, SeedBudget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.pair import PairedOutputs
@@ -148,7 +148,7 @@ def _search(
     taken = processor_seconds()
     with concerning(f"trigger.searches.{name}"):
         kind, options = SEARCHES[chosen.search], search_options(chosen)
-        search = kind(under_test, budget, seeds.items, numbers, seed, name, options)
+        search = kind(SearchTask(name, under_test, budget, seeds.items, numbers, seed), options)
     findings = search.run()
     if minimise_queries and findings.triggers:
         findings.minimal = _minimal(search, findings.triggers, seeds, minimise_queries)

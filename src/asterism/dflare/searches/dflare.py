@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.fitness import FITNESSES
-from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
+from asterism.dflare.lockstep import LockstepSearch, SearchTask
 from asterism.dflare.outcome import Trigger
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.proposals import Proposal
@@ -81,29 +81,15 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
     the best are dropped. How far it looks ahead decides on speed, never on a result.
 
     Args:
-        under_test: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
-        budget: when to stop on a seed.
-        items: the seeds.
-        numbers: what identifies each seed.
-        seed: the run's seed.
-        name: the search's name.
+        task: models, seeds and budget.
         options: fitness and choice of operators.
     """
 
     Options = DflareOptions
 
-    def __init__(
-        self,
-        under_test: PairUnderTest,
-        budget: SeedBudget,
-        items: NDArray[Any],
-        numbers: Sequence[int],
-        seed: int,
-        name: str,
-        options: DflareOptions,
-    ) -> None:
-        super().__init__(under_test, budget, items, numbers, seed, name, options)
-        trajectories, operators = len(items), len(under_test.domain.operators)
+    def __init__(self, task: SearchTask, options: DflareOptions) -> None:
+        super().__init__(task, options)
+        trajectories, operators = len(self.items), len(self.under_test.domain.operators)
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta, options.novelty)
         self._operators = OperatorChoice(trajectories, operators, options.guided)
         self._fruitless = FruitlessMutants(trajectories, self._fitness.unchanged_may_replace)
@@ -113,9 +99,9 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
             if options.consequence is None:
                 raise UserError(f"fitness {options.fitness} needs the option consequence")
             self._steps = self.streams("steps")
-            self._consequence = Consequence.of(under_test.comparison, options.consequence)
+            self._consequence = Consequence.of(self.under_test.comparison, options.consequence)
         self._expected = np.zeros((trajectories, 0), np.int64)
-        self._best = items.copy()
+        self._best = self.items.copy()
         self._best_distance = np.zeros(trajectories, np.float32)
         self._last_success = np.zeros(trajectories, np.int64)
         self._applied: list[list[int]] = [[] for _ in range(trajectories)]

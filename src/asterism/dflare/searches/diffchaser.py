@@ -7,7 +7,6 @@ the same operators as Dflare (Dflare, table 3).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SeedBudget
+from asterism.dflare.lockstep import LockstepSearch, SearchTask
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.proposals import Proposal
 from asterism.dflare.searches import SEARCHES
@@ -35,33 +34,21 @@ class DiffChaserOptions(ParameterSection):
 class DiffChaser(LockstepSearch[Proposal]):
     """Every step is a generation: all but the fittest are replaced by mutated children.
 
+    Every member of a generation is a query, also those after the first that triggers, since the
+    algorithm evaluates a generation before it looks.
+
     Args:
-        under_test: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
-        budget: when to stop on a seed; every member of a generation is a query, also those after
-            the first that triggers, since the algorithm evaluates a generation before it looks.
-        items: the seeds.
-        numbers: what identifies each seed.
-        seed: the run's seed.
-        name: the search's name.
+        task: models, seeds and budget.
         options: the genetic algorithm's.
     """
 
     Options = DiffChaserOptions
 
-    def __init__(
-        self,
-        under_test: PairUnderTest,
-        budget: SeedBudget,
-        items: NDArray[Any],
-        numbers: Sequence[int],
-        seed: int,
-        name: str,
-        options: DiffChaserOptions,
-    ) -> None:
-        super().__init__(under_test, budget, items, numbers, seed, name, options)
+    def __init__(self, task: SearchTask, options: DiffChaserOptions) -> None:
+        super().__init__(task, options)
         self._options = options
         self.width = options.population
-        self._rngs = [self.stream(trajectory, "genetics") for trajectory in range(len(items))]
+        self._rngs = [self.stream(seed, "genetics") for seed in range(len(self.items))]
         self._mutations = self.streams("mutations")
         #: Members and their fitness, of the trajectories that have begun; the fittest stands first.
         self._members: dict[int, NDArray[Any]] = {}

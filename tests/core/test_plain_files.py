@@ -7,7 +7,7 @@ import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, held_now, is_held, shared
-from asterism.core.files.plain_files import open_log, require_no_links_in
+from asterism.core.files.plain_files import open_log, require_no_links_out_of
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.left_locks import require_usable
 from asterism.dvc_hydra.repository import open_repository
@@ -135,10 +135,12 @@ def test_a_result_that_is_a_link_is_replaced(in_here):
     assert (in_here / "victim").read_text() == "of the user"
 
 
-def test_links_in_a_folder_are_found_at_any_depth(in_here):
-    (in_here / "a/b").mkdir(parents=True)
-    require_no_links_in(in_here)
-    require_no_links_in(in_here / "not there")
-    (in_here / "a/b/c").symlink_to("nowhere")
+def test_links_out_of_a_folder_are_found_at_any_depth(in_here):
+    (in_here / "home/a/b").mkdir(parents=True)
+    require_no_links_out_of(in_here / "home")
+    require_no_links_out_of(in_here / "not there")
+    (in_here / "home/a/b/inside").symlink_to(in_here / "home/a/file")  # as submitit makes them
+    require_no_links_out_of(in_here / "home")
+    (in_here / "home/a/b/c").symlink_to("../../../nowhere")
     with pytest.raises(UserError, match="a/b/c is a symbolic link"):
-        require_no_links_in(in_here)
+        require_no_links_out_of(in_here / "home")

@@ -87,17 +87,17 @@ def require_no_link(root: Path, path: Path) -> None:
             raise UserError(f"{place} is a symbolic link, which nothing here follows: remove it")
 
 
-def require_no_links_in(folder: Path) -> None:
-    """Reject a folder in which a symbolic link lies, at any depth.
+def require_no_links_out_of(folder: Path) -> None:
+    """Reject a folder in which a symbolic link, at any depth, leads out of it.
 
     Raises:
         UserError: it names the first.
     """
-    waiting = [folder] if folder.is_dir() else []
+    home, waiting = folder.resolve(), [folder] if folder.is_dir() else []
     while waiting:
         with os.scandir(waiting.pop()) as entries:
             for entry in entries:
-                if entry.is_symlink():
+                if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(home):
                     require_no_link(folder, Path(entry.path))
                 waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
 

@@ -22,6 +22,14 @@ def rejected(project, *arguments):
     return [line for line in output.splitlines() if line.startswith("error: ")]
 
 
+def _told(folder):
+    """What is said of a folder, and what to do."""
+    return (
+        f"the folder {folder} cannot be used (Permission denied): "
+        "give yourself the right to read and write there"
+    )
+
+
 @pytest.mark.parametrize(
     ("folder", "command"),
     [
@@ -36,10 +44,7 @@ def rejected(project, *arguments):
 def test_a_read_only_folder_is_named(project, folder, command):
     with read_only(project.root / folder) as path:
         (told,) = rejected(project, *command)
-    assert told == (
-        f"error: the folder {path} cannot be used (Permission denied): "
-        "give yourself the right to read and write there"
-    )
+    assert told.startswith("error: ") and told.endswith(_told(path))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -48,10 +53,7 @@ def test_a_folder_into_which_the_cache_cannot_put_results_is_named(project, jobs
     (project.root / "metrics/left.json").unlink()
     with read_only(project.root / "metrics") as path:
         (told,) = rejected(project, "repro", "--jobs", jobs)
-    assert told == (
-        f"error: stage left: what the cache has cannot be put into {path}: "
-        "give yourself the right to write there, or make room"
-    )
+    assert told.startswith("error: ") and told.endswith(_told(path))
 
 
 def test_a_point_names_the_folder_that_it_cannot_write_and_the_sweep_has_its_record(project):
@@ -59,7 +61,7 @@ def test_a_point_names_the_folder_that_it_cannot_write_and_the_sweep_has_its_rec
         assert rejected(project, "sweep", "--name", "s", "fuzz.mutants=5") == []
     (record,) = project.records("s")
     assert record["status"] == "failed"
-    assert f"the folder {path} cannot be used (Permission denied)" in record["message"]
+    assert _told(path) in record["message"]
 
 
 def test_a_file_in_the_place_of_the_sweeps_is_named(project):

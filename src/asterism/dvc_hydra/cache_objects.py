@@ -23,6 +23,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.limits import parse_json, read_within
+from asterism.core.files.os_errors import rejection
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.machine import project_of
 from asterism.dvc_hydra.cache_files import is_digest, object_path
@@ -266,15 +267,16 @@ def place(cache: Path, kinds: Sequence[str], output: Path, facts: dict[str, Any]
 
 
 def _take(source: Path, target: Path, kinds: Sequence[str]) -> None:
-    failure: OSError | None = None
+    told = ""
     for kind in kinds:
         try:
             _KINDS[kind](source, target)
             return
         except OSError as error:
-            failure = error
-            target.unlink(missing_ok=True)
-    raise UserError(f"cannot put {target} into the workspace: {failure}")
+            told = rejection(error) or f"cannot put {target} into the workspace: {error}"
+            with suppress(OSError):
+                target.unlink()
+    raise UserError(told)
 
 
 def _reflink(source: Path, target: Path) -> None:

@@ -15,6 +15,7 @@ from contextlib import chdir, contextmanager, redirect_stdout
 from pathlib import Path
 
 from asterism.core.files.locks import held
+from asterism.core.files.os_errors import rejection
 from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
@@ -76,6 +77,9 @@ class _Errors(logging.Handler):
         told = [record.getMessage()] if record.msg else []
         error = record.exc_info[1] if record.exc_info else None
         while error is not None:
+            if isinstance(error, OSError) and (place := rejection(error)):
+                told = [place]
+                break
             told.append(str(error))
             error = error.__cause__
         self.lines.append(" - ".join(" ".join(one.split()) for one in told if one))

@@ -49,14 +49,21 @@ def rejections_told() -> Iterator[None]:
             "or run fewer processes side by side"
         ) from None
     except OSError as error:
-        advice = _ADVICE.get(error.errno or 0)
-        path = _path(error)
-        if advice is None or (error.errno == errno.EEXIST and path is not None and path.is_dir()):
+        if not (told := rejection(error)):
             raise
-        where = "a folder" if path is None else _culprit(path)
-        other = "" if path is None else _elsewhere(path)
-        reason = os.strerror(error.errno or 0)  # the error's own words may be a library's report
-        raise UserError(f"{where} cannot be used ({reason}): {advice}{other}") from None
+        raise UserError(told) from None
+
+
+def rejection(error: OSError) -> str:
+    """The place that cannot be used, the reason and what to do; nothing of any other error."""
+    advice = _ADVICE.get(error.errno or 0)
+    path = _path(error)
+    if advice is None or (error.errno == errno.EEXIST and path is not None and path.is_dir()):
+        return ""
+    where = "a folder" if path is None else _culprit(path)
+    other = "" if path is None else _elsewhere(path)
+    reason = os.strerror(error.errno or 0)  # the error's own words may be a library's report
+    return f"{where} cannot be used ({reason}): {advice}{other}"
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from places import ROOT
 
 CONF = ROOT / "conf"
 IMAGES = Signature("keras", (TensorSpec("x", "float32", (None, 28, 28, 1)),), ())
-ROWS = Signature("onnx", (TensorSpec("x", "float32", (None, 28, 28)),), ())
+ROWS = Signature("onnx", (TensorSpec("x", "float32", (None, 28, 28)),), (), recurrent=True)
+TOKENS = Signature("keras", (TensorSpec("x", "int32", (None, 40)),), (), recurrent=True)
 NUMBERS = Signature("onnx", (TensorSpec("x", "float32", (None, 8)),), ())
 
 
@@ -43,7 +44,11 @@ def overrides(run):
 
 @pytest.mark.parametrize(
     ("signature", "stage", "group"),
-    [(IMAGES, "measure_importance", "classifier"), (ROWS, "measure_coverage", "rnn")],
+    [
+        (IMAGES, "measure_importance", "classifier"),
+        (ROWS, "measure_coverage", "rnn"),
+        (TOKENS, "measure_coverage", "rnn"),
+    ],
 )
 def test_the_model_says_which_lane_judges(signature, stage, group, reads, tmp_path, monkeypatch):
     reads(signature)
@@ -79,7 +84,7 @@ def test_folders_known_data_and_what_else_is_asked_for(reads, tmp_path):
 
 def test_a_model_that_no_lane_can_use_is_told_of_all_reasons(reads):
     reads(NUMBERS)
-    with pytest.raises(UserError, match=r"(?s)Keras file.*; .*sequences"):
+    with pytest.raises(UserError, match=r"(?s)Keras file.*; .*recurrent layer"):
         judge_run(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
 
 

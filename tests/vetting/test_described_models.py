@@ -1,10 +1,12 @@
 """What is said of a model file and of inputs, and what each lane can do with a model."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from asterism.config import compose
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
@@ -18,6 +20,7 @@ from asterism.vetting.looking import (
     model_facts,
 )
 from models.onnx_networks import quantised, streaming
+from places import ROOT
 
 FILE = Path("m.onnx")
 IMAGE, SEQUENCE = (None, 28, 28, 1), (None, 28, 8)
@@ -52,16 +55,18 @@ def signature(*inputs, format="keras", output=(None, 10), states=(), **facts):
         (signature(IMAGE, IMAGE), {VET, SEED}),
         (signature(IMAGE, format="onnx"), {VET, PAIR}),
         (signature(IMAGE, format="tflite"), {VET, PAIR}),
-        (signature(SEQUENCE), {VET, FUZZ, SEED}),
-        (signature((None, None, 8)), {VET, FUZZ, SEED}),
-        (signature(SEQUENCE, format="onnx"), {VET, FUZZ}),
+        (signature(SEQUENCE), {VET, SEED}),
+        (signature(SEQUENCE, recurrent=True), {VET, FUZZ, SEED}),
+        (signature((None, None, 8), recurrent=True), {VET, FUZZ, SEED}),
+        (signature((None, 8), recurrent=True), {VET, FUZZ, SEED}),
+        (signature(SEQUENCE, SEQUENCE, recurrent=True), {VET, SEED}),
+        (signature(SEQUENCE, format="onnx", recurrent=True), {VET, FUZZ}),
         (signature(SEQUENCE, format="tflite"), {VET}),
         (signature((None, 8)), {VET, SEED}),
         (signature((4, 8), (4, None)), {VET, SEED}),
         (signature((1, 8), format="onnx", states=(("x", "y"),)), set()),
         (signature((1, 8), format="keras", states=(("x", "y"),)), {SEED}),
-        # The first input is a state: what is given is the second.
-        (signature((1, 8), SEQUENCE, format="onnx", states=(("x", "y"),)), {VET, FUZZ}),
+        (signature((1, 8), SEQUENCE, format="onnx", states=(("x", "y"),)), {VET}),
         (signature(format="onnx"), set()),
     ],
 )
@@ -78,14 +83,29 @@ def told(model):
 def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
     assert told(signature(IMAGE)) == {
         VET: "asterism vet m.onnx COMPRESSED --inputs FILE_OR_FOLDER",
-        PAIR: "pair=file pairs.own.original=m.onnx pairs.own.compressed=…",
+        PAIR: "pair=file pairs.file.original=m.onnx pairs.file.compressed=COMPRESSED",
         COVERAGE: "classifier=file classifier.path=m.onnx",
-        FUZZ: "it takes no sequences (batch, steps, features) such as the rows of images",
+        FUZZ: "it takes no sequences: vectors (batch, steps, features), such as the rows of "
+        "images, or numbers (batch, steps), such as token ids",
         SEED: "reduce.user_model=m.onnx",
     }
-    assert told(signature(SEQUENCE))[FUZZ] == "rnn=file rnn.path=m.onnx"
     free = told(signature((4, None), (4, 2), (None, None)))[SEED]
     assert free == "reduce.user_model=m.onnx 'reduce.user_input_shape={m:{x:[SIZE],z:[SIZE]}}'"
+
+
+@pytest.mark.parametrize(
+    ("model", "lanes"),
+    [
+        (signature(IMAGE), {PAIR, COVERAGE, SEED}),
+        (signature(SEQUENCE, (None, None), recurrent=True), {SEED}),
+        (signature(SEQUENCE, format="onnx", recurrent=True), {FUZZ}),
+    ],
+)
+def test_the_overrides_that_are_told_compose(model, lanes):
+    used = {use.lane: use.how for use in uses(FILE, model) if use.possible and use.lane != VET}
+    assert used.keys() == lanes
+    for how in used.values():
+        assert "m.onnx" in compose(ROOT / "conf", shlex.split(how.replace("SIZE", "4")))
 
 
 @pytest.mark.parametrize(
@@ -99,6 +119,7 @@ def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
         (signature(IMAGE, output=(None, 4, 10)), PAIR, "its first output is no row of scores; vet"),
         (signature(IMAGE, format="onnx"), COVERAGE, "relevance needs the layers of a Keras file"),
         (signature(SEQUENCE, format="tflite"), FUZZ, "states are read from Keras and ONNX files"),
+        (signature(SEQUENCE), FUZZ, "it has no recurrent layer"),
         (signature(IMAGE, format="tflite"), SEED, "seeds are rebuilt from the layers of a Keras"),
     ],
 )

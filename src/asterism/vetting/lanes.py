@@ -66,7 +66,7 @@ def _pair(path: Path, signature: Signature) -> tuple[bool, str]:
     reason = _no_image_classifier(signature)
     if reason:
         return False, f"{reason}; vet it instead"
-    return True, f"pair=file pairs.own.original={path} pairs.own.compressed=…"
+    return True, f"pair=file pairs.file.original={path} pairs.file.compressed=COMPRESSED"
 
 
 def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
@@ -81,9 +81,14 @@ def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
 def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
     if signature.format not in ("keras", "onnx"):
         return False, "states are read from Keras and ONNX files only"
-    sizes = signature.given[0].shape if signature.given else ()
-    if len(sizes) != 3:
-        return False, "it takes no sequences (batch, steps, features) such as the rows of images"
+    axes = [len(spec.shape) for spec in signature.inputs]
+    if axes not in ([2], [3]):
+        return False, (
+            "it takes no sequences: vectors (batch, steps, features), such as the rows of images, "
+            "or numbers (batch, steps), such as token ids"
+        )
+    if not signature.recurrent:
+        return False, "it has no recurrent layer"
     return True, f"rnn=file rnn.path={path}"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
+from asterism.models.signatures.keras import RECURRENT_LAYERS
 
 RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 
@@ -17,7 +18,7 @@ def kind(layer: Any) -> str:
 
 def is_recurrent(layer: Any) -> bool:
     """Whether the layer is recurrent, or runs a recurrent one in both directions."""
-    return kind(layer) in (*RECURRENT, "RNN", "Bidirectional")
+    return kind(layer) in RECURRENT_LAYERS
 
 
 def find_layer(model: Any, name: str | None) -> Any:

@@ -16,8 +16,8 @@ from asterism.core.parameters.registry import closest
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.recurrent.onnx_engine import OnnxEngine, require_finite
+from asterism.models.signatures.onnx import RECURRENT_OPERATORS
 
-_RECURRENT = ("LSTM", "GRU", "RNN")
 #: What the types of an input's elements are called where a step is one number, by its rank; of
 #: vectors nothing.
 _TAKEN: dict[int, dict[int, str | None]] = {
@@ -113,7 +113,7 @@ def _add_states(path: Path, graph: Any, layer: str | None, names: Names) -> str:
 
 
 def _is_recurrent(node: Any) -> bool:
-    return node.op_type in _RECURRENT and node.domain in ("", "ai.onnx")
+    return node.op_type in RECURRENT_OPERATORS and node.domain in ("", "ai.onnx")
 
 
 def _batch_first(graph: Any, node: Any) -> str:

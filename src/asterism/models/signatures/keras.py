@@ -13,6 +13,8 @@ from asterism.models.signatures.signature import Signature, TensorSpec
 
 #: What tells how long the last axis of a layer's output is, by the layer's class.
 _LENGTH = {"Dense": "units", "Embedding": "output_dim", "LSTM": "units", "GRU": "units"}
+#: Classes of recurrent layers, and what runs such a layer.
+RECURRENT_LAYERS = ("LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional")
 #: Layers whose outputs have their inputs' shape.
 _KEEP_SHAPE = ("Activation", "Dropout", "LeakyReLU", "ReLU", "Softmax")
 
@@ -44,6 +46,7 @@ def signature_of_config(model: Any) -> Signature:
         outputs=tuple(_output(layer, lengths.of(layer)) for layer in last),
         operators=sum(layer["class_name"] != "InputLayer" for layer in layers),
         half=any(_dtype(layer["config"]) == "float16" for layer in layers),
+        recurrent=any(layer["class_name"] in RECURRENT_LAYERS for layer in layers),
     )
 
 

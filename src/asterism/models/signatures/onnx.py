@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Parts of the names of operators that compute on integers, or convert from or to them.
 _INTEGER = ("quantize", "qlinear", "integer", "qgemm", "qattention")
 
+#: Operators of a recurrent layer.
+RECURRENT_OPERATORS = ("LSTM", "GRU", "RNN")
 #: Operators that give the same numbers in another form.
 _FORMS = (
     *("Cast", "DequantizeLinear", "Identity", "QuantizeLinear"),
@@ -74,6 +76,7 @@ def signature_of(file: OnnxFile, path: Path) -> Signature:
             any(word in node.op_type.lower() for word in _INTEGER) for node in graph.node
         ),
         half=any(tensor.data_type == half for tensor in _constants(graph)),
+        recurrent=any(node.op_type in RECURRENT_OPERATORS for node in graph.node),
     )
 
 

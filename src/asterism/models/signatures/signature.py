@@ -87,6 +87,7 @@ class Signature:
         quantised: how many of them compute on integers, or convert from or to them.
         half: whether weights are half-precision numbers.
         variables: whether it keeps state inside itself, between calls.
+        recurrent: whether it has a recurrent layer, in formats whose recurrent layers are profiled.
     """
 
     format: str
@@ -97,6 +98,7 @@ class Signature:
     quantised: int = 0
     half: bool = False
     variables: bool = False
+    recurrent: bool = False
 
     @property
     def streams(self) -> bool:

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from asterism.asking.question import vet_overrides
+from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
-from asterism.config import vet_params
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.core.messages.errors import concerning
 from asterism.core.parameters.construction import options_of
@@ -78,8 +77,9 @@ def prepare(name: str, pair: RealPair, conf: Path) -> PreparedPair:
             saved_folders.write(folder, make)
         files = _made_by(key, folder)
         assert files is not None
-        overrides, said = vet_overrides(_request(pair, files), conf)
-    return PreparedPair(tuple(overrides), tuple(said), vet_params(conf, overrides))
+        found = settle(_request(pair, files), conf)
+    assert found.params is not None, "nothing is open"
+    return PreparedPair(tuple(found.overrides), tuple(found.said), found.params)
 
 
 def _made_by(key: str, folder: Path) -> list[Path] | None:
@@ -156,10 +156,9 @@ def _feeds(
     pair: RealPair, original: Path, inputs: Path, calibration: MadeInputs, conf: Path
 ) -> list[Tensors]:
     """Inputs for calibration, as the original takes them, one at a time."""
-    overrides, _ = vet_overrides(_request(pair, [original, original, inputs]), conf)
-    feeding = vet_params(conf, overrides).feeding
-    assert pair.vet is not None
-    feed = Feed(read_signature(original), feeding, pair.vet.kind == "images")
+    found = settle(_request(pair, [original, original, inputs]), conf)
+    assert pair.vet is not None and found.params is not None
+    feed = Feed(read_signature(original), found.params.feeding, pair.vet.kind == "images")
     return [feed.inputs(item[np.newaxis]) for item in calibration.items]
 
 

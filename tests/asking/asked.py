@@ -4,7 +4,7 @@ import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from asterism.asking.question import vet_overrides
+from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.config import compose
 from places import ROOT
@@ -15,19 +15,19 @@ _GRAMMAR = OverridesParser.create()
 
 def asked(**request):
     """The overrides as Hydra reads them, by key, and what is said."""
-    overrides, said = vet_overrides(VetRequest(**request), CONF)
+    settled = settle(VetRequest(**request), CONF)
     read = {}
-    for text in overrides:
+    for text in settled.overrides:
         override = _GRAMMAR.parse_override(text)
         if override.is_delete():
             continue
         whole = OmegaConf.create({"value": override.value()})
         key = override.key_or_group
         read[key] = OmegaConf.to_container(whole, resolve=True)["value"]
-    return read, said
+    return read, settled.said
 
 
 def composed(**request):
     """What the parameters of vetting come to."""
-    overrides, _ = vet_overrides(VetRequest(**request), CONF)
-    return yaml.safe_load(compose(CONF, overrides))["vet"]
+    settled = settle(VetRequest(**request), CONF)
+    return yaml.safe_load(compose(CONF, settled.overrides))["vet"]

@@ -100,7 +100,11 @@ def test_what_a_stage_prints_warns_of_logs_and_fails_with_is_text_only(tmp_path)
     ("body", "status", "line"),
     [
         ("raise UserError('no such file')", 1, "error: say: no such file"),
-        ("raise KeyboardInterrupt", 130, "error: say: interrupted; the same command goes on"),
+        (
+            "raise KeyboardInterrupt",
+            130,
+            "error: say: interrupted; the same command resumes it",
+        ),
         ("1 / 0", 1, "error: say: ZeroDivisionError: division by zero"),
     ],
 )

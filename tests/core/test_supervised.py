@@ -135,7 +135,7 @@ def test_a_signal_to_the_stage_alone_is_told_in_a_line(project, number):
     run = Run(project, SLEEP_WITH_THE_LOCK, FAMILY).wait_until_it_began()
     os.kill(psutil.Process(run.parent.pid).children()[0].pid, number)
     _, errors = run.parent.communicate(timeout=60)
-    assert errors.splitlines()[-1] == "error: one: interrupted; the same command goes on"
+    assert errors.splitlines()[-1] == "error: one: interrupted; the same command resumes it"
     assert "Traceback" not in errors
     run.assert_nothing_is_left()
 

@@ -24,6 +24,14 @@ def test_the_lists_of_contents_name_every_page_once():
     assert named == Counter(page for page in pages() if page != DOCS / "index.md")
 
 
+def test_the_names_in_the_glossary_are_in_the_source():
+    files = [file for part in ("src", "stages") for file in (ROOT / part).rglob("*.py")]
+    words = {word for file in files for word in re.findall(r"[\w-]+", file.read_text("utf-8"))}
+    rows = [row.split("|") for row in (DOCS / "glossary.md").read_text("utf-8").splitlines()]
+    named = {name for row in rows if len(row) > 3 for name in re.findall("`([^`]+)`", row[2])}
+    assert len(named) > 50 and named <= words
+
+
 @pytest.mark.slow
 def test_the_manual_builds_and_asks_no_other_host(tmp_path):
     result = build(DOCS, tmp_path / "manual")

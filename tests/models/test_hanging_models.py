@@ -167,7 +167,7 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == "error: train_rnn: interrupted; the same command goes on"
+    assert errors.splitlines()[-1] == "error: train_rnn: interrupted; the same command resumes it"
     assert marked.left() == []
 
 

@@ -66,7 +66,7 @@ def test_an_interrupted_command_says_so_in_one_line(tmp_path, name, number):
         status, said = run(folder, MAIN, *COMMANDS[name], after=after, number=number)
         if status == INTERRUPTED:
             # `check` may have said before that there is no such file.
-            assert said.splitlines()[-1] == "error: interrupted; the same command goes on"
+            assert said.splitlines()[-1] == "error: interrupted; the same command resumes it"
             assert "Traceback" not in said
             interrupted += 1
         else:
@@ -156,7 +156,7 @@ def test_an_interrupt_that_a_library_swallows_ends_the_command(tmp_path, name, n
     begun = time.monotonic()
     status, said = run(tmp_path, PROGRAM.format(number=number.name, body=body, then=then))
     assert status == INTERRUPTED
-    assert said == "error: interrupted; the same command goes on\n"
+    assert said == "error: interrupted; the same command resumes it\n"
     assert list(tmp_path.iterdir()) == [], "neither the result nor a temporary name"
     assert time.monotonic() - begun < 30
 
@@ -182,7 +182,7 @@ sys.argv = ["asterism", "vet", "--demo", "--dry-run"]
 def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
     status, said = run(tmp_path, DEMO + MAIN)
     assert status == INTERRUPTED
-    assert said == "error: interrupted; the same command goes on\n"
+    assert said == "error: interrupted; the same command resumes it\n"
     assert not [path.name for path in tmp_path.iterdir() if "demo" in path.name]
 
 
@@ -203,7 +203,10 @@ run_command(command)
 
 def test_a_command_that_is_in_native_code_ends_too(tmp_path):
     begun = time.monotonic()
-    assert run(tmp_path, STUCK) == (INTERRUPTED, "error: interrupted; the same command goes on\n")
+    assert run(tmp_path, STUCK) == (
+        INTERRUPTED,
+        "error: interrupted; the same command resumes it\n",
+    )
     assert time.monotonic() - begun < 60
 
 

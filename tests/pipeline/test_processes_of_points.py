@@ -62,7 +62,10 @@ class TestPoint:
     @pytest.mark.parametrize(
         ("text", "answer"),
         [
-            ("kill -9 $$", JobResult("lost", 137, "it was killed; the same command goes on")),
+            (
+                "kill -9 $$",
+                JobResult("lost", 137, "it was killed; the same command resumes it"),
+            ),
             ("exit 3", JobResult("failed", 3, "its process ended: see log.txt")),
             ("exit 0", JobResult("failed", 1, "its process ended: see log.txt")),
         ],
@@ -113,7 +116,7 @@ class TestPoint:
         on_signal = f"trap 'echo heard >> {tmp_path}/heard; {heard}' INT"
         stop = f"echo $$ > {tmp_path}/pid; touch {sweep.stop}"
         assert supervise(f"{on_signal}; {stop}; while true; do sleep 0.02; done") == JobResult(
-            "interrupted", 130, "interrupted; the same command goes on"
+            "interrupted", 130, "interrupted; the same command resumes it"
         )
         assert (tmp_path / "heard").read_text() == "heard\n"
         assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))

@@ -182,7 +182,7 @@ def test_a_failing_sweep_is_recorded_and_told(root, sweeps, tmp_path):
     sweeps.end[0] = 1
     done = reproduce(*words)
     assert done.exit_code == 1
-    assert f"failed: {NAME}; the same command goes on" in done.output
+    assert f"failed: {NAME}; the same command resumes it" in done.output
     assert NAME in largest(read_all_runs())
     sweeps.end[0] = INTERRUPTED
     assert reproduce(*words).exit_code == INTERRUPTED

@@ -427,7 +427,7 @@ class TestTelling:
             f"  exit code 3: stage x failed; log: {log}",
             *tail,
             "point 2 (seed=3): lost",
-            f"  it was killed; the same command goes on; log: {lost}",
+            f"  it was killed; the same command resumes it; log: {lost}",
             "the table is sweeps/s/table.csv, the page index.html beside",
         ]
 

@@ -32,7 +32,7 @@ def test_sigterm_ends_the_stages_too(project, marked, jobs):
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=40)
     assert process.returncode == 130, output
-    assert output.splitlines()[-1] == "error: interrupted; the same command goes on"
+    assert output.splitlines()[-1] == "error: interrupted; the same command resumes it"
     assert "src/asterism" not in output  # the stage, which is a plain script, has a traceback
     assert marked.running() == []
     (project.notes / "hold-right").unlink()

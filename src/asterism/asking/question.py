@@ -56,7 +56,7 @@ from asterism.vetting.params import VetBudget, VetParams
 _TRIED = 16
 
 
-def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]]:
+def settle(request: VetRequest, conf: Path) -> SettledQuestion:
     """The overrides of Hydra for a request, and what was settled, one line each.
 
     The original is asked about some of the inputs first: how its outputs are compared and how
@@ -70,12 +70,6 @@ def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]
         UserError: a file cannot be read or opened, the two models take different inputs, an
             argument is impossible, or something is not known and has to be said by a flag.
     """
-    found = settle(request, conf)
-    return found.overrides, found.said
-
-
-def settle(request: VetRequest, conf: Path) -> SettledQuestion:
-    """See :func:`vet_overrides`, and whether stages may run side by side."""
     return _Question(request, conf).settled()
 
 

@@ -64,22 +64,26 @@ def findings(
 
 @app.command("collect-findings", rich_help_panel=LIBRARIES)
 def collect_findings(
-    folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
+    folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
     pieces: Annotated[
         Path | None,
-        typer.Option(help="Of `asterism campaign`; default: campaign/ in programs.root."),
+        typer.Option(
+            help="The pieces of `asterism campaign`; default: campaign/ in programs.root."
+        ),
     ] = None,
     operators: Annotated[
         list[str] | None,
-        typer.Option(help="FOLDER:OLD:NEW of compare-versions --operators; repeatable."),
+        typer.Option(
+            help="Results of compare-versions --operators, as FOLDER:OLD:NEW; repeatable."
+        ),
     ] = None,
     calls: Annotated[
         list[str] | None,
-        typer.Option(help="Of `asterism call-functions`: pytorch, tensorflow, jax; repeatable."),
+        typer.Option(help="A framework of `asterism call-functions`: pytorch, …; repeatable."),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Of calls, those with this in their signature; repeatable."),
+        typer.Option(help="Take only calls with this text in their signature; repeatable."),
     ] = None,
     override: Overrides = None,
 ) -> None:
@@ -105,18 +109,24 @@ def collect_findings(
 
 @app.command("add-finding", rich_help_panel=LIBRARIES)
 def add_finding(
-    script: Annotated[Path, typer.Argument(help="It exits with 1 while the bug lives.")],
-    library: Annotated[str, typer.Option(help="To blame.")],
-    symptom: Annotated[str, typer.Option(help="As `values differ`, error or crash.")],
-    layer: Annotated[str, typer.Option(help="Function, layer or operator.")],
-    backend: Annotated[str, typer.Option(help="That shows it, as tensorflow:eager.")],
-    package: Annotated[list[str], typer.Option(help="Whose version is noted; repeatable.")],
+    script: Annotated[Path, typer.Argument(help="A script that exits with 1 while the bug lives.")],
+    library: Annotated[str, typer.Option(help="The library to blame, for example openvino.")],
+    symptom: Annotated[str, typer.Option(help="What goes wrong: `values differ`, error, crash, …")],
+    layer: Annotated[str, typer.Option(help="The function, layer or operator that shows it.")],
+    backend: Annotated[
+        str, typer.Option(help="A backend that shows it, for example tensorflow:eager.")
+    ],
+    package: Annotated[
+        list[str], typer.Option(help="A package whose version is noted; repeatable.")
+    ],
     parameter: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE that it needs; repeatable.")
+        list[str] | None, typer.Option(help="A parameter that it needs, as NAME=VALUE; repeatable.")
     ] = None,
-    inputs: Annotated[str, typer.Option(help="As normal, empty or nan.")] = "normal",
-    title: Annotated[str, typer.Option(help="Names the fault.")] = "",
-    folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
+    inputs: Annotated[
+        str, typer.Option(help="The kind of inputs that it needs: normal, empty, nan, …")
+    ] = "normal",
+    title: Annotated[str, typer.Option(help="A title that names the fault.")] = "",
+    folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
 ) -> None:
     """Give a finding that was seen by hand a folder, if three fresh processes show it.
 
@@ -133,14 +143,20 @@ def add_finding(
 
 @app.command("check-findings", rich_help_panel=LIBRARIES)
 def check_findings(
-    folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
-    sample: Annotated[int, typer.Option(min=0, help="Only so many, drawn; 0: all.")] = 0,
+    folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
+    sample: Annotated[
+        int, typer.Option(min=0, help="Check only so many, drawn at random; 0: all.")
+    ] = 0,
     seconds: Annotated[float, typer.Option(min=1, help="Time limit of each check.")] = 300,
     environment: Annotated[
         list[str] | None,
-        typer.Option(help="Check its library's findings there, as openvino@2025.4; repeatable."),
+        typer.Option(
+            help="Check a library's findings in another version: openvino@2025.4; repeatable."
+        ),
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Part of a name; repeatable.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Check findings with this in their names; repeatable.")
+    ] = None,
     write: Annotated[
         bool, typer.Option(help="Note what scripts print and write reports and pages.")
     ] = False,
@@ -199,24 +215,28 @@ def check_findings(
 @app.command(rich_help_panel=LIBRARIES)
 def campaign(
     pieces: Annotated[int, typer.Option(min=1, help="Run at most so many pieces now.")] = 1,
-    size: Annotated[int, typer.Option(min=1, help="Models of a piece.")] = 40,
+    size: Annotated[int, typer.Option(min=1, help="Number of models in a piece.")] = 40,
     experiment: Annotated[
-        str, typer.Option(help="Of conf/experiment: backends, inputs and budgets.")
+        str, typer.Option(help="An experiment of conf/experiment: backends, inputs and budgets.")
     ] = "library_campaign",
     folder: Annotated[
-        Path | None, typer.Option(help="Of the pieces; default: campaign/ below programs.root.")
+        Path | None,
+        typer.Option(help="The folder of the pieces; default: campaign/ below programs.root."),
     ] = None,
     collection: Annotated[
-        Path, typer.Option(help="What it holds is passed over, and what ran for it not run again.")
+        Path,
+        typer.Option(
+            help="A collection: its findings are skipped, and what ran for it is not run again."
+        ),
     ] = Path("findings"),
     override: Overrides = None,
 ) -> None:
     """Look for findings in models of one layer each, a piece of them at a time.
 
-    Every declared layer runs at its defaults, then with each option that it has. A piece that is
-    through is not run again, so the command goes on where it was ended, on another machine too.
-    Started several times, side by side, it shares the models out.
-    Then `asterism collect-findings` takes what was found.
+    Every declared layer runs with its defaults, then with each of its options. A piece that is
+    finished is not run again, so an interrupted campaign resumes, also on another machine.
+    Several processes of this command share the models among themselves.
+    Afterwards, `asterism collect-findings` collects what was found.
     """
     from asterism.config import changed_params
     from asterism.differential.triage.params import TriageSettings
@@ -243,26 +263,29 @@ def campaign(
 
 @app.command("call-functions", rich_help_panel=LIBRARIES)
 def call_functions(
-    framework: Annotated[str, typer.Argument(help="pytorch, tensorflow, jax.")],
+    framework: Annotated[str, typer.Argument(help="The framework: pytorch, tensorflow or jax.")],
     way: Annotated[
-        list[str] | None, typer.Option(help="As pytorch:inductor; repeatable; default: all.")
+        list[str] | None,
+        typer.Option(help="A way to call them: pytorch:inductor, …; repeatable; default: all."),
     ] = None,
     table: Annotated[
-        list[str] | None, typer.Option(help="As pytorch:casts; repeatable; default: all.")
+        list[str] | None,
+        typer.Option(help="A table of functions: pytorch:casts, …; repeatable; default: all."),
     ] = None,
-    most: Annotated[int, typer.Option(min=1, help="Run at most so many now.")] = 1000,
+    most: Annotated[int, typer.Option(min=1, help="Number of calls to run now, at most.")] = 1000,
     experiment: Annotated[
-        str, typer.Option(help="Of conf/experiment: tolerances and limits.")
+        str, typer.Option(help="An experiment of conf/experiment: tolerances and limits.")
     ] = "library_campaign",
     collection: Annotated[
-        Path, typer.Option(help="What its campaign.json names as run is not run again.")
+        Path,
+        typer.Option(help="A collection: calls that its campaign.json lists are not run again."),
     ] = Path("findings"),
     override: Overrides = None,
 ) -> None:
     """Call single functions of a framework plainly, and by compiled and converted ways.
 
-    What a way gives must be what the plain call gives. Calls that have run are not run again, so
-    the command goes on where it was ended. Then `asterism collect-findings --calls pytorch` takes
+    Each way must give what the plain call gives. Calls that have run are not run again, so that an
+    interrupted command resumes. Afterwards, `asterism collect-findings --calls pytorch` collects
     what was found.
     """
     from asterism.config import changed_params

@@ -35,22 +35,25 @@ InputShapes = Annotated[
         help="NAME=2,16,4: the shape of an input, the batch first; or MODEL/NAME; repeatable."
     ),
 ]
-Size = Annotated[int, typer.Option(min=1, help="What stands for other free sizes.")]
+Size = Annotated[int, typer.Option(min=1, help="The value of all other free sizes.")]
 OwnBatch = Annotated[
-    Path | None, typer.Option(help="An .npz with your own batch, by the inputs' names.")
+    Path | None, typer.Option(help="An .npz file with a batch of yours, by the inputs' names.")
 ]
 Drawn = Annotated[
     list[str] | None, typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable.")
 ]
-Steps = Annotated[int, typer.Option(min=1, help="Parts of a model tried for each.")]
+Steps = Annotated[int, typer.Option(min=1, help="Parts of a model to try for each row.")]
 
 
 @app.command(rich_help_panel=LIBRARIES)
 def environments(
     names: Annotated[
-        list[str] | None, typer.Argument(help="As onnxruntime@1.20; all if none.")
+        list[str] | None,
+        typer.Argument(help="An environment, for example onnxruntime@1.20; default: all."),
     ] = None,
-    make: Annotated[bool, typer.Option("--make", help="Make them; needs a package index.")] = False,
+    make: Annotated[
+        bool, typer.Option("--make", help="Make them, which needs a package index.")
+    ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove them from the disk.")] = False,
 ) -> None:
     """List the environments of libraries in other versions, with what each costs; make, remove."""
@@ -78,9 +81,12 @@ def compare_versions(
     library: Annotated[
         str, typer.Argument(help="A library that runs files: onnxruntime, openvino, pytorch.")
     ],
-    old: Annotated[str, typer.Argument(help="Its version now, as 1.20.")],
+    old: Annotated[str, typer.Argument(help="The present version, for example 1.20.")],
     new: Annotated[
-        str, typer.Argument(help="The version to change to, as 1.31, or a library: openvino.")
+        str,
+        typer.Argument(
+            help="The version to change to, for example 1.31, or another library: openvino."
+        ),
     ],
     model: Annotated[
         list[Path] | None,
@@ -95,7 +101,7 @@ def compare_versions(
     inputs: OwnBatch = None,
     distribution: Drawn = None,
     explain: Annotated[
-        int, typer.Option(min=0, help="Changes whose nodes are looked for, the worst first.")
+        int, typer.Option(min=0, help="Number of changes to explain by nodes, the worst first.")
     ] = 20,
     steps: Steps = 60,
     override: Overrides = None,
@@ -129,18 +135,19 @@ def compare_libraries(
         typer.Option(help="A model of yours, as it is: .onnx or .pt2; repeatable."),
     ] = None,
     library: Annotated[
-        list[str] | None, typer.Option(help="A library to run them; repeatable; all if none.")
+        list[str] | None,
+        typer.Option(help="A library to run them in; repeatable; default: all that are installed."),
     ] = None,
     environment: Annotated[
         list[str] | None,
-        typer.Option(help="One more, in an environment of its own: onnxruntime@1.20; repeatable."),
+        typer.Option(help="A library in another version: onnxruntime@1.20; repeatable."),
     ] = None,
     input_shape: InputShapes = None,
     size: Size = 16,
     inputs: OwnBatch = None,
     distribution: Drawn = None,
     explain: Annotated[
-        int, typer.Option(min=0, help="Faults whose nodes are looked for, the worst first.")
+        int, typer.Option(min=0, help="Number of faults to explain by nodes, the worst first.")
     ] = 20,
     steps: Steps = 60,
     override: Overrides = None,

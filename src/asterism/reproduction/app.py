@@ -87,7 +87,7 @@ def reproduce(order: ReproductionRequest, say: Say) -> int:
             write_run(run)
             say(f"recorded in {path_of(experiment.name, order.scale)}")
     if failed:
-        say(f"failed: {', '.join(failed)}; the same command goes on")
+        say(f"failed: {', '.join(failed)}; the same command resumes it")
     return 1 if failed else 0
 
 

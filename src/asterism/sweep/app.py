@@ -237,7 +237,7 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
             "ran": [],
             "status": status,
             "exit_code": None,
-            "message": f"{reason}; the same command goes on",
+            "message": f"{reason}; the same command resumes it",
         }
     lines = _end_of(log_file).splitlines() if log_file.is_file() else []
     page = folder / REPORT.name

@@ -260,11 +260,11 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> JobResult:
         except KeyboardInterrupt:
             take_interrupt()
             _stop(process)
-            return JobResult("interrupted", INTERRUPTED, "interrupted; the same command goes on")
+            return JobResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
     answer = worker.read_answer(here)
     if answer is None and process.returncode < 0:
         return JobResult(
-            "lost", 128 - process.returncode, "it was killed; the same command goes on"
+            "lost", 128 - process.returncode, "it was killed; the same command resumes it"
         )
     if answer is None:
         return JobResult("failed", process.returncode or 1, f"its process ended: see {log.name}")

@@ -113,7 +113,7 @@ def main(workspace: Path) -> int:
             _save_experiment(workspace, order)
         answer = JobResult("finished", ran=ran)
     except KeyboardInterrupt:
-        answer = JobResult("interrupted", INTERRUPTED, "interrupted; the same command goes on")
+        answer = JobResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
     except StageFailedError as error:
         answer = JobResult("failed", error.exit_code, str(error))
     except UserError as error:

@@ -143,7 +143,7 @@ def run_command(command: Callable[[], None]) -> None:
 
 def _say() -> None:
     with suppress(OSError):  # whoever read it may be gone
-        os.write(2, b"error: interrupted; the same command goes on\n")
+        os.write(2, b"error: interrupted; the same command resumes it\n")
 
 
 def _watch_for_stuck_code() -> None:

@@ -83,7 +83,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         say(f"error: {label}: {error}", error=True)
         return 1
     except KeyboardInterrupt:
-        say(f"error: {label}: interrupted; the same command goes on", error=True)
+        say(f"error: {label}: interrupted; the same command resumes it", error=True)
         return INTERRUPTED
     except Exception as error:  # the reason in one line first, then where it came from
         if (missing := missing_extra(error, name)) is not None:

@@ -54,7 +54,7 @@ def supervised(label: str, work: Callable[[], int]) -> int:
     """
     parent = os.getppid()
     if _is_orphan(parent):
-        _say(label, "its parent process has ended; the same command goes on")
+        _say(label, "its parent process has ended; the same command resumes it")
         return INTERRUPTED
     asked: list[int] = []
     for number in _ENDINGS:
@@ -80,7 +80,7 @@ def supervised(label: str, work: Callable[[], int]) -> int:
     _clear_up(scratch)  # where the reaper was killed
     status = os.waitstatus_to_exitcode(ended[1])
     if interrupted:
-        _say(label, "interrupted; the same command goes on")
+        _say(label, "interrupted; the same command resumes it")
         return INTERRUPTED
     return status if status >= 0 else 128 - status
 
@@ -158,7 +158,7 @@ def _exit_status(label: str, status: int) -> int:
     if status >= 0:
         return status
     if -status in _ENDINGS:
-        _say(label, "interrupted; the same command goes on")
+        _say(label, "interrupted; the same command resumes it")
         return INTERRUPTED
     name = signal.Signals(-status).name
     hint = " (where nobody sent it, memory ran out)" if -status == signal.SIGKILL else ""

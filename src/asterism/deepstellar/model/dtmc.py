@@ -63,7 +63,7 @@ class Dtmc:
 
     @cached_property
     def transition_index(self) -> CodeIndex:
-        """Numbers of transitions by :meth:`transition_keys`, in the order of ``counts.data``."""
+        """Numbers of transitions by row times states plus column, as ``counts.data`` has them."""
         rows, columns = self.counts.nonzero()
         return CodeIndex(rows.astype(np.int64) * len(self.codes) + columns)
 

@@ -33,7 +33,7 @@ class FurtherInput(ParameterSection):
 class FeedingParams(ParameterSection):
     """What is given to a model beside an item itself.
 
-    Whatever is null is told by the model's file, see :meth:`Feed.guessed`.
+    Whatever is null is told by the model's file.
     """
 
     input: str | None = Field(description="the input that takes the item; null: the first")

@@ -51,7 +51,8 @@ def test_files_of_the_users_do_not_go_with_it(more, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_one_command_in_an_empty_folder_gives_a_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path.parent / "state"))
+    for name in ("STATE", "PROGRAMS"):  # which lie elsewhere than in the user's folder
+        monkeypatch.setenv(f"ASTERISM_{name}_ROOT", str(tmp_path.parent / name))
     done = CliRunner().invoke(commands.app, ["vet", "--demo", "--json", "--no-open"])
     assert done.exit_code == 0, done.output
     verdict = json.loads(done.stdout)["verdict"]

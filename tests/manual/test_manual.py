@@ -1,5 +1,6 @@
 """The manual names every page, builds without a broken link, and asks no other host."""
 
+import pydoc
 import re
 import shutil
 import subprocess
@@ -30,6 +31,14 @@ def test_the_names_in_the_glossary_are_in_the_source():
     rows = [row.split("|") for row in (DOCS / "glossary.md").read_text("utf-8").splitlines()]
     named = {name for row in rows if len(row) > 3 for name in re.findall("`([^`]+)`", row[2])}
     assert len(named) > 50 and named <= words
+
+
+def test_what_the_reference_of_the_code_names_is_there():
+    named = re.findall(
+        r"(?m)^\.\. auto\w+:: ([\w.]+)", (DOCS / "reference/api.md").read_text("utf-8")
+    )
+    assert len(named) > 20
+    assert [name for name in named if pydoc.locate(name) is None] == []
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ class PairUnderTest:
 
 @dataclass(frozen=True)
 class SearchTask:
-    """What one search has to do.
+    """The models, the seeds and the budget of one search.
 
     Attributes:
         name: the search's name, which its random streams depend on.

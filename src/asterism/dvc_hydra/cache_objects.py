@@ -274,8 +274,7 @@ def _take(source: Path, target: Path, kinds: Sequence[str]) -> None:
             return
         except OSError as error:
             told = rejection(error) or f"cannot put {target} into the workspace: {error}"
-            with suppress(OSError):
-                target.unlink()
+            target.unlink(missing_ok=True)
     raise UserError(told)
 
 

@@ -55,8 +55,8 @@ def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> 
     model.predict(items[:1])
     taken: list[float] = []
     began = time.perf_counter()
-    while len(taken) < _MOST:
-        if len(taken) >= _FEWEST and time.perf_counter() - began >= _SECONDS:
+    for run in range(_MOST):
+        if run >= _FEWEST and time.perf_counter() - began >= _SECONDS:
             break
         started = time.perf_counter()
         model.predict(items[:1])

@@ -55,7 +55,7 @@ def rejections_told() -> Iterator[None]:
 
 
 def rejection(error: OSError) -> str:
-    """The place that cannot be used, the reason and what to do; nothing of any other error."""
+    """A line for a place that cannot be used: which, why and what to do; empty for other errors."""
     advice = _ADVICE.get(error.errno or 0)
     path = _path(error)
     if advice is None or (error.errno == errno.EEXIST and path is not None and path.is_dir()):

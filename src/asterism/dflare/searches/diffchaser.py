@@ -48,7 +48,8 @@ class DiffChaser(LockstepSearch[Proposal]):
         super().__init__(task, options)
         self._options = options
         self.width = options.population
-        self._rngs = [self.stream(seed, "genetics") for seed in range(len(self.items))]
+        trajectories = range(len(self.items))
+        self._rngs = [self.stream(trajectory, "genetics") for trajectory in trajectories]
         self._mutations = self.streams("mutations")
         #: Members and their fitness, of the trajectories that have begun; the fittest stands first.
         self._members: dict[int, NDArray[Any]] = {}

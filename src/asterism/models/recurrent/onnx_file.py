@@ -16,7 +16,7 @@ from asterism.core.parameters.registry import closest
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.recurrent.onnx_engine import OnnxEngine, require_finite
-from asterism.models.signatures.onnx import RECURRENT_OPERATORS
+from asterism.models.signatures.onnx import is_recurrent
 
 #: What the types of an input's elements are called where a step is one number, by its rank; of
 #: vectors nothing.
@@ -75,7 +75,7 @@ def _input_form(path: Path, graph: Any) -> dict[str, Any]:
 
 def _recurrent_weights(graph: Any) -> Iterator[tuple[str, NDArray[Any]]]:
     """Other constants may well be infinite: masks are."""
-    read = {name for node in graph.node if _is_recurrent(node) for name in node.input}
+    read = {name for node in graph.node if is_recurrent(node) for name in node.input}
     for constant in graph.initializer:
         if constant.name in read:
             yield constant.name, numpy_helper.to_array(constant)
@@ -86,7 +86,7 @@ def _add_states(path: Path, graph: Any, layer: str | None, names: Names) -> str:
     recurrent = {
         names.theirs(node.name) or names.theirs(node.output[0]): node
         for node in graph.node
-        if _is_recurrent(node)
+        if is_recurrent(node)
     }
     tensors = {names.theirs(name): name for node in graph.node for name in node.output if name}
     if layer is None:
@@ -110,10 +110,6 @@ def _add_states(path: Path, graph: Any, layer: str | None, names: Names) -> str:
     del graph.output[:]
     graph.output.extend([*others, value])
     return layer
-
-
-def _is_recurrent(node: Any) -> bool:
-    return node.op_type in RECURRENT_OPERATORS and node.domain in ("", "ai.onnx")
 
 
 def _batch_first(graph: Any, node: Any) -> str:

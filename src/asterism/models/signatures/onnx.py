@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 #: Parts of the names of operators that compute on integers, or convert from or to them.
 _INTEGER = ("quantize", "qlinear", "integer", "qgemm", "qattention")
 
-#: Operators of a recurrent layer.
-RECURRENT_OPERATORS = ("LSTM", "GRU", "RNN")
+_RECURRENT = ("LSTM", "GRU", "RNN")
 #: Operators that give the same numbers in another form.
 _FORMS = (
     *("Cast", "DequantizeLinear", "Identity", "QuantizeLinear"),
@@ -76,8 +75,13 @@ def signature_of(file: OnnxFile, path: Path) -> Signature:
             any(word in node.op_type.lower() for word in _INTEGER) for node in graph.node
         ),
         half=any(tensor.data_type == half for tensor in _constants(graph)),
-        recurrent=any(node.op_type in RECURRENT_OPERATORS for node in graph.node),
+        recurrent=any(map(is_recurrent, graph.node)),
     )
+
+
+def is_recurrent(node: onnx.NodeProto) -> bool:
+    """Whether a node is a recurrent layer of ONNX itself."""
+    return node.op_type in _RECURRENT and node.domain in ("", "ai.onnx")
 
 
 class _InputUses:

@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from asterism.core.files.artifacts import write_json
 from asterism.differential.adapters.library import LIBRARIES
+from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.questions import FIRST
 from asterism.differential.engine.inputs import BATCH, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -132,6 +134,14 @@ def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tm
     assert (first.folder, first.opset, first.batch, first.outputs) == (tmp_path, 15, 2, None)
     assert (first.weights, last.weights) == (None, tmp_path / "w.npz")
     assert other.outputs == [1]
+
+
+def test_names_in_a_model_do_not_depend_on_the_models_before_it(tmp_path):
+    graph = chained((5, 3), layer("Bidirectional", layer="LSTM", units=2), layer("Dense", units=2))
+    write_json(tmp_path / "graph.json", graph.to_json())
+    first, second = (ModelUnderTest(tmp_path).keras() for _ in range(2))
+    assert first.name == second.name
+    assert [v.path for v in first.variables] == [v.path for v in second.variables]
 
 
 @pytest.mark.parametrize(("limits", "compiled"), [((), 1), (("might differ",), 2)])

@@ -45,10 +45,15 @@ class ModelUnderTest:
 
         In a dtype of its own it is a reference, which always has the plain form.
         """
+        import keras
+
         from asterism.memo.graphs.keras_build import build
 
         key = (dtype, zero_initializers)
         if key not in self._built:
+            # Keras numbers what has no name, over all models of a process. Here the numbers start
+            # anew, so that what converters write does not depend on the models before this one.
+            keras.utils.clear_session(free_memory=False)
             model = build(
                 self.graph,
                 self.stored(),

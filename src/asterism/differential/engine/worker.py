@@ -106,11 +106,8 @@ class Worker:
 
     def _save(self, request: dict[str, Any]) -> Answer:
         """Write the model as a file of Keras' own."""
-        import keras
-
         from asterism.models.keras_models.reading import save_keras
 
-        keras.backend.clear_session()  # names inside of wrappers are counted in each model anew
         model_under_test = self._open(request)
         save_keras(model_under_test.keras(), Path(request["target"]))
         return {}

@@ -197,7 +197,7 @@ def _rejection(objects: Sequence[Path]) -> UserError:
     named = ", ".join(repr(os.path.relpath(path)) for path in objects[:_MOST_NAMED])
     others = f" and {len(objects) - _MOST_NAMED} more" if len(objects) > _MOST_NAMED else ""
     return UserError(
-        f"the cache is not used: {named}{others} has another content than the name says; remove "
+        f"the cache is not used: {named}{others} has other content than its name says; remove "
         "it, then `asterism repro` computes or `asterism pull` fetches it again"
     )
 

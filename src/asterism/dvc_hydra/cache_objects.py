@@ -124,8 +124,8 @@ class CacheObjects:
                 continue
             _remove(path)
             raise UserError(
-                f"{os.path.relpath(path)} is removed: what the cache held of it was replaced in "
-                "the moment in which it was taken; the same command again"
+                f"{os.path.relpath(path)} is removed, since its object in the cache was replaced "
+                "while it was being taken: run the same command again"
             )
         self.require(outputs.values())
 

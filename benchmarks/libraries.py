@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.running.footprint import processor_seconds
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import FLOAT64
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.params import ExecuteParams
@@ -47,22 +46,17 @@ FAST_BACKENDS = (
     "onnxruntime:keras_onnx_optimised",
     "openvino:keras_onnx",
 )
-#: The readers of the other converter's files.
-TF2ONNX_BACKENDS = (
-    "onnxruntime:tf2onnx",
-    "onnxruntime:tf2onnx_optimised",
-    "openvino:tf2onnx",
-    "onnx2torch:tf2onnx",
-    "onnx2pytorch:tf2onnx",
-)
 #: Beside these, ``default`` are the backends of ``params.yaml``.
 BACKENDS = {
     "fast": FAST_BACKENDS,
-    "tf2onnx": TF2ONNX_BACKENDS,
-    "both": (*FAST_BACKENDS, *TF2ONNX_BACKENDS),
-    "compile": ("pytorch:compile",),
-    "compile_graph": ("pytorch:compile_graph",),
-    "aot_inductor": ("pytorch:aot_inductor",),
+    "both": (
+        *FAST_BACKENDS,
+        "onnxruntime:tf2onnx",
+        "onnxruntime:tf2onnx_optimised",
+        "openvino:tf2onnx",
+        "onnx2torch:tf2onnx",
+        "onnx2pytorch:tf2onnx",
+    ),
 }
 DEFAULT = "default"
 
@@ -82,6 +76,7 @@ def seeds(params: ReduceParams) -> dict[str, Graph]:
 
 
 def generate(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:
+    """Models and mutations a second of the generator alone."""
     for mutations in (1, params.mutations):
         budget = params.model_copy(update={"models": count, "mutations": mutations})
         started = time.process_time()
@@ -96,10 +91,11 @@ def generate(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
 
 
 def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:
+    """Coverage of so many models by each strategy."""
     budget = params.model_copy(update={"models": count})
     for strategy in ("memo", "memo_r", "memo_o", "cradle", "muffin"):
         rates = campaign(graphs, budget, 0, strategy).coverage.rates()
-        print(f"{strategy:8} {count} models: {shown(rates)}")
+        print(f"{strategy:8} {count} models: {covered(rates)}")
 
 
 def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace) -> None:
@@ -115,11 +111,7 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
     backends = (
         tuple(params.execute.backends) if asked.backends == DEFAULT else BACKENDS[asked.backends]
     )
-    if asked.references:
-        backends = (*backends, *FLOAT64)
-    worker_pools = [
-        WorkerPool(backends, Limits(asked.hang_seconds, 3000)) for _ in range(asked.shards)
-    ]
+    worker_pools = [WorkerPool(backends, Limits(60, 3000)) for _ in range(asked.shards)]
     left, lock = iter(order), threading.Lock()
     outcomes: Counter[str] = Counter()
     with ThreadPoolExecutor(asked.shards) as pool:
@@ -160,12 +152,15 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
     )
     print(f"  two processors that do nothing else run {2 * 3600 * ran / busy:,.0f} models an hour")
     print(f"  runs that ended as {dict(outcomes.most_common())}")
-    print(f"  coverage of these models: {shown(coverage_of(made[n] for n in order[:ran]).rates())}")
+    print(
+        f"  coverage of these models: {covered(coverage_of(made[n] for n in order[:ran]).rates())}"
+    )
     for backend, spent in sorted(steps.items(), key=lambda item: -item[1]):
         print(f"  {backend:32} {spent / ran:.3f} s a model")
 
 
-def shown(rates: dict[str, float]) -> str:
+def covered(rates: dict[str, float]) -> str:
+    """Coverage by kind of element, in percent."""
     return ", ".join(
         f"{kind} {100 * rate:.1f}%" for kind, rate in rates.items() if kind != "models"
     )
@@ -178,17 +173,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, help="of execute: the so many best")
     parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
     parser.add_argument("--strategy", default="memo", help="of execute")
-    parser.add_argument("--hang-seconds", type=float, default=60, help="of execute: a hang")
     parser.add_argument("--seed", type=int, default=0, help="of execute: of the generator")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--backends", choices=[DEFAULT, *sorted(BACKENDS)], default="fast")
-    parser.add_argument("--references", action="store_true", help="of execute: in float64, too")
-    parser.add_argument("--seeds", nargs="+", help="in place of the seed models of params.yaml")
     arguments = parser.parse_args()
     import_keras("numpy")
     params = read_params(Params)
-    listed = arguments.seeds or params.reduce.models
-    graphs = seeds(params.reduce.model_copy(update={"models": listed}))
+    graphs = seeds(params.reduce)
     if arguments.what == "generate":
         generate(params.generate, graphs, arguments.models)
     elif arguments.what == "coverage":

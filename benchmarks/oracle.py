@@ -110,10 +110,10 @@ def cases() -> Iterator[tuple[str, Graph, tuple[str, ...], tuple[str, ...]]]:
     alike: dict[tuple[str, str], tuple[Graph, set[str], list[str]]] = {}
     for name, fault in LAYER_FAULTS.items():
         graph = fault.graph()
-        question = fault.distribution if fault.distribution in QUESTIONS else ""
+        question = fault.shown_by if fault.shown_by in QUESTIONS else ""
         key = (str(graph.to_json()), question)
         known = alike.setdefault(key, (graph, set() if question else {"normal"}, []))
-        known[1].add(fault.distribution)
+        known[1].add(fault.shown_by)
         known[2].extend(f"{copy}:{name}" for copy in KERAS_COPIES)
     for graph, distributions, copies in alike.values():
         yield copies[0].partition(":")[2], graph, tuple(sorted(distributions)), tuple(copies)
@@ -126,7 +126,7 @@ def distribution_of(backend: str) -> str:
     """The inputs that show a copy's fault."""
     option = option_of(backend)
     if library_of(backend) in KERAS_COPIES:
-        return LAYER_FAULTS[option].distribution
+        return LAYER_FAULTS[option].shown_by
     return SHOWN_BY.get(option.partition("+")[2], "normal")
 
 

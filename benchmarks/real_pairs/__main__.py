@@ -32,7 +32,6 @@ def main() -> int:
     asked.add_argument("--list", action="store_true", help="say which pairs there are")
     asked.add_argument("--fetch", action="store_true", help="get the wheels; vet none")
     asked.add_argument("--write", action="store_true", help="write results/pairs and the page too")
-    asked.add_argument("--dry-run", action="store_true", help="say what would run")
     told = parser.parse_args()
     try:
         if told.list:
@@ -40,7 +39,7 @@ def main() -> int:
         elif told.fetch:
             fetch_pairs(told.names, say)
         else:
-            return vet_pairs(told.names, told.dry_run, told.write, say)
+            return vet_pairs(told.names, told.write, say)
     except UserError as error:
         say(f"error: {error}", error=True)
         return 1

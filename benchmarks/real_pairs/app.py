@@ -40,12 +40,11 @@ def fetch_pairs(names: Sequence[str], say: Say) -> None:
     say("all wheels are there")
 
 
-def vet_pairs(names: Sequence[str], dry: bool, write: bool, say: Say) -> int:
+def vet_pairs(names: Sequence[str], write: bool, say: Say) -> int:
     """Vet pairs, one after the other; those whose certificate is there and about them are done.
 
     Args:
         names: which ones; none for all that can be vetted.
-        dry: only say what would run.
         write: also write ``results/pairs/NAME.json`` of those that were vetted, and the page.
         say: takes each line for the user.
 
@@ -58,9 +57,9 @@ def vet_pairs(names: Sequence[str], dry: bool, write: bool, say: Say) -> int:
         if chosen[name].not_vetted is not None:
             raise UserError(f"{name} cannot be vetted: {chosen[name].not_vetted}")
     for name, pair in chosen.items():
-        if pair.not_vetted is None and not _vet(name, pair, dry, write, say):
+        if pair.not_vetted is None and not _vet(name, pair, write, say):
             failed.append(name)
-    if write and not dry:
+    if write:
         pairs = {name: read_pair(name) for name in pair_names()}
         before = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(page(before, pairs, read_results()), encoding="utf-8")
@@ -70,7 +69,7 @@ def vet_pairs(names: Sequence[str], dry: bool, write: bool, say: Say) -> int:
     return 1 if failed else 0
 
 
-def _vet(name: str, pair: RealPair, dry: bool, write: bool, say: Say) -> bool:
+def _vet(name: str, pair: RealPair, write: bool, say: Say) -> bool:
     """Vet one pair; whether it was vetted."""
     try:
         ready = prepare(name, pair, Path("conf"))
@@ -80,10 +79,8 @@ def _vet(name: str, pair: RealPair, dry: bool, write: bool, say: Say) -> bool:
     point = _point(name)
     if _is_current(point, ready.params):
         say(f"{name}: vetted already, {point / VETTED.name / 'index.html'}")
-    elif not _run(name, ready, dry, say):
+    elif not _run(name, ready, say):
         return False
-    if dry:
-        return True
     verdict = read_json(point / VETTED.name / CERTIFICATE)["verdict"]
     say(f"{name}: {verdict['word']}")
     if write:
@@ -91,11 +88,11 @@ def _vet(name: str, pair: RealPair, dry: bool, write: bool, say: Say) -> bool:
     return True
 
 
-def _run(name: str, ready: PreparedPair, dry: bool, say: Say) -> bool:
+def _run(name: str, ready: PreparedPair, say: Say) -> bool:
     for line in ready.said:
         say(f"{name}: {line}")
     request = SweepRequest(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")
-    status = sweep_command(request, dry, lambda line: say(f"{name}: {line}"))
+    status = sweep_command(request, False, lambda line: say(f"{name}: {line}"))
     if status == INTERRUPTED:  # it ends the pairs that would follow too
         raise KeyboardInterrupt
     return status == 0

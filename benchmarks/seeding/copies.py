@@ -36,7 +36,7 @@ class Faulty(ModelUnderTest):
         for identity in graph.layers:
             node = graph.nodes[identity]
             if node.type == self._fault.layer:
-                self._fault.change(model.get_layer(layer_name(identity, node)))
+                self._fault.seed(model.get_layer(layer_name(identity, node)))
         return model
 
 

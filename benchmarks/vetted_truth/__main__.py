@@ -1,21 +1,19 @@
 """Pairs whose truth is known, given to plain ``asterism vet``: is what it says true?
 
-    python benchmarks/vetted_truth run --pairs 400 --seed 0 --work FOLDER [--only KIND] [--jobs 2]
+    python benchmarks/vetted_truth run --pairs 400 --seed 0 --work FOLDER [--jobs 2]
     python benchmarks/vetted_truth table --seed 0 --work FOLDER     # of what was run already
     python benchmarks/vetted_truth modules --pairs 200 --seed 0 --work FOLDER   # of PyTorch
-    python benchmarks/vetted_truth make --number 7 --work FOLDER    # one pair, to look at
     python benchmarks/vetted_truth cases --cases ../shared/cases --work FOLDER [--case 11]
 
-A pair's truth is counted by the files' own runtimes; see ``counting.py``. ``run`` goes on where it
-was interrupted: each outcome is a line of ``FOLDER/outcomes.jsonl``. ``cases`` runs the situations
-that people report (``cases.py``) and prints the truth beside the answer. Both end with status 1
-where something is not true.
+A pair's truth is counted by the files' own runtimes; see ``counting.py``. An interrupted ``run``
+resumes: each outcome is a line of ``FOLDER/outcomes.jsonl``, and the pairs stay in
+``FOLDER/pairs``. ``cases`` runs the situations that people report (``cases.py``) and prints the
+truth beside the answer. Every command ends with status 1 where something is not true.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -27,7 +25,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "localisation"
 
 from vetted_truth.cases import cases_in, run_case, shown, wrong_with  # noqa: E402
 from vetted_truth.pairs import KINDS  # noqa: E402
-from vetted_truth.running import Runs, run_all  # noqa: E402
+from vetted_truth.running import Runs, read_outcomes, run_all  # noqa: E402
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
@@ -84,35 +82,29 @@ def run_cases(folder: Path, work: Path, asterism: Path, only: str | None) -> int
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("command", choices=("run", "modules", "table", "make", "cases"))
+    parser.add_argument("command", choices=("run", "modules", "table", "cases"))
     parser.add_argument("--pairs", type=int, default=400)
-    parser.add_argument("--number", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--only", choices=list(KINDS))
     parser.add_argument("--jobs", type=int, default=1, help="pairs at a time")
-    parser.add_argument("--device", default="cpu", help="of PyTorch's modules")
-    parser.add_argument("--asterism", default=shutil.which("asterism"))
-    parser.add_argument("--keep", action="store_true", help="keep the projects")
     parser.add_argument("--cases", type=Path, help="the folder of the cases")
-    parser.add_argument("--case", help="a case's number, else all are run")
+    parser.add_argument("--case", help="a case's number; without it all are run")
     chosen = parser.parse_args()
-    work = chosen.work.resolve()
+    work, command = chosen.work.resolve(), shutil.which("asterism")
+    if command is None:
+        parser.error("the command `asterism` is not on the PATH")
     if chosen.command == "cases":
-        return run_cases(chosen.cases.resolve(), work, Path(chosen.asterism), chosen.case)
-    runs = Runs(work, chosen.seed, chosen.asterism, chosen.keep)
-    if chosen.command == "make":
-        print(json.dumps(runs.pair(chosen.number), indent=1))
-        return 0
+        return run_cases(chosen.cases.resolve(), work, Path(command), chosen.case)
+    runs = Runs(work, chosen.seed, command)
     lines = []
     if chosen.command == "table":
-        lines = [line for _, line in sorted(runs.known().items())]
+        lines = [line for _, line in sorted(read_outcomes(runs.outcomes, chosen.seed).items())]
     else:
-        outcomes = run_all(runs, chosen.pairs, chosen.only, chosen.jobs)
+        outcomes = run_all(runs, chosen.pairs, chosen.jobs)
         if chosen.command == "modules":
             from vetted_truth.modules import run_modules
 
-            outcomes = run_modules(work, chosen.pairs, chosen.seed, chosen.device, chosen.jobs)
+            outcomes = run_modules(work, chosen.pairs, chosen.seed, chosen.jobs)
         for line in outcomes:
             lines.append(line)
             said = "; ".join(line["failures"]) or line["word"]

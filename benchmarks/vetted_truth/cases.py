@@ -2,7 +2,8 @@
 
 They lie in a folder beside the project (``README.md`` there: situation, truth, what is right), and
 ``run CASE`` there makes and runs one. A check here is coarse: it reads certificates, statuses and
-what is said, and tells what is not right.
+what is said, and tells what is not right. ``cases.yaml`` says what is right of each case; what its
+entries cannot say is a function here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,10 @@ import yaml
 
 from vetted_truth.running import TRACEBACK
 
-_DAMAGED = ("do not ship", "ship with the repair")
+#: What is right, by the case's number.
+CHECKS: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,26 @@ class Ran:
         return float(found[1]) if found else float("nan")
 
 
-def _verdict(ran: Ran, *words: str, at: int = 0) -> Iterator[str]:
-    if len(ran.certificates) <= at:
-        yield f"there is no verdict {at + 1}"
-    elif (word := ran.certificates[at]["verdict"]["word"]) not in words:
-        yield f"the verdict is {word!r}, and right is {' or '.join(words)}"
+def _as_listed(ran: Ran, right: Mapping[str, Any]) -> Iterator[str]:
+    """What is not as an entry of ``cases.yaml`` says."""
+    for name, count in right.get("statuses", {}).items():
+        if ran.statuses(name) != [0] * count:
+            yield f"{name} ends with {ran.statuses(name)}, and right is 0, {count} times"
+    if (words := right.get("verdict")) is not None:
+        if not ran.certificates:
+            yield "there is no verdict 1"
+        elif (word := ran.certificates[0]["verdict"]["word"]) not in words:
+            yield f"the verdict is {word!r}, and right is {' or '.join(words)}"
+    for at, figures in enumerate(right.get("figures", ())):
+        for name, true in figures.items():
+            yield from _figure(ran, name, ran.number(true) if isinstance(true, str) else true, at)
+    told = ran.said + json.dumps(ran.certificates)
+    for pattern in right.get("says", ()):
+        if not re.search(pattern, told, re.IGNORECASE):
+            yield f"nowhere is said: {pattern}"
+    for pattern in right.get("never_says", ()):
+        if re.search(pattern, ran.said, re.IGNORECASE):
+            yield f"is said: {pattern}"
 
 
 def _figure(ran: Ran, name: str, told: float, at: int = 0) -> Iterator[str]:
@@ -85,71 +104,25 @@ def _comparison(ran: Ran) -> str:
     return str(chosen.get("kind", ""))
 
 
-def _says(ran: Ran, *patterns: str) -> Iterator[str]:
-    told = ran.said + json.dumps(ran.certificates)
-    yield from (f"nowhere is said: {p}" for p in patterns if not re.search(p, told, re.IGNORECASE))
-
-
-def _never_says(ran: Ran, *patterns: str) -> Iterator[str]:
-    said = (p for p in patterns if re.search(p, ran.said, re.IGNORECASE))
-    yield from (f"is said: {p}" for p in said)
-
-
-def _all_well(ran: Ran, name: str, count: int) -> Iterator[str]:
-    if ran.statuses(name) != [0] * count:
-        yield f"{name} ends with {ran.statuses(name)}, and right is 0, {count} times"
-
-
 def detector(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, *_DAMAGED)
     if _comparison(ran) == "top_label":
         yield "boxes and scores are compared as labels"
-    yield from _says(ran, "constant|always 0|same for all")
     if ran.certificates:
         blamed = ran.certificates[0]["repair"].get("blamed") or [{"node": "nothing"}]
         if "Concat" not in blamed[0]["node"]:
             yield f"{blamed[0]['node']} is blamed, and the last Concat is to blame"
 
 
-def sum_overflow(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, "not enough inputs to say", *_DAMAGED)
-    yield from _says(ran, r"/ReduceSum", "65504|65,504|float16|half")
-
-
-def mask_of_nan(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, *_DAMAGED)
-    yield from _figure(ran, "lost", 200)
-    yield from _says(ran, "200 of 200")
-
-
 def not_finite_on_some(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, *_DAMAGED)
     yield from _figure(ran, "lost", 900 * ran.number(r"int8 NaN ([\d.e-]+)"))
 
 
 def segmentation(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, "ship", "not enough inputs to say", "ship with the repair")
     if _comparison(ran) == "top_label":
         yield "a map of labels is compared as one label"
 
 
-def sigmoids(ran: Ran) -> Iterator[str]:
-    yield from _all_well(ran, "vet", 2)
-    for at, name in enumerate(("several", "binary")):
-        yield from _figure(ran, "differ", ran.number(rf"{name} differ at 0.5: (\d+)"), at)
-
-
-def logits_and_regression(ran: Ran) -> Iterator[str]:
-    yield from _all_well(ran, "vet", 3)
-    yield from _verdict(ran, "ship")
-    yield from _figure(ran, "differ", 0)
-
-
 def dynamic_lstm(ran: Ran) -> Iterator[str]:
-    # 200 unseen inputs do not decide whether 1% of the accuracy is lost, even if all are the same.
-    yield from _verdict(ran, *_DAMAGED)
-    yield from _figure(ran, "differ", ran.number(r"differ (\d+)"))
-    yield from _never_says(ran, "no file takes any")
     if ran.certificates:
         repaired = ran.certificates[0]["repair"].get("agreement") or {"differ": {"count": "all"}}
         if repaired["differ"]["count"] != 0:
@@ -157,9 +130,6 @@ def dynamic_lstm(ran: Ran) -> Iterator[str]:
 
 
 def pruned(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, *_DAMAGED)
-    yield from _figure(ran, "differ", ran.number(r"differ (\d+)"))
-    yield from _never_says(ran, "no file takes any")
     if not list(ran.folder.joinpath("work").rglob("vet/repaired.onnx")):
         yield "there is no repaired file"
 
@@ -200,30 +170,13 @@ def other_files(ran: Ran) -> Iterator[str]:
 def single_operators(ran: Ran) -> Iterator[str]:
     if ran.statuses("status") not in ([0], [1]):  # 1 where a library has a fault
         yield f"compare-libraries ends with {ran.statuses('status')}"
-    yield from _says(ran, "of 6 models", "page: ")
-
-
-def decoder(ran: Ran) -> Iterator[str]:
-    yield from _all_well(ran, "vet", 1)
-    yield from _all_well(ran, "compare-libraries", 1)
-
-
-def few_bits(ran: Ran) -> Iterator[str]:
-    yield from _never_says(ran, "the reference evaluator ran them")
-    yield from _says(ran, "constant|only 0|zeros")
 
 
 def worktree(ran: Ran) -> Iterator[str]:
-    yield from _all_well(ran, "vet", 3)
     if ran.said.count("verdict:") != 3:
         yield "there are not three verdicts"
     if not re.search(r"^changed$", ran.said, re.MULTILINE):
         yield "the user's change is lost"
-
-
-def names(ran: Ran) -> Iterator[str]:
-    yield from _all_well(ran, "vet", 3)
-    yield from _all_well(ran, "libraries", 1)
 
 
 def neurons(ran: Ran) -> Iterator[str]:
@@ -233,61 +186,12 @@ def neurons(ran: Ran) -> Iterator[str]:
         yield "natural inputs are advised that add nothing"
 
 
-def depthwise(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, *_DAMAGED)
-    yield from _figure(ran, "differ", ran.number(r"differs (\d+)"))
-
-
-def lite_of_integers(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, "ship", "not enough inputs to say", "ship with the repair")
-    yield from _figure(ran, "differ", ran.number(r"differ (\d+)"))
-
-
 def dynamic_batch(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, *_DAMAGED)
     if ran.certificates:
         given = ran.certificates[0]["measured"]["agreement"]["differ"]["count"]
         least = ran.number(r"batches of 1 cosine distance over 0.02: (\d+)")
         if given < least:
             yield f"{given} differ, and {least:g} do alone"
-
-
-def old_file(ran: Ran) -> Iterator[str]:
-    yield from _all_well(ran, "vet", 1)
-    yield from _all_well(ran, "compare-libraries", 1)
-    yield from _verdict(ran, "ship", "not enough inputs to say", "ship with the repair")
-    yield from _figure(ran, "differ", ran.number(r"differ (\d+)"))
-
-
-def wide_range(ran: Ran) -> Iterator[str]:
-    yield from _verdict(ran, "not enough inputs to say", *_DAMAGED)
-
-
-#: What is right, by the case's number.
-CHECKS: dict[str, Callable[[Ran], Iterator[str]]] = {
-    "01": detector,
-    "02": sum_overflow,
-    "03": mask_of_nan,
-    "05": depthwise,
-    "06": lite_of_integers,
-    "07": dynamic_lstm,
-    "08": few_bits,
-    "09": dynamic_batch,
-    "11": segmentation,
-    "13": own_layer,
-    "14": worktree,
-    "15": single_operators,
-    "17": old_file,
-    "18": neurons,
-    "19": wide_range,
-    "20": not_finite_on_some,
-    "22": other_files,
-    "23": sigmoids,
-    "25": decoder,
-    "29": pruned,
-    "31": names,
-    "32": logits_and_regression,
-}
 
 
 def cases_in(folder: Path) -> list[str]:
@@ -317,7 +221,9 @@ def wrong_with(ran: Ran) -> list[str]:
     if not (ran.folder / "out.txt").exists():
         return [f"its files cannot be made: {ran.truth[-200:]}"]
     crashed = ["a traceback"] if TRACEBACK.search(ran.said) else []
-    return crashed + list(CHECKS[ran.folder.name[:2]](ran))
+    right = CHECKS[ran.folder.name[:2]]
+    more = globals()[right["also"]](ran) if "also" in right else ()
+    return [*crashed, *_as_listed(ran, right), *more]
 
 
 def shown(ran: Ran) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,8 @@ class Output:
         role: what it holds: a name of :data:`~vetted_truth.counting.ROLES`.
         sizes: without the batch.
         type: of its elements.
-        options: of the role.
+        batched: its sizes have the batch as well.
+        axis: of the batch.
     """
 
     name: str
@@ -86,73 +88,103 @@ class Output:
         return self.type, sizes
 
 
-def softmax(made: Fitting) -> list[Output]:
-    """Probabilities of classes."""
-    scores = _classes(made, "/classifier/Gemm")
-    x = made.net.add("Softmax", [scores], "/Softmax", axis=-1)
-    return [Output(made.finish(x, "probabilities"), "classes", [CLASSES])]
+@dataclass(frozen=True)
+class DenseHead:
+    """A dense layer on one row of features, fitted to what it should answer.
+
+    Attributes:
+        targets: of items, ``(N, K)``.
+        fit: gives weights and biases, of features and targets.
+        activation: behind the layer; none where it is empty.
+        name: of the output, where names say something.
+        role: see :class:`Output`.
+    """
+
+    targets: Callable[[Items], Array]
+    fit: Callable[[Array, Array], tuple[Array, Array]]
+    activation: str
+    name: str
+    role: str
 
 
-def logits(made: Fitting) -> list[Output]:
-    """Scores of classes, before a softmax."""
-    x = _classes(made, "/classifier/Gemm")
-    return [Output(made.finish(x, "logits"), "classes", [CLASSES])]
+_softmax_fit = partial(logistic, softmax=True)
+_sigmoid_fit = partial(logistic, softmax=False)
 
 
-def _classes(made: Fitting, name: str) -> str:
-    tensor, values = made.row()
-    weight, bias = logistic(values, np.eye(CLASSES)[made.items.labels], softmax=True)
-    return made.net.weighted("Gemm", tensor, weight, bias, name)
+def _one_hot(items: Items) -> Array:
+    return np.eye(CLASSES)[items.labels]
 
 
-def sigmoids(made: Fitting) -> list[Output]:
-    """Several labels, each there or not: bits of the class, and whether there is much of it."""
-    tensor, values = made.row()
-    labels, amount = made.items.labels, made.items.facts["amount"][:, 0]
-    targets = np.column_stack([labels % 2, labels // 2, labels > 0, amount > np.median(amount)])
-    weight, bias = logistic(values, targets.astype(float), softmax=False)
-    x = made.net.weighted("Gemm", tensor, weight, bias, "/classifier/Gemm")
-    x = made.net.add("Sigmoid", [x], "/Sigmoid")
-    return [Output(made.finish(x, "scores"), "several", [4])]
+def _four_labels(items: Items) -> Array:
+    """Bits of the class, whether it is not the first, and whether there is much of it."""
+    labels, amount = items.labels, items.facts["amount"][:, 0]
+    columns = [labels % 2, labels // 2, labels > 0, amount > np.median(amount)]
+    return np.column_stack(columns).astype(float)
 
 
-def sigmoid(made: Fitting) -> list[Output]:
-    """One probability: the first two classes, or not."""
-    tensor, values = made.row()
-    weight, bias = logistic(values, (made.items.labels[:, None] < 2) * 1.0, softmax=False)
-    x = made.net.weighted("Gemm", tensor, weight, bias, "/classifier/Gemm")
-    x = made.net.add("Sigmoid", [x], "/Sigmoid")
-    return [Output(made.finish(x, "probability"), "one", [1])]
+def _first_two(items: Items) -> Array:
+    return (items.labels[:, np.newaxis] < 2) * 1.0
 
 
-def number(made: Fitting) -> list[Output]:
-    """A regression: how much of it there is, from about 20 to 130."""
-    x = _regression(made, 100 * made.items.facts["amount"], "/regressor/Gemm")
-    return [Output(made.finish(x, "amount"), "numbers", [1])]
+def _amount(items: Items) -> Array:
+    """How much of it there is, from about 20 to 130."""
+    return 100 * items.facts["amount"]
 
 
-def numbers(made: Fitting) -> list[Output]:
-    """A regression of three numbers, of different spread."""
-    amount, labels = made.items.facts["amount"], made.items.labels[:, np.newaxis]
-    targets = np.column_stack([amount, 10 * (labels % 2) + amount, 5 * (labels < 2) - amount])
-    x = _regression(made, targets, "/regressor/Gemm")
-    return [Output(made.finish(x, "coordinates"), "numbers", [3])]
+def _three_numbers(items: Items) -> Array:
+    """Three numbers, of different spread."""
+    amount, labels = items.facts["amount"], items.labels[:, np.newaxis]
+    return np.column_stack([amount, 10 * (labels % 2) + amount, 5 * (labels < 2) - amount])
 
 
-def _regression(made: Fitting, targets: Array, name: str) -> str:
-    tensor, values = made.row()
-    weight, bias = ridge(values, targets)
-    return made.net.weighted("Gemm", tensor, weight, bias, name)
+_PROBABILITIES = DenseHead(_one_hot, _softmax_fit, "Softmax", "probabilities", "classes")
+_NUMBER = DenseHead(_amount, ridge, "", "amount", "numbers")
+#: Dense heads by the kind of output.
+DENSE: dict[str, list[DenseHead]] = {
+    "softmax": [_PROBABILITIES],
+    "logits": [DenseHead(_one_hot, _softmax_fit, "", "logits", "classes")],
+    "sigmoids": [DenseHead(_four_labels, _sigmoid_fit, "Sigmoid", "scores", "several")],
+    "sigmoid": [DenseHead(_first_two, _sigmoid_fit, "Sigmoid", "probability", "one")],
+    "number": [_NUMBER],
+    "numbers": [DenseHead(_three_numbers, ridge, "", "coordinates", "numbers")],
+    "several outputs": [_PROBABILITIES, _NUMBER],
+}
+
+
+def _dense(heads: list[DenseHead], made: Fitting) -> list[Output]:
+    row, values = made.row()
+    tensors, sizes = [], []
+    for head in heads:
+        weight, bias = head.fit(values, head.targets(made.items))
+        name = "/regressor/Gemm" if head.fit is ridge else "/classifier/Gemm"
+        x = made.net.weighted("Gemm", row, weight, bias, name)
+        if head.activation:
+            axis = {"axis": -1} if head.activation == "Softmax" else {}
+            x = made.net.add(head.activation, [x], f"/{head.activation}", **axis)
+        tensors.append(x)
+        sizes.append(len(bias))
+    names = [made.finish(x, head.name) for x, head in zip(tensors, heads, strict=True)]
+    return [Output(n, h.role, [k]) for n, h, k in zip(names, heads, sizes, strict=True)]
+
+
+def fit_label_map(rows: Array, items: Items, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Weights and biases of three classes for each pixel.
+
+    Args:
+        rows: features of all pixels, ``(N * H * W, F)``.
+        items: with a map each.
+        rng: chooses the pixels that are fitted.
+    """
+    chosen = rng.permutation(len(rows))[:20_000]
+    targets = np.eye(3)[items.facts["map"].reshape(-1)[chosen]]
+    return logistic(rows[chosen].astype(np.float64), targets, softmax=True, steps=150)
 
 
 def label_map(made: Fitting) -> list[Output]:
     """Logits of three classes for each pixel, or the classes themselves."""
     values = made.net.values(made.features, made.feed)
-    maps = made.items.facts["map"]
     rows = values.transpose(0, 2, 3, 1).reshape(-1, values.shape[1])
-    chosen = made.rng.permutation(len(rows))[:20_000]
-    targets = np.eye(3)[maps.reshape(-1)[chosen]]
-    weight, bias = logistic(rows[chosen].astype(np.float64), targets, softmax=True, steps=150)
+    weight, bias = fit_label_map(rows, made.items, made.rng)
     w = weight.T[:, :, np.newaxis, np.newaxis]
     x = made.net.weighted("Conv", made.features, w, bias, "/head/Conv")
     sizes = [PICTURE, PICTURE]
@@ -192,29 +224,10 @@ def embedding(made: Fitting) -> list[Output]:
     return [Output(made.finish(x, "embedding"), "embedding", [16])]
 
 
-def several(made: Fitting) -> list[Output]:
-    """Classes, and a number of another spread."""
-    scores = _classes(made, "/classifier/Gemm")
-    probabilities = made.net.add("Softmax", [scores], "/Softmax", axis=-1)
-    tensor = next(n.input[0] for n in made.net.nodes if n.name == "/classifier/Gemm")
-    values = made.net.values(tensor, made.feed).astype(np.float64)
-    weight, bias = ridge(values, 100 * made.items.facts["amount"])
-    number = made.net.weighted("Gemm", tensor, weight, bias, "/regressor/Gemm")
-    first = made.finish(probabilities, "probabilities")
-    second = made.finish(number, "amount")
-    return [Output(first, "classes", [CLASSES]), Output(second, "numbers", [1])]
-
-
 #: Heads by the kind of output, with the scene that they need.
 HEADS: dict[str, tuple[Callable[[Fitting], list[Output]], str]] = {
-    "softmax": (softmax, "classes"),
-    "logits": (logits, "classes"),
-    "sigmoids": (sigmoids, "classes"),
-    "sigmoid": (sigmoid, "classes"),
-    "number": (number, "classes"),
-    "numbers": (numbers, "classes"),
+    **{kind: (partial(_dense, heads), "classes") for kind, heads in DENSE.items()},
     "label map": (label_map, "regions"),
     "ctc": (ctc, "spoken"),
     "embedding": (embedding, "classes"),
-    "several outputs": (several, "classes"),
 }

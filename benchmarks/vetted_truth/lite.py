@@ -10,23 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from vetted_truth.fitting import logistic, ridge
-from vetted_truth.heads import Output
-from vetted_truth.items import CLASSES, FEATURES, PICTURE, SOUND, Items
-from vetted_truth.networks import Array, preprocessed
-from vetted_truth.originals import Asked, Original, drawn, preprocessing_of, with_labels
+from vetted_truth.heads import DENSE, Output, fit_label_map
+from vetted_truth.items import FEATURES, PICTURE, SOUND, Items
+from vetted_truth.networks import Array, preprocessed, sound_filters
+from vetted_truth.originals import FITTED, Asked, Original, drawn, preprocessing_of, with_labels
 
 #: Kinds of output, kinds of inputs and damage that these files are made with.
-KINDS = (
-    "softmax",
-    "logits",
-    "sigmoids",
-    "sigmoid",
-    "number",
-    "numbers",
-    "label map",
-    "several outputs",
-)
+KINDS = (*DENSE, "label map")
 INPUTS = ("images", "sound", "tensors")
 DAMAGE = ("none", "pruned", "swapped channels", "wrong axis", "constant", "scale", "zero point")
 FORMS = ("lite int8", "lite weights")
@@ -38,7 +28,7 @@ def lite_original(asked: Asked, rng: np.random.Generator) -> Original:
 
     labelled = with_labels(rng)
     preprocessing = preprocessing_of(asked, labelled, rng)
-    items = drawn(asked, 600, rng)
+    items = drawn(asked, FITTED, rng)
     given, features = _body(asked.inputs, asked.kind, items, preprocessing, rng)
     values = keras.Model(given, features).predict(lite_feed(items, preprocessing), verbose=0)
     heads = _heads(asked.kind, features, values, items, rng)
@@ -78,10 +68,7 @@ def _body(
         return given, x if kind == "label map" else layers.GlobalAveragePooling2D()(x)
     if inputs == "sound":
         given = Input((SOUND,), name="waveform")
-        at = np.arange(64)[:, np.newaxis] / 16000
-        pitches = np.geomspace(300, 3000, 12)
-        waves = [np.sin(2 * np.pi * pitches * at), np.cos(2 * np.pi * pitches * at)]
-        weight = np.concatenate([*waves, *(-w for w in waves)], axis=1)[:, np.newaxis] / 16
+        weight = sound_filters().T[:, np.newaxis]
         x = layers.Reshape((SOUND, 1))(given)
         first = layers.Conv1D(48, 64, 25, activation="relu", name="first")
         x = _layer(first, x, weight, rng.normal(-0.1, 0.02, 48))
@@ -111,49 +98,21 @@ def _heads(
 ) -> list[tuple[Any, Output]]:
     from keras import layers
 
-    def dense(fit: tuple[Array, Array], activation: str | None, name: str) -> Any:
-        return _layer(layers.Dense(len(fit[1]), activation=activation, name=name), features, *fit)
-
-    plain = bool(rng.random() < 0.5)
-    labels, amount = items.labels, items.facts.get("amount")
-    x = values.astype(np.float64)
+    plain, x = bool(rng.random() < 0.5), values.astype(np.float64)
     if kind == "label map":
-        rows = x.reshape(-1, x.shape[-1])
-        chosen = rng.permutation(len(rows))[:20_000]
-        targets = np.eye(3)[items.facts["map"].reshape(-1)[chosen]]
-        weight, bias = logistic(rows[chosen], targets, softmax=True, steps=150)
-        head = layers.Conv2D(3, 1, activation="softmax", name="output" if plain else "mask")
-        sizes = [PICTURE, PICTURE, 3]
-        y = _layer(head, features, weight[np.newaxis, np.newaxis], bias)
-        return [(y, Output(head.name, "map", sizes))]
-    assert amount is not None
-    classes = logistic(x, np.eye(CLASSES)[labels], softmax=True)
-    if kind in ("softmax", "logits", "several outputs"):
-        name = "output" if plain else "logits" if kind == "logits" else "probabilities"
-        y = dense(classes, None if kind == "logits" else "softmax", name)
-        made = [(y, Output(name, "classes", [CLASSES]))]
-        if kind == "several outputs":
-            name = "output_1" if plain else "amount"
-            y = dense(ridge(x, 100 * amount), None, name)
-            made.append((y, Output(name, "numbers", [1])))
-        return made
-    if kind in ("number", "numbers"):
-        targets = 100 * amount
-        if kind == "numbers":
-            columns = [
-                amount,
-                10 * (labels[:, None] % 2) + amount,
-                5 * (labels[:, None] < 2) - amount,
-            ]
-            targets = np.column_stack(columns)
-        name = "output" if plain else "coordinates" if kind == "numbers" else "amount"
-        return [(dense(ridge(x, targets), None, name), Output(name, "numbers", [targets.shape[1]]))]
-    columns = [labels % 2, labels // 2, labels > 0, amount[:, 0] > np.median(amount)]
-    wanted = np.column_stack(columns) if kind == "sigmoids" else labels[:, np.newaxis] < 2
-    name = "output" if plain else "scores" if kind == "sigmoids" else "probability"
-    y = dense(logistic(x, wanted * 1.0, softmax=False), "sigmoid", name)
-    role = "several" if kind == "sigmoids" else "one"
-    return [(y, Output(name, role, [wanted.shape[1]]))]
+        weight, bias = fit_label_map(x.reshape(-1, x.shape[-1]), items, rng)
+        layer = layers.Conv2D(3, 1, activation="softmax", name="output" if plain else "mask")
+        y = _layer(layer, features, weight[np.newaxis, np.newaxis], bias)
+        return [(y, Output(layer.name, "map", [PICTURE, PICTURE, 3]))]
+    made = []
+    for number, head in enumerate(DENSE[kind]):
+        weight, bias = head.fit(x, head.targets(items))
+        name = head.name if not plain else f"output_{number}" if number else "output"
+        activation = head.activation.lower() or None
+        layer = layers.Dense(len(bias), activation=activation, name=name)
+        y = _layer(layer, features, weight, bias)
+        made.append((y, Output(name, head.role, [len(bias)])))
+    return made
 
 
 def converted(model: Any, form: str, rows: Array, whole: bool) -> bytes:
@@ -179,18 +138,13 @@ def converted(model: Any, form: str, rows: Array, whole: bool) -> bytes:
         return bytes(converter.convert())
 
 
-def weighted_layers(model: Any) -> list[Any]:
-    """The layers with weights, the last ones last."""
-    return [layer for layer in model.layers if layer.get_weights()]
-
-
 def damaged_layer(model: Any, kind: str, rng: np.random.Generator) -> tuple[Any, str]:
     """A copy of a model of Keras with one layer's weights cut, shifted or 0; its name."""
     import keras
 
     copy = keras.models.clone_model(model)
     copy.set_weights(model.get_weights())
-    layers = weighted_layers(copy)
+    layers = [layer for layer in copy.layers if layer.get_weights()]
     layer = layers[-1] if kind == "constant" else layers[int(rng.integers(len(layers)))]
     weight, *rest = layer.get_weights()
     if kind == "pruned":

@@ -24,6 +24,7 @@ from vetted_truth.counting import ROLES
 from vetted_truth.judging import Outcome, judge_answers, judge_repair
 from vetted_truth.networks import Array
 from vetted_truth.pairs import GIVEN, counted, right_answers
+from vetted_truth.running import read_outcomes
 
 CLASSES, WIDTH = 5, 24
 #: What ends a network by the kind of its outputs: their role, how many, and the last module.
@@ -151,21 +152,20 @@ def _damage(net: nn.Module, kind: str, rng: np.random.Generator) -> str:
 
 def _answers(net: nn.Module, items: Array) -> list[Answer]:
     """Of each input by itself."""
-    real = [p for p in net.parameters() if p.dtype.is_floating_point]
     x = torch.from_numpy(items)
-    if real:
-        x = x.to(real[0]) if x.is_floating_point() else x.to(real[0].device)
+    real = next((p for p in net.parameters() if p.dtype.is_floating_point), None)
+    if real is not None and x.is_floating_point():
+        x = x.to(real.dtype)
     with torch.no_grad():
-        return [{"output": net(x[i : i + 1]).float().cpu().numpy()} for i in range(len(x))]
+        return [{"output": net(x[i : i + 1]).float().numpy()} for i in range(len(x))]
 
 
-def run_pair(seed: int, number: int, device: str = "cpu") -> dict[str, Any]:
+def run_pair(seed: int, number: int) -> dict[str, Any]:
     """Make a pair, vet it, and judge what is said of it.
 
     Args:
         seed: of all pairs.
         number: of this one.
-        device: of the modules, but for dynamically quantised ones, which run on processors alone.
     """
     rng = np.random.default_rng([seed, number])
     torch.manual_seed(int(rng.integers(1 << 31)))
@@ -182,8 +182,6 @@ def run_pair(seed: int, number: int, device: str = "cpu") -> dict[str, Any]:
     if kind == "NaN on some":
         sums = items.reshape(len(items), -1).mean(1, dtype=np.float64)
         small = _Silent(small, float(np.quantile(sums, rng.uniform(0.7, 0.96))))
-    if form != "dynamic":
-        net, small = net.to(device), small.to(device)
     f, g = _answers(net, items), _answers(small, items)
     labelled = role == "classes" and bool(rng.random() < 0.5)
     right = [right_answers(role, side, labels) for side in (f, g)] if labelled else None
@@ -219,18 +217,15 @@ def run_pair(seed: int, number: int, device: str = "cpu") -> dict[str, Any]:
     return {"number": number, "seed": seed, **facts, "labelled": labelled, **asdict(outcome)}
 
 
-def run_modules(
-    work: Path, pairs: int, seed: int, device: str, jobs: int
-) -> Iterator[dict[str, Any]]:
+def run_modules(work: Path, pairs: int, seed: int, jobs: int) -> Iterator[dict[str, Any]]:
     """Outcomes of the first pairs; those that are known come from ``modules.jsonl``."""
     work.mkdir(parents=True, exist_ok=True)
     file = work / "modules.jsonl"
-    lines = file.read_text().splitlines() if file.exists() else []
-    known = {line["number"]: line for line in map(json.loads, lines) if line["seed"] == seed}
-    left = [number for number in range(pairs) if number not in known]
+    known = read_outcomes(file, seed)
     yield from (known[number] for number in range(pairs) if number in known)
+    left = [number for number in range(pairs) if number not in known]
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for done in as_completed(pool.submit(run_pair, seed, number, device) for number in left):
+        for done in as_completed(pool.submit(run_pair, seed, number) for number in left):
             with file.open("a") as to:
                 to.write(json.dumps(done.result()) + "\n")
             yield done.result()

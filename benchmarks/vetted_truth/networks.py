@@ -181,16 +181,21 @@ def _filters(net: Net, x: str, rng: np.random.Generator) -> str:
     """Energies of bands of pitches, in ``FRAMES`` frames."""
     axis = net.constant("axis", np.array([1], np.int64))
     x = net.add("Unsqueeze", [x, axis], "/Unsqueeze")
-    at = np.arange(64) / 16000
-    pitches = np.geomspace(300, 3000, 12)[:, np.newaxis]
-    waves = [np.sin(2 * np.pi * pitches * at), np.cos(2 * np.pi * pitches * at)]
-    weight = np.concatenate([*waves, *(-w for w in waves)])[:, np.newaxis] / 16
+    weight = sound_filters()[:, np.newaxis]
     bias = rng.normal(-0.1, 0.02, len(weight))
     x = net.weighted("Conv", x, weight, bias, "/filters/Conv", strides=[25], pads=[20, 19])
     x = net.add("Relu", [x], "/filters/Relu")
     size = SOUND // 25 // FRAMES
     x = net.add("AveragePool", [x], "/pool", kernel_shape=[size], strides=[size])
     return _rows(net, x, len(weight), rng)
+
+
+def sound_filters() -> Array:
+    """Sines and cosines of twelve pitches, and their negatives, ``(48, 64)``."""
+    at = np.arange(64) / 16000
+    pitches = np.geomspace(300, 3000, 12)[:, np.newaxis]
+    waves = [np.sin(2 * np.pi * pitches * at), np.cos(2 * np.pi * pitches * at)]
+    return np.concatenate([*waves, *(-w for w in waves)]) / 16
 
 
 def _rows(net: Net, x: str, size: int, rng: np.random.Generator) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from vetted_truth.items import Items, draw
 from vetted_truth.networks import PREPROCESSING, Array, Net, body, fed
 
 #: Items that a last layer is fitted to.
-_FITTED = 600
+FITTED = 600
 #: Kinds of output that are right where they tell an item's label.
 CLASSIFIERS = ("softmax", "logits", "sigmoid", "several outputs")
 #: Squares are multiplied by one of these before they are summed, to pass half precision's range.
@@ -58,7 +58,6 @@ class Original:
     input: str
     preprocessing: str
     labelled: bool
-    facts: dict[str, Any] = field(default_factory=dict)
 
     def feed(self, items: Items) -> dict[str, Array]:
         """Items by the model's inputs."""
@@ -71,15 +70,10 @@ class Original:
         return {output.name: output.role for output in self.outputs}
 
 
-def scene_of(kind: str) -> str:
-    """What inputs show, for a kind of output."""
-    return "sentence" if kind == "decoder" else HEADS[kind][1]
-
-
 def drawn(asked: Asked, count: int, rng: np.random.Generator) -> Items:
     """Items for a pair; the labels are those of its output."""
-    items = draw(asked.inputs, scene_of(asked.kind), count, rng)
-    return items
+    scene = "sentence" if asked.kind == "decoder" else HEADS[asked.kind][1]
+    return draw(asked.inputs, scene, count, rng)
 
 
 def labels_for(kind: str, items: Items) -> Array:
@@ -109,7 +103,7 @@ def original_of(asked: Asked, rng: np.random.Generator) -> Original:
     preprocessing = preprocessing_of(asked, labelled, rng)
     fixed = asked.kind.startswith("detections ") or rng.random() < 0.5
     net = Net(1 if fixed and asked.kind != "decoder" else "batch")
-    items = drawn(asked, _FITTED, rng)
+    items = drawn(asked, FITTED, rng)
     if asked.kind == "decoder":
         _, outputs = decoder(net, items, rng)
         name = "input_ids"

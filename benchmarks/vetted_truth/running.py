@@ -33,25 +33,16 @@ class Runs:
         work: holds ``pairs``, ``runs`` and ``outcomes.jsonl``.
         seed: of all pairs.
         asterism: the command.
-        keep: projects of pairs that are judged stay.
     """
 
     work: Path
     seed: int
     asterism: str
-    keep: bool = False
 
     @property
     def outcomes(self) -> Path:
         """A line of JSON for each pair that was judged."""
         return self.work / "outcomes.jsonl"
-
-    def known(self) -> dict[int, dict[str, Any]]:
-        """Outcomes by the pair's number."""
-        if not self.outcomes.exists():
-            return {}
-        lines = [json.loads(line) for line in self.outcomes.read_text().splitlines()]
-        return {line["number"]: line for line in lines if line["seed"] == self.seed}
 
     def pair(self, number: int) -> dict[str, Any]:
         """Make a pair where it is not there yet; its truth."""
@@ -73,10 +64,9 @@ class Runs:
         line = {"number": number, "seed": self.seed, **facts, **asdict(outcome)}
         with self.outcomes.open("a") as file:
             file.write(json.dumps(line) + "\n")
-        if not self.keep:
-            for entry in place.iterdir():
-                if entry.is_dir():
-                    shutil.rmtree(entry, ignore_errors=True)
+        for entry in place.iterdir():  # the projects, not what was said
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
         return line
 
     def _answered(self, truth: dict[str, Any], folder: Path, place: Path) -> Outcome:
@@ -170,11 +160,15 @@ def _answer_to(errors: str, truth: dict[str, Any], given: list[str]) -> list[str
     return []
 
 
-def run_all(runs: Runs, pairs: int, only: str | None, jobs: int) -> Iterator[dict[str, Any]]:
-    """Outcomes of the first pairs, of one kind of output where ``only`` names it."""
-    known = runs.known()
-    planned = enumerate(islice(plan(runs.seed), pairs))
-    numbers = [i for i, asked in planned if only in (None, asked.kind)]
+def read_outcomes(file: Path, seed: int) -> dict[int, dict[str, Any]]:
+    """Outcomes of a seed by the pair's number; none where nothing was run."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {line["number"]: line for line in map(json.loads, lines) if line["seed"] == seed}
+
+
+def run_all(runs: Runs, pairs: int, jobs: int) -> Iterator[dict[str, Any]]:
+    """Outcomes of the first pairs; those that are known come first."""
+    known = read_outcomes(runs.outcomes, runs.seed)
     with ThreadPoolExecutor(jobs) as pool:
-        yield from (known[i] for i in numbers if i in known)
-        yield from pool.map(runs.run, [i for i in numbers if i not in known])
+        yield from (known[i] for i in range(pairs) if i in known)
+        yield from pool.map(runs.run, [i for i in range(pairs) if i not in known])

@@ -158,7 +158,7 @@ def check_params(root: Path) -> None:
     document = read_as_dvc(path)
     known = {key: document[key] for key in Params.model_fields if key in document}
     if validate(Params, known) != params:
-        raise UserError(f"DVC reads other values in {path.name}: write it with `asterism params`")
+        raise UserError(f"DVC reads {path.name} differently: write it with `asterism params`")
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

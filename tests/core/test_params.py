@@ -65,7 +65,7 @@ def test_reads_its_part_and_leaves_the_rest(tmp_path):
         ("units: [4, 2]", "units: [4], unit: 2", ["model.unit", "did you mean 'units'?"]),
         ("source: make", "source: magic", ["model.source", "'magic'", "'make', 'file'"]),
         ("grid: {k: 3, share: 0.5}", "", ["grid", "missing"]),
-        ("units: [4, 2]", "units: [4], marks: [a, b, a]", ["model.marks: 'a' is there twice"]),
+        ("units: [4, 2]", "units: [4], marks: [a, b, a]", ["model.marks: 'a' is listed twice"]),
         ("units: [4, 2]", "units: [4], marks: [.nan]", ["marks.0 is nan", 'quote it: "nan"']),
         ("source: make", "source: file, path: '', x: [0]", ["model.path", "''", "at least 1"]),
         ("share: 0.5", "share: .inf", ["grid.share is inf: input should be a finite number"]),
@@ -99,7 +99,7 @@ def test_a_list_of_different_things_holds_nothing_twice(items):
     class Names(ParameterSection):
         names: Distinct[str]
 
-    with pytest.raises(UserError, match="is there twice"):
+    with pytest.raises(UserError, match="is listed twice"):
         validate(Names, {"names": items})
     assert validate(Names, {"names": sorted(set(items))}).names == sorted(set(items))
 

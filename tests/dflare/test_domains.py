@@ -164,7 +164,7 @@ def test_a_bound_in_another_kinds_measure_is_one_line():
         ("sound", {"rate": 8000}, {"gain": {"low": 9.0}}, "ends at 6.0, before 9.0"),
         ("sound", {}, {"gain": {}}, "rate is missing"),
         ("tokens", OPTIONS["tokens"], {"look_alike": {}}, "changes bytes"),
-        ("tokens", OPTIONS["tokens"] | {"protected": [3, 3]}, {"swap": {}}, "there twice"),
+        ("tokens", OPTIONS["tokens"] | {"protected": [3, 3]}, {"swap": {}}, "listed twice"),
         ("tokens", {"vocabulary": 2, "padding": 0, "protected": [1]}, {"swap": {}}, "no token"),
         ("bytes", {"padding": 0}, {"insert": {"high": 101}}, "1 to 100"),
         ("tensors", OPTIONS["tensors"], {"noise": {"low": -1.0}}, "not be below 0"),

@@ -33,7 +33,7 @@ while str(ROOT / "benchmarks") in sys.path:  # where a file is called as a packa
 
 REFERENCES = differentiating((*OF_GRAPHS.references, *OF_GRAPHS.perturbed["float32"]))
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
-FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}
+FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.shown_by in (*QUESTIONS, RESIZED)}
 GRAPH = chained((3,), layer("Dense", units=2, activation="tanh"), layer("BatchNormalization"))
 DROPPED = chained((3,), layer("Dense", units=2), layer("Dropout"))
 
@@ -117,9 +117,9 @@ def test_a_fault_that_outputs_do_not_show_is_found(worker_pool, name):
     graph = fault.graph()
     plain = asked(worker_pool, graph, "normal", copy)
     assert verdict_on(graph, plain).findings == []
-    result = asked(worker_pool, graph, fault.distribution, copy)
+    result = asked(worker_pool, graph, fault.shown_by, copy)
     (finding,) = verdict_on(graph, result).findings
-    assert (finding.backends, finding.distributions) == ((copy,), (fault.distribution,))
+    assert (finding.backends, finding.distributions) == ((copy,), (fault.shown_by,))
 
 
 def test_layers_that_draw_random_numbers_in_training_are_known_and_asked():

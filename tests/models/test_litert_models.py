@@ -169,5 +169,5 @@ def test_an_item_goes_to_the_first_input_or_to_the_one_that_is_named():
         assert feed.next_states({"y": 1, "state_out": 2}) == {"state_in": 2}
     with pytest.raises(UserError, match=r"input c .*a, b\)"):
         Feed(signature, feeding(input="c"), False)
-    with pytest.raises(UserError, match="no input but states"):
+    with pytest.raises(UserError, match="only inputs are states"):
         Feed(replace(signature, inputs=inputs[:1]), feeding(), False)

@@ -140,7 +140,7 @@ def test_models_and_inputs_are_looked_at_outside_of_a_project_too(here):
     assert [one["file"] for one in told["models"]] == [str(model)]
     assert told["inputs"]["files"] == 1
     assert json.loads(run("check", model, "--json").output)["inputs"] is None
-    assert "name some" in str(run("check", "--json").exception)
+    assert "name at least one" in str(run("check", "--json").exception)
 
 
 def test_a_project_is_checked_where_no_file_is_given(root, note):
@@ -495,7 +495,7 @@ def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):
         ],
         "others": {"onnx": 5},
     }
-    assert "--json lists only" in str(run("state", "--json", "--clean").exception)
+    assert "--json only lists" in str(run("state", "--json", "--clean").exception)
 
 
 # help and completion

@@ -453,7 +453,7 @@ class TestTelling:
             "sweep s: points by m:x, launcher basic",
             "point 0: finished, 2 stages run, 2.5 s",
         ]
-        with pytest.raises(UserError, match="a dry run needs points"):
+        with pytest.raises(UserError, match="--dry-run cannot list points"):
             self.said(monkeypatch, adaptive, [], dry=True)
 
 

@@ -56,7 +56,7 @@ def test_a_curve_keeps_its_first_and_its_last_point(tmp_path, count):
     ("changes", "told"),
     [
         ({"column": "query"}, "t.csv has no column 'query' (it has: search, queries)"),
-        ({"column": "search"}, "t.csv holds something else than numbers in ['search']"),
+        ({"column": "search"}, "t.csv holds values other than numbers in ['search']"),
     ],
 )
 def test_a_wrong_column_is_told(table, changes, told):

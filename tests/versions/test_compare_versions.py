@@ -72,7 +72,7 @@ def test_an_upgrade_is_explained(old_runtime, models):
         (["0.7", "1", "--model", "sound.onnx"], "there is no environment 'onnxruntime@0.7'"),
         (
             ["1", version("onnxruntime"), "--model", "sound.onnx"],
-            "are both the onnxruntime that is here",
+            "both name the onnxruntime that is installed",
         ),
     ],
 )

@@ -113,7 +113,7 @@ def test_data_sets_and_loaders_are_read_with_their_labels():
         assert (found.labels == LABELS).all()
     assert as_given(TensorDataset(torch.tensor(ROWS))).labels is None
     three = TensorDataset(*(torch.tensor(ROWS),) * 3)
-    with pytest.raises(UserError, match="3 things at once"):
+    with pytest.raises(UserError, match="3 parts"):
         as_given(three)
 
 
@@ -180,7 +180,7 @@ def test_modules_of_several_inputs_are_vetted_and_repaired(tmp_path):
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        ({"a": np.zeros((5, 2)), "b": np.zeros((4, 2))}, "as many each"),
+        ({"a": np.zeros((5, 2)), "b": np.zeros((4, 2))}, "equally many items"),
         ({"a": np.zeros((5, 2)), "b": np.zeros((5, 2), int)}, "arrays of real numbers"),
         ({}, "arrays of real numbers"),
         ({"a": np.zeros((5, 2)), "b": np.zeros(5)}, "no module or program of PyTorch"),

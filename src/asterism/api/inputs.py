@@ -47,8 +47,8 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
     items, own = _collected(inputs)
     if items.ndim < 2 or not len(items) or items.dtype.kind not in "fiub":
         raise UserError(
-            f"inputs are an array of numbers with at least two axes, of which the first counts the "
-            f"inputs; this one has the shape {items.shape} and the type {items.dtype}"
+            "inputs must be an array of numbers with at least two axes, the first of which counts "
+            f"them; this one has the shape {items.shape} and the type {items.dtype}"
         )
     told = own if labels is None else labels
     if told is None:
@@ -56,8 +56,8 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
     given = as_array(told)
     if given.shape != (len(items),) or given.dtype.kind not in "iuU":
         raise UserError(
-            f"labels are integers or names, one for each of the {len(items)} inputs; these have "
-            f"the shape {given.shape} and the type {given.dtype}"
+            f"labels must be integers or names, one for each of the {len(items)} inputs; they "
+            f"have the shape {given.shape} and the type {given.dtype}"
         )
     if given.dtype.kind == "U":
         return Arrays(items, *numbered(given.tolist(), "labels"))
@@ -83,10 +83,10 @@ def read_as_they_are(path: Path, kind: str | None, labels: Path | None) -> Array
 def _side_by_side(parts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Rows that hold the numbers of all arrays."""
     if not parts or any(part.ndim < 1 or part.dtype.kind != "f" for part in parts.values()):
-        raise UserError("several inputs are arrays of real numbers, whose first axes count them")
+        raise UserError("several inputs must be arrays of real numbers, one row for each item")
     counts = {name: len(part) for name, part in parts.items()}
     if len(set(counts.values())) > 1:
-        raise UserError(f"several inputs are as many each; these are {counts}")
+        raise UserError(f"several inputs must have equally many items; these have {counts}")
     return np.concatenate([part.reshape(len(part), -1) for part in parts.values()], axis=1)
 
 
@@ -123,8 +123,8 @@ def _parted(part: Any) -> tuple[Any, Any]:
         return part, None
     if len(part) > 2:
         raise UserError(
-            f"the data give {len(part)} things at once: give an input and its label, or wrap the "
-            "model in a function of one array"
+            f"each item of the data has {len(part)} parts: give an input and its label, or "
+            "wrap the model in a function of one array"
         )
     return part[0], part[1] if len(part) == 2 else None
 

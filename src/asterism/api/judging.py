@@ -151,7 +151,7 @@ def judge_tests(
     log_within_a_program()
     given, tests = as_given(train, train_labels), as_given(test, test_labels)
     if not isinstance(given, Arrays) or not isinstance(tests, Arrays):
-        raise UserError("inputs are arrays: read the files first")
+        raise UserError("inputs must be arrays: read the files first")
     root = packaged_conf().parent
     params = changed_params(_Params, overrides, root)
     named = {p.stem: p for p in sorted((root / "conf/preprocessing").glob("*.yaml"))}

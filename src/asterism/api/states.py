@@ -205,7 +205,7 @@ def states(
         parts.append(as_given(tests, test_labels))
     given = [part for part in parts if isinstance(part, Arrays)]
     if len(given) < len(parts):
-        raise UserError("sequences are arrays: read the file first")
+        raise UserError("sequences must be arrays: read the file first")
     with ExitStack() as after:
         network = RecurrentModel(_engine(model, layer, given[0], after))
         found = []

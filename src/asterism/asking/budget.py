@@ -118,7 +118,7 @@ def within(
     if whole > minutes and resumes:
         more = math.ceil(whole - minutes)
         told += (
-            ". The same command goes on from there; all of it takes about "
+            ". The same command resumes from there; all of it takes about "
             f"{counted(more, 'minute')} more: --minutes {more}"
         )
     elif whole > minutes:

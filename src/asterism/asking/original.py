@@ -153,8 +153,8 @@ class OriginalProbe:
         again = self._model.predict(self._as_taken(self._inputs.items[:few], feeding))
         if not np.allclose(answers[:few], again, rtol=_SAME, atol=_SAME, equal_nan=True):
             raise UserError(
-                f"{self._subject} answers the same inputs otherwise each time: does it draw random "
-                "numbers, as dropout does in training? Export it for inference"
+                f"{self._subject} answers the same inputs differently each time: does it draw "
+                "random numbers, as dropout does in training? Export it for inference"
             )
 
     def _as_taken(self, items: NDArray[Any], feeding: FeedingParams) -> NDArray[Any]:

@@ -184,6 +184,6 @@ def open_question(output: Output, *fitting: str, because: str = "") -> UserError
         "tolerance": "tolerance (all outputs, number by number)",
     }
     return UserError(
-        f"what the output {output.name} means is not known ({told}). Say it by --comparison: "
+        f"the meaning of the output {output.name} is unknown ({told}): name it with --comparison: "
         f"{', '.join(meant[name] for name in fitting)}"
     )

@@ -23,8 +23,8 @@ def require_pair(request: VetRequest, signature: Signature, other: Signature) ->
     one, two = signature.given[0], other.given[0]
     if one.dtype == "object":
         raise UserError(
-            f"{request.original} takes texts ({one}), which are not changed here: cut off the part "
-            "of the graph that turns them into numbers, and give these"
+            f"{request.original} takes texts ({one}), which cannot be changed here: cut off the "
+            "part of the graph that turns them into numbers, and give these"
         )
     sizes = list(zip(one.shape[1:], two.shape[1:], strict=False))
     same = all(None in pair or pair[0] == pair[1] for pair in sizes)

@@ -54,7 +54,7 @@ class Split:
         parted = len(split.base) + len(split.pool)
         if parted != count:
             raise UserError(
-                f"{path} parts {parted} test inputs, and the data have {count}: it was made for "
+                f"{path} divides {parted} test inputs, but the data have {count}: it was made for "
                 "other data; `dvc repro attack` makes the one that belongs to these"
             )
         return split

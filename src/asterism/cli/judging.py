@@ -32,30 +32,30 @@ if TYPE_CHECKING:
 @app.command("judge-tests", rich_help_panel=JUDGE)
 def judge_tests(
     model: Annotated[
-        Path, typer.Argument(help="A classifier (.keras, .h5) or recurrent network (also .onnx).")
+        Path, typer.Argument(help="A classifier (.keras, .h5) or a recurrent network (also .onnx).")
     ],
     data: Annotated[
         str,
         typer.Option(
-            help="Its training and test inputs: an .npz, a folder with train/ and test/, or the "
-            "name of known data such as mnist."
+            help="The training and test inputs: an .npz file, a folder with train/ and test/, or "
+            "the name of a known data set such as mnist."
         ),
     ],
     preprocessing: Annotated[
-        str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")
+        str | None, typer.Option(help="Preprocessing of images: a choice of conf/preprocessing.")
     ] = None,
     override: Overrides = None,
-    name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run.")] = False,
+    name: Annotated[str | None, typer.Option(help="A name for the experiment.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")] = False,
     show: ShowPage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a test set: what it exercises of a model, and which inputs would add to it.
+    """Judge a test set: what it exercises in a model, and which inputs would exercise more.
 
-    For a classifier of images these are combinations of the neurons that matter most
-    (DeepImportance), for a recurrent network its states and transitions (DeepStellar). It runs as
-    a DVC experiment in a workspace of its own, so the same question is answered from the cache the
-    next time.
+    In a classifier of images, it exercises combinations of the most important neurons
+    (DeepImportance); in a recurrent network, abstract states and transitions (DeepStellar). The
+    command runs a DVC experiment in a workspace of its own, so that the cache answers the same
+    question the next time.
     """
     from asterism.judging_tests import JudgeRequest, judge_run, write_answers
     from asterism.models.tensor_models.trial import require_runs

@@ -18,14 +18,14 @@ from asterism.core.messages.terminal import say
 def findings(
     triage: Annotated[
         Path | None,
-        typer.Option(help="Shrink them too, and write scripts and reports into this new folder."),
+        typer.Option(help="Shrink them, too; write scripts and reports to this new folder."),
     ] = None,
 ) -> None:
     """Judge the models that a running or stopped execute_models has run so far.
 
-    It reads what the stage has saved in state.root, and changes nothing of it. The parameters are
-    those of params.yaml: they and the models must be those that the stage was started with. What
-    is shrunk is remembered there, for the stage triage_findings.
+    The command reads what the stage has saved in state.root, and does not change it. Parameters
+    come from params.yaml; they and the models must be those with which the stage was started.
+    Shrunk findings are saved in state.root for the stage triage_findings.
     """
     from asterism.core.parameters.params import read_params
     from asterism.core.resuming.work_units import work_units
@@ -68,7 +68,7 @@ def collect_findings(
     pieces: Annotated[
         Path | None,
         typer.Option(
-            help="The pieces of `asterism campaign`; default: campaign/ in programs.root."
+            help="The pieces of `asterism campaign`; default: campaign/ below programs.root."
         ),
     ] = None,
     operators: Annotated[
@@ -83,14 +83,14 @@ def collect_findings(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Take only calls with this text in their signature; repeatable."),
+        typer.Option(help="Collect only calls with this text in their signature; repeatable."),
     ] = None,
     override: Overrides = None,
 ) -> None:
     """Give each distinct confirmed finding of a campaign a folder, and write the pages.
 
-    A finding with the cause of another one is noted there. What a person writes into a folder's
-    finding.yaml gets into its report and the pages.
+    A finding with the same cause as another is noted in that folder. What a person writes into a
+    folder's finding.yaml appears in its report and on the pages.
     """
     from asterism.config import changed_params
     from asterism.differential.triage.params import TriageSettings
@@ -128,9 +128,9 @@ def add_finding(
     title: Annotated[str, typer.Option(help="A title that names the fault.")] = "",
     folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
 ) -> None:
-    """Give a finding that was seen by hand a folder, if three fresh processes show it.
+    """Give a finding that was made by hand a folder, if three fresh processes show it.
 
-    Then `asterism collect-findings` puts it on the pages.
+    Afterwards, `asterism collect-findings` puts the finding on the pages.
     """
     from asterism.findings.collecting import add_by_hand
     from asterism.findings.entry import CollectedFinding
@@ -145,7 +145,7 @@ def add_finding(
 def check_findings(
     folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
     sample: Annotated[
-        int, typer.Option(min=0, help="Check only so many, drawn at random; 0: all.")
+        int, typer.Option(min=0, help="Check only this many, drawn at random; 0: all.")
     ] = 0,
     seconds: Annotated[float, typer.Option(min=1, help="Time limit of each check.")] = 300,
     environment: Annotated[
@@ -166,9 +166,9 @@ def check_findings(
 ) -> None:
     """Run each repro.py of a collection again, and say which bugs live.
 
-    Exit status 1: a script failed otherwise or took too long, so it says nothing of its bug.
-    With an environment, scripts run in that version of their library. What they say is noted in
-    the collection and its pages, and the exit status is 0.
+    The exit status is 1 if a script failed in another way or took too long, so that it says nothing
+    about its bug. With --environment, scripts run in that version of their library; the results are
+    noted in the collection and on its pages, and the exit status is 0.
     """
     from asterism.findings.audit import comparison
     from asterism.findings.checking import (
@@ -214,7 +214,7 @@ def check_findings(
 
 @app.command(rich_help_panel=LIBRARIES)
 def campaign(
-    pieces: Annotated[int, typer.Option(min=1, help="Run at most so many pieces now.")] = 1,
+    pieces: Annotated[int, typer.Option(min=1, help="Number of pieces to run now, at most.")] = 1,
     size: Annotated[int, typer.Option(min=1, help="Number of models in a piece.")] = 40,
     experiment: Annotated[
         str, typer.Option(help="An experiment of conf/experiment: backends, inputs and budgets.")
@@ -231,12 +231,12 @@ def campaign(
     ] = Path("findings"),
     override: Overrides = None,
 ) -> None:
-    """Look for findings in models of one layer each, a piece of them at a time.
+    """Test libraries with models of one layer each, one piece of the campaign at a time.
 
     Every declared layer runs with its defaults, then with each of its options. A piece that is
     finished is not run again, so an interrupted campaign resumes, also on another machine.
     Several processes of this command share the models among themselves.
-    Afterwards, `asterism collect-findings` collects what was found.
+    Afterwards, `asterism collect-findings` collects the findings.
     """
     from asterism.config import changed_params
     from asterism.differential.triage.params import TriageSettings
@@ -282,11 +282,11 @@ def call_functions(
     ] = Path("findings"),
     override: Overrides = None,
 ) -> None:
-    """Call single functions of a framework plainly, and by compiled and converted ways.
+    """Call single functions of a framework directly, compiled and converted, and compare.
 
-    Each way must give what the plain call gives. Calls that have run are not run again, so that an
-    interrupted command resumes. Afterwards, `asterism collect-findings --calls pytorch` collects
-    what was found.
+    Each way must give the result of the direct call. Calls that have run are not run again, so that
+    an interrupted command resumes. Afterwards, `asterism collect-findings --calls pytorch` collects
+    the findings.
     """
     from asterism.config import changed_params
     from asterism.core.resuming import saved_folders

@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 @app.command(rich_help_panel=MODELS)
 def check(
     models: Annotated[
-        list[Path] | None, typer.Argument(help="Model files; none: the project itself.")
+        list[Path] | None, typer.Argument(help="Model files; default: check the project.")
     ] = None,
     inputs: Annotated[
-        Path | None, typer.Option(help="Inputs for them: a file or a folder.")
+        Path | None, typer.Option(help="Inputs of the models: a file or a folder.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what model files and inputs are, without running them; or check this project.
+    """Describe model files and inputs, or check this project.
 
-    Of a model it says the inputs, outputs and carried state, the kind of inputs, and what each
-    lane can do with it: it opens the file, and ends with status 1 where that fails. Of other files
-    it says what they are, and what makes a model of them. Without arguments it checks params.yaml
-    and the cache, before DVC's own commands read what others wrote.
+    For a model, the command lists inputs, outputs and carried state, the kind of inputs, and what
+    each lane can do with the model; the exit status is 1 if the file cannot be opened. For any
+    other file, it says what the file is and how to make a model of it. Without arguments, it checks
+    params.yaml and the cache before DVC's own commands read what others wrote.
     """
     if models or inputs:
         from asterism.vetting import looking
@@ -61,7 +61,7 @@ def check(
                 say(looking.describe_inputs(inputs))
         sys.exit(1 if any(one.fault for one in looked) else 0)
     if as_json:
-        raise UserError("--json says what models and inputs are: name some")
+        raise UserError("--json describes models and inputs: name at least one")
     from asterism.config import check_params
     from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.sweep.sharing import clean_cache
@@ -76,46 +76,47 @@ def check(
 @app.command(rich_help_panel=MODELS)
 def vet(
     original: Annotated[
-        Path | None, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5, .pt2.")
+        Path | None, typer.Argument(help="The original model: .onnx, .tflite, .keras, .h5 or .pt2.")
     ] = None,
-    compressed: Annotated[Path | None, typer.Argument(help="Its compressed version.")] = None,
+    compressed: Annotated[Path | None, typer.Argument(help="The compressed model.")] = None,
     inputs: Annotated[
-        Path | None, typer.Option(help="Inputs like yours: a folder of files, a file, or an .npz.")
+        Path | None,
+        typer.Option(help="Inputs like yours: a folder, or a file such as an .npz."),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option(help="images, sound, tokens, bytes or tensors; else guessed.")
+        str | None, typer.Option(help="images, sound, tokens, bytes or tensors; default: guessed.")
     ] = None,
     comparison: Annotated[
-        str | None, typer.Option(help="How outputs are compared, such as top_label.")
+        str | None, typer.Option(help="How outputs are compared, for example top_label.")
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
-            help=".json or .csv: by file name; .json, .npy, .txt: a list; else by folder."
+            help=".json or .csv by file name; .json, .npy or .txt in order; default: by folder."
         ),
     ] = None,
     preprocessing: Annotated[
-        str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")
+        str | None, typer.Option(help="Preprocessing of images: a choice of conf/preprocessing.")
     ] = None,
     constant: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=NUMBER: the value of a further input; NAME=mask, segment, position or "
-            "length: what it is to the tokens."
+            help="The value of a further input, NAME=NUMBER, or how it belongs to the tokens: "
+            "NAME=mask, segment, position or length; repeatable."
         ),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.5, help="Time that this run may take; 5 where nothing is said."),
+        typer.Option(min=0.5, help="Time that this run may take; default: 5."),
     ] = None,
     override: Overrides = None,
-    name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
+    name: Annotated[str | None, typer.Option(help="A name for the experiment.")] = None,
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="Make a small pair and pictures in demo/, and vet these."),
+        typer.Option("--demo", help="Make a small pair and pictures in demo/, and vet them."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what is guessed and what would run.")
+        bool, typer.Option("--dry-run", help="Only say what is guessed and what would run.")
     ] = False,
     check: Annotated[
         Path | None, typer.Option(help="Repeat a certificate, and say whether it still holds.")
@@ -124,25 +125,25 @@ def vet(
         bool,
         typer.Option(
             "--exit-code",
-            help="End with a status that tells the verdict: 0 ship, 3 ship with the repair, "
-            "4 do not ship, 5 not enough inputs to say; without it 0 for each.",
+            help="Return the verdict as the exit status: 0 ship, 3 ship with the repair, 4 do not "
+            "ship, 5 not enough inputs to say; without this option, 0 for each.",
         ),
     ] = False,
     show: ShowPage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
+    """Vet a compressed model: how often it deviates, where, which nodes cause it, and a repair.
 
-    It runs as a DVC experiment in a workspace of its own, so the same question is answered from the
-    cache the next time. Where minutes did not suffice for all of it, the same command goes on from
-    there. Kind, preprocessing and comparison follow from the files and from what the
-    original answers; each is said with its reason, and a flag names another. Where nothing tells,
-    it asks for the flag instead.
+    The command runs a DVC experiment in a workspace of its own, so that the cache answers the same
+    question the next time. If the minutes did not suffice for everything, the same command resumes.
+    Kind, preprocessing and comparison are derived from the files and from the original's answers.
+    The command prints each of them with the reason, and a flag overrides it. If nothing determines
+    one of them, the command asks for the flag.
 
-    It ends with status 1 where vetting failed, 2 where the command is wrong, and 0 otherwise.
-    --check ends with 1 where the certificate does not hold. Files that the certificate names
-    outside of its project are taken where you name them too. --exit-code tells the verdict as well.
-    --json prints the certificate; with --check, what differs from it.
+    The exit status is 1 if vetting failed, 2 if the command line is wrong, and 0 otherwise. With
+    --check, the status is 1 if the certificate does not hold; files that the certificate names
+    outside of its project are only read if you name them as well. --exit-code returns the verdict.
+    --json prints the certificate; with --check, the differences from it.
     """
     from asterism.vetting.verdict import EXIT_CODES
 
@@ -152,7 +153,7 @@ def vet(
             *(demo, dry_run),
         )
         if any(asked):
-            raise UserError("--check asks what the certificate asked: give it with files only")
+            raise UserError("--check repeats the certificate: besides it, give only files")
         files = {
             "original": original, "compressed": compressed, "inputs": inputs, "labels": labels
         }  # fmt: skip
@@ -178,7 +179,7 @@ def vet(
         original, compressed, inputs = make_demo(FOLDER)
     if original is None or compressed is None or inputs is None:
         raise UserError(
-            "give the original, the compressed model and --inputs; or --demo, or --check FILE"
+            "give the original, the compressed model and --inputs, or --demo, or --check FILE"
         )
     called = name or fitting_name(f"vet-{compressed.stem}")
     place = place_of_project(Path.cwd())
@@ -227,9 +228,9 @@ def vet(
 @app.command(rich_help_panel=MODELS)
 def pack(
     model: Annotated[Path, typer.Argument(help="An ONNX model that keeps data in other files.")],
-    target: Annotated[Path, typer.Argument(help="The one file to write.")],
+    target: Annotated[Path, typer.Argument(help="The file to write.")],
 ) -> None:
-    """Make one file of an ONNX model and the files of its data."""
+    """Write an ONNX model and its data files as one file."""
     from asterism.models.foreign.onnx_files import pack as pack_model
 
     pack_model(model, target)

@@ -36,17 +36,17 @@ def open_page(
     page: Annotated[
         str,
         typer.Argument(
-            help="report, vet, sweeps, sweep, manual, or a sweep's name.",
+            help="report, vet, sweep, sweeps, manual, or the name of a sweep or vetting run.",
             autocompletion=page_names,
         ),
     ] = "report",
     print_only: Annotated[
-        bool, typer.Option("--print", help="Print the page's path, and open nothing.")
+        bool, typer.Option("--print", help="Only print the page's path.")
     ] = False,
 ) -> None:
-    """Open a page in the browser: the report, a vetted pair, a sweep. Its path is printed.
+    """Open a page in the browser: the report, a vetted pair or a sweep; and print its path.
 
-    `vet` and `sweep` are the latest ones. A name is that of a sweep or a vetting run.
+    `vet` and `sweep` mean the latest ones.
     """
     require_own_root()
     place = find_page(Path.cwd(), page)

@@ -22,24 +22,25 @@ from asterism.report.base.parameters import leaves
 
 ShardCount = Annotated[
     int,
-    typer.Option("--shards", min=1, help="Processes that compute a long stage at the same time."),
+    typer.Option("--shards", min=1, help="Number of processes that compute a long stage."),
 ]
 ShardLauncher = Annotated[
     str | None,
-    typer.Option(help="hydra/launcher for Slurm, or the address of a Dask scheduler."),
+    typer.Option(help="A hydra/launcher for Slurm, or the address of a Dask scheduler."),
 ]
 
 
 @app.command(rich_help_panel=RUN)
 def params(
     override: Annotated[
-        list[str] | None, typer.Argument(help="Hydra overrides, as `data=mnist` or `seed=1`.")
+        list[str] | None,
+        typer.Argument(help="Hydra overrides, such as `data=mnist` or `seed=1`."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; fail if params.yaml is not current.")
     ] = False,
 ) -> None:
-    """Compose conf/ into params.yaml, validated."""
+    """Compose conf/ into params.yaml, and validate it."""
     from asterism.config import compose
 
     require_root("conf")
@@ -51,7 +52,7 @@ def params(
         say(f"{target} is written")
     elif not target.exists() or target.read_text(encoding="utf-8") != text:
         command = shlex.join(["asterism", "params", *(override or [])])
-        raise UserError(f"{target} is not this composition of conf/: run `{command}`")
+        raise UserError(f"{target} is not what conf/ composes to: run `{command}`")
 
 
 def _tell_of_changed_parameters(what: str) -> None:
@@ -73,15 +74,15 @@ def sweep(
             "--target", "-t", help="Run this stage and what it needs.", autocompletion=stage_names
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The sweep's name, and its folder's.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Stages of a point at the same time.")] = 1,
+    name: Annotated[str | None, typer.Option(help="Name of the sweep and its folder.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages of a point that run at once.")] = 1,
     shards: ShardCount = 1,
     shard_launcher: ShardLauncher = None,
     objective: Annotated[
-        str, typer.Option(help="The metric that hydra/sweeper=optuna goes by (fuzz-state:crashes).")
+        str, typer.Option(help="Metric that hydra/sweeper=optuna optimises: fuzz-state:crashes.")
     ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List points and what they would run.")
+        bool, typer.Option("--dry-run", help="List the points and what they would run.")
     ] = False,
 ) -> None:
     """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
@@ -105,13 +106,13 @@ def sweep(
 def repro(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(help="Stages; all if none.", autocompletion=stage_names),
+        typer.Argument(help="Stages to run; default: all.", autocompletion=stage_names),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages that run at once.")] = 1,
     shards: ShardCount = 1,
     shard_launcher: ShardLauncher = None,
 ) -> None:
-    """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
+    """Bring the workspace up to date, as `dvc repro` does, and run independent stages at once."""
     from asterism.budget import RUN_LABEL
     from asterism.config import check_params
     from asterism.core.resuming.state import tidy
@@ -160,10 +161,10 @@ def repro(
 @app.command(rich_help_panel=KEEP)
 def remote(
     url: Annotated[
-        str, typer.Argument(help="A folder, s3://…, ssh://…, webdavs://…: as DVC takes it.")
+        str, typer.Argument(help="A folder or an address of DVC: s3://…, ssh://…, webdavs://…")
     ],
 ) -> None:
-    """Make a folder or an address the remote that all share, for push and pull."""
+    """Make a folder or an address the shared remote of push and pull."""
     from asterism.project import share_project
 
     address = url if "://" in url else str(whole_path(Path(url).expanduser()))
@@ -177,9 +178,9 @@ def push(
         str, typer.Option(metavar="ORIGIN", help="The git remote that experiments go to.")
     ] = "origin",
 ) -> None:
-    """Send results and the run-cache to the remote, and experiments where git has a remote.
+    """Send results and the run-cache to the remote, and experiments to git's remote, if any.
 
-    As `dvc push --run-cache` and `dvc exp push --all-commits` do.
+    This is what `dvc push --run-cache` and `dvc exp push --all-commits` do.
     """
     from asterism.dvc_hydra.pipeline_file import errors_of_dvc
     from asterism.sweep.sharing import push as push_results
@@ -212,15 +213,15 @@ def pull(
 @app.command(rich_help_panel=KEEP)
 def state(
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what is not needed; nothing that is in use.")
+        bool, typer.Option("--clean", help="Remove what is no longer needed or in use.")
     ] = False,
     older_than: Annotated[
         float | None,
-        typer.Option(min=0, help="With --clean: days without use; 0 removes unfinished work too."),
+        typer.Option(min=0, help="With --clean: days unused; 0 removes unfinished work too."),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="With --clean: remove nothing, only say it."),
+        typer.Option("--dry-run", help="With --clean: only say what would be removed."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -232,7 +233,7 @@ def state(
         raise UserError("--older-than and --dry-run belong to --clean: give that too")
     if as_json:
         if clean:
-            raise UserError("--json lists only: give --clean alone")
+            raise UserError("--json only lists: give --clean without --json")
         runs = [
             {"stage": one.run.stage, "key": one.run.key, "units": one.units, "bytes": one.size}
             | {"days": round(one.days, 3), "status": one.status, "damaged": one.damaged}
@@ -258,7 +259,7 @@ def state(
 def budget(
     as_json: AsJson = False,
 ) -> None:
-    """Print each stage's budget of time and memory beside what its last run here took."""
+    """Print each stage's budget of time and memory, and what its last run here took."""
     from asterism.budget import stages, table, whole_run
 
     require_root("dvc.yaml")

@@ -74,14 +74,14 @@ def _asterism(
 
 
 #: Options that several commands have.
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON, for programs.")]
 Overrides = Annotated[
-    list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
+    list[str] | None, typer.Option("--set", "-S", help="An override of Hydra; repeatable.")
 ]
 ShowPage = Annotated[
     bool | None,
     typer.Option(
-        "--open/--no-open", help="Open the page in a browser, or not; default: in a terminal."
+        "--open/--no-open", help="Open the page in a browser; default: only in a terminal."
     ),
 ]
 

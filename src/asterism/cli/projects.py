@@ -16,9 +16,9 @@ from asterism.core.messages.terminal import say, say_json
 def doctor(
     as_json: AsJson = False,
 ) -> None:
-    """Say whether everything is there to run: software, machine, project; and what to do.
+    """Check software, machine and project, and say what is missing and how to get it.
 
-    It mends nothing itself. The exit status is 1 where something stops a run.
+    The command changes nothing. The exit status is 1 if something prevents a run.
     """
     from asterism.doctor import check, examination
 
@@ -35,7 +35,7 @@ def doctor(
 def new(
     folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
     update: Annotated[
-        bool, typer.Option("--update", help="Bring a project to the version that is installed.")
+        bool, typer.Option("--update", help="Bring a project to the installed version.")
     ] = False,
 ) -> None:
     """Make a project of your own: parameters, stages and a git repository."""

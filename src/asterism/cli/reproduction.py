@@ -16,7 +16,7 @@ from asterism.core.messages.terminal import say
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Experiments of conf/experiment; all that have the scale if none."),
+        typer.Argument(help="Experiments of conf/experiment; default: all with this scale."),
     ] = None,
     scale: Annotated[
         str, typer.Option(help="smoke (seconds, digits), small (minutes) or full (the paper's).")
@@ -24,15 +24,15 @@ def reproduce(
     models: Annotated[
         Path | None, typer.Option(help="The folder that holds the published models.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages that run at once.")] = 1,
     beside_other_work: Annotated[
         bool,
         typer.Option(
-            "--beside-other-work", help="State that the machine has other work: no timing."
+            "--beside-other-work", help="Note that other work makes the times unreliable."
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List points and what they would run.")
+        bool, typer.Option("--dry-run", help="List the points and what they would run.")
     ] = False,
 ) -> None:
     """Run the papers' experiments, each as a sweep, and record their numbers in results/."""
@@ -57,7 +57,7 @@ def compare(
         bool, typer.Option("--check", help="Change nothing; fail if the page is not current.")
     ] = False,
 ) -> None:
-    """Set the papers' figures beside the recorded runs: docs/reproduction.md, from results/."""
+    """Compare the papers' figures with the runs in results/, and write docs/reproduction.md."""
     from asterism.reproduction.app import compare as write
 
     require_root("results")

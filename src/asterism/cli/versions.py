@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 InputShapes = Annotated[
     list[str] | None,
     typer.Option(
-        help="NAME=2,16,4: the shape of an input, the batch first; or MODEL/NAME; repeatable."
+        help="An input's shape, batch first: NAME=2,16,4 or MODEL/NAME=2,16,4; repeatable."
     ),
 ]
 Size = Annotated[int, typer.Option(min=1, help="The value of all other free sizes.")]
 OwnBatch = Annotated[
-    Path | None, typer.Option(help="An .npz file with a batch of yours, by the inputs' names.")
+    Path | None, typer.Option(help="An .npz file with a batch of your inputs, by input name.")
 ]
 Drawn = Annotated[
     list[str] | None, typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable.")
 ]
-Steps = Annotated[int, typer.Option(min=1, help="Parts of a model to try for each row.")]
+Steps = Annotated[int, typer.Option(min=1, help="Parts of a model to try per explanation.")]
 
 
 @app.command(rich_help_panel=LIBRARIES)
@@ -52,11 +52,11 @@ def environments(
         typer.Argument(help="An environment, for example onnxruntime@1.20; default: all."),
     ] = None,
     make: Annotated[
-        bool, typer.Option("--make", help="Make them, which needs a package index.")
+        bool, typer.Option("--make", help="Make them; this needs a package index.")
     ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove them from the disk.")] = False,
 ) -> None:
-    """List the environments of libraries in other versions, with what each costs; make, remove."""
+    """List, make or remove environments with other versions of libraries, and say their cost."""
     from asterism.differential.adapters import environments as known
     from asterism.differential.comparing import making
 
@@ -90,7 +90,7 @@ def compare_versions(
     ],
     model: Annotated[
         list[Path] | None,
-        typer.Option(help="A model of yours as it is, .onnx or .pt2; repeatable."),
+        typer.Option(help="One of your models, .onnx or .pt2, as it is; repeatable."),
     ] = None,
     generated: Annotated[int, typer.Option(min=0, help="Generated models to run as well.")] = 0,
     operators: Annotated[
@@ -101,7 +101,7 @@ def compare_versions(
     inputs: OwnBatch = None,
     distribution: Drawn = None,
     explain: Annotated[
-        int, typer.Option(min=0, help="Number of changes to explain by nodes, the worst first.")
+        int, typer.Option(min=0, help="Number of changes to explain by nodes, worst first.")
     ] = 20,
     steps: Steps = 60,
     override: Overrides = None,
@@ -112,10 +112,10 @@ def compare_versions(
 ) -> None:
     """Say which models an upgrade of a library changes, by how much, and which nodes are to blame.
 
-    Both versions run every model, beside a float64 reference. A version
-    that is not installed runs in an environment of its own, which is made where it is missing.
-    The answer is a page, with a script for each change. Exit status 1: a change for the worse,
-    a model that one version computes wrongly without a word, or one that could not be compared.
+    Both versions and a float64 reference run every model. A version that is not installed runs in
+    an environment of its own, which the command makes if it is missing. The result is a page with a
+    script for each change. The exit status is 1 if something changes for the worse, if one version
+    computes a model wrongly without an error, or if a model could not be compared.
     """
     from asterism.differential.comparing.commands import compare_versions
 
@@ -132,7 +132,7 @@ def compare_versions(
 def compare_libraries(
     model: Annotated[
         list[Path] | None,
-        typer.Option(help="A model of yours, as it is: .onnx or .pt2; repeatable."),
+        typer.Option(help="One of your models, .onnx or .pt2, as it is; repeatable."),
     ] = None,
     library: Annotated[
         list[str] | None,
@@ -147,7 +147,7 @@ def compare_libraries(
     inputs: OwnBatch = None,
     distribution: Drawn = None,
     explain: Annotated[
-        int, typer.Option(min=0, help="Number of faults to explain by nodes, the worst first.")
+        int, typer.Option(min=0, help="Number of faults to explain by nodes, worst first.")
     ] = 20,
     steps: Steps = 60,
     override: Overrides = None,
@@ -156,11 +156,11 @@ def compare_libraries(
     ] = None,
     show: ShowPage = None,
 ) -> None:
-    """Say which libraries compute a model of yours wrongly or fail at it, and at which nodes.
+    """Say which libraries compute your models wrongly or fail on them, and at which nodes.
 
-    Every library that reads the file runs it, in each of its configurations, beside a float64
-    reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault,
-    or something that nothing decides, or that could not be compared.
+    Every library that reads the file runs it in each of its configurations, and so does a float64
+    reference. The result is a page with a script for each fault. The exit status is 1 if there is a
+    fault, a difference that cannot be decided, or a model that could not be compared.
     """
     from asterism.differential.comparing.commands import compare_libraries
 

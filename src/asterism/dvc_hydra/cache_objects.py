@@ -124,8 +124,8 @@ class CacheObjects:
                 continue
             _remove(path)
             raise UserError(
-                f"{os.path.relpath(path)} is removed: what the cache held of it was replaced in "
-                "the moment in which it was taken; the same command again"
+                f"{os.path.relpath(path)} is removed, since its object in the cache was replaced "
+                "while it was being taken: run the same command again"
             )
         self.require(outputs.values())
 
@@ -197,7 +197,7 @@ def _rejection(objects: Sequence[Path]) -> UserError:
     named = ", ".join(repr(os.path.relpath(path)) for path in objects[:_MOST_NAMED])
     others = f" and {len(objects) - _MOST_NAMED} more" if len(objects) > _MOST_NAMED else ""
     return UserError(
-        f"the cache is not used: {named}{others} has another content than the name says; remove "
+        f"the cache is not used: {named}{others} has other content than its name says; remove "
         "it, then `asterism repro` computes or `asterism pull` fetches it again"
     )
 

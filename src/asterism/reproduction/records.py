@@ -112,7 +112,7 @@ def read_all_runs(folder: Path = RECORDED) -> list[RecordedRun]:
     for path in sorted(folder.glob("*.json")):
         run = read_record(RecordedRun, path)
         if run.scale not in SCALES or path != path_of(run.experiment, run.scale, folder):
-            raise UserError(f"{path} is damaged: it tells of {run.experiment} at {run.scale}")
+            raise UserError(f"{path} is damaged: it describes {run.experiment} at {run.scale}")
         runs.append(run)
     return runs
 

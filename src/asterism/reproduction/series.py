@@ -54,7 +54,7 @@ def read_series(folder: Path, settings: SeriesParams) -> RecordedSeries:
     try:
         numbers = np.array([[float(row[name]) for name in wanted] for row in held])
     except (TypeError, ValueError):
-        raise UserError(f"{path} holds something else than numbers in {wanted}") from None
+        raise UserError(f"{path} holds values other than numbers in {wanted}") from None
     if not held:
         return RecordedSeries((), ())
     return _histogram(numbers[:, 0]) if settings.over is None else _curve(numbers)

@@ -274,7 +274,7 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
     request = replace(request, overrides=spelled)
     sweep, points, launcher = prepare(project, request)
     if dry and sweep.objective:
-        raise UserError("a dry run needs points, and this sweeper chooses them by results")
+        raise UserError("--dry-run cannot list points that this sweeper chooses by results")
     if dry:
         _say_plan(sweep, points, say)
         return 0

@@ -177,7 +177,7 @@ def require_dask(address: str) -> str:
     except ImportError:
         raise UserError("a Dask cluster needs `pip install asterism[dask]`") from None
     except (OSError, ValueError) as error:
-        raise UserError(f"no scheduler of Dask answers at {address}: {error}") from None
+        raise UserError(f"no Dask scheduler answers at {address}: {error}") from None
 
 
 def run_part(root: str, command: list[str], environment: Mapping[str, str], store: str = "") -> int:

@@ -179,7 +179,7 @@ def _require_honest(entries: list[zipfile.ZipInfo], path: Path) -> None:
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.header_offset < end:
-            raise UserError(f"{path} holds {entry.filename} in the place of another file")
+            raise UserError(f"{path} holds {entry.filename} in the same place as another file")
         end = entry.header_offset + len(entry.orig_filename) + entry.compress_size
         if entry.compress_type not in _METHODS or entry.flag_bits & 0x1:
             raise UserError(f"{path} holds {entry.filename} neither stored nor deflated")

@@ -55,7 +55,7 @@ T = TypeVar("T")
 def _reject_repetition(items: list[T]) -> list[T]:
     for number, item in enumerate(items):
         if item in items[:number]:
-            raise ValueError(f"{item!r} is there twice")
+            raise ValueError(f"{item!r} is listed twice")
     return items
 
 

@@ -77,7 +77,7 @@ class UnitShare:
         """
         found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         if found is None or int(found[1]) >= int(found[2]):
-            raise UserError(f"{text!r} is no part of the units: say 0/4 for the first of four")
+            raise UserError(f"{text!r} is not a part of the units: write 0/4 for the first of four")
         return cls(int(found[1]), int(found[2]))
 
 

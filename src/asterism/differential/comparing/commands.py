@@ -85,7 +85,7 @@ def compare_libraries(
     """
     params = changed_params(LibraryComparisonParams, request.changes, request.root)
     if not request.models:
-        raise UserError("give --model FILE, as often as there are models")
+        raise UserError("give --model FILE, once for each model")
     rejected: NotCompared = []
     subjects = read_subjects(request.models, request.size, request.shapes, rejected)
     formats = {subject.suffix for subject in subjects}
@@ -199,7 +199,7 @@ def compare_versions(
     """
     params = changed_params(UpgradeParams, request.changes, request.root)
     if not (request.models or generated or operators):
-        raise UserError("give --model FILE, a number by --generated, or --operators")
+        raise UserError("give --model FILE, --generated NUMBER or --operators")
     rejected: NotCompared = []
     subjects = read_subjects(request.models, request.size, request.shapes, rejected)
     of_onnx = [".onnx"] if generated or operators else []
@@ -207,7 +207,7 @@ def compare_versions(
     old, new = (readers_of_version(library, version, say, formats) for version in versions)
     one, other = (next(iter(names.values())) for names in (old, new))
     if one == other:
-        raise UserError(f"{' and '.join(versions)} are both the {one} that is here")
+        raise UserError(f"{' and '.join(versions)} both name the {one} that is installed")
     found = BackendComparison(
         page=OF_VERSIONS,
         compared=(title_of(one), title_of(other)),

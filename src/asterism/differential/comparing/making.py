@@ -102,7 +102,7 @@ def remove(unwanted: Environment, say: Callable[[str], None]) -> None:
                 freed += _megabytes(path)
                 shutil.rmtree(path)
         lock.unlink()
-    say(f"{unwanted.name}: {freed} MB are free again" if freed else f"{unwanted.name} is not made")
+    say(f"{unwanted.name}: {freed} MB are freed" if freed else f"{unwanted.name} is not made")
 
 
 def find_python(version: str) -> str:

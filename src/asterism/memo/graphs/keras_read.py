@@ -80,7 +80,7 @@ def _compare(model: keras.Model, outputs: Sequence[Tensor]) -> None:
         if not alike:
             raise UserError(
                 f"the model's output {theirs.name} has the shape {tuple(sizes)}, and the universe "
-                f"says {ours.shape}: it has a layer that works otherwise than the universe declares"
+                f"says {ours.shape}: it has a layer that works differently from its declaration"
             )
 
 

@@ -130,7 +130,7 @@ class _Walk:
             raise UserError(f"{self._path} has more than {_MOST_TABLES:,} parts: not opened")
         if self._bytes < 0:
             raise UserError(
-                f"{self._path} declares more than its bytes can hold: many of its parts are one"
+                f"{self._path} declares more than its bytes can hold: many of its parts overlap"
             )
 
 

@@ -72,7 +72,7 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
             _require_words(source, part.name)
             if part.name not in _TEXTS and not _CHOICE.fullmatch(part.s):
                 raise UserError(
-                    f"{source}: the attribute {part.name} is {part.s[:80]!r}: no choice"
+                    f"{source}: the attribute {part.name} is {part.s[:80]!r}, not one of its values"
                 )
     require_room(declared, "limits.model_mb", f"{source} declares tensors")
     for ends in (model.graph.input, model.graph.output):

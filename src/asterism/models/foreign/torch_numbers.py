@@ -35,7 +35,7 @@ def require_small_numbers(nodes: list[dict[str, Any]], source: str) -> None:
         named = [n for output in node["outputs"] if (n := _number_named(output)) is not None]
         if size > _MOST_BITS or (named and not gives_number(target)):
             raise UserError(
-                f"{source} computes with {target} what is no number, or too large a one: not opened"
+                f"{source} computes no number with {target}, or too large a one: not opened"
             )
         bits |= dict.fromkeys(named, size)
 

@@ -142,7 +142,7 @@ class ProgramRewriting:
             elif given["name"] not in known:
                 raise UserError(
                     f"{self._source} gives {node['target']} an argument {given['name']!r:.80}, "
-                    "which it has not: not opened"
+                    "which it does not have: not opened"
                 )
         return node
 
@@ -156,7 +156,7 @@ class ProgramRewriting:
             for s in specs
         ]
         if constant != described:
-            raise UserError(f"{self._source} describes inputs that it has not: it is damaged")
+            raise UserError(f"{self._source} describes inputs that it lacks: it is damaged")
         read = [i for i, left_out in enumerate(constant) if not left_out]
         graph["inputs"] = [inputs[i] for i in read]
         signature["input_specs"] = [specs[i] for i in read]

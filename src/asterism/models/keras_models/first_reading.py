@@ -40,9 +40,9 @@ def require_end(path: Path) -> None:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     status = run_alone(command, PATIENCE_S, **quiet)
     if status is None:
-        raise UserError(f"{path} is damaged: HDF5 reads it for more than {PATIENCE_S:g} s")
+        raise UserError(f"{path} is damaged: HDF5 takes more than {PATIENCE_S:g} s for it")
     if status < 0:
-        raise UserError(f"{path} is damaged: HDF5 dies of it ({signal.Signals(-status).name})")
+        raise UserError(f"{path} is damaged: HDF5 crashes on it ({signal.Signals(-status).name})")
 
 
 def _read_whole(path: Path) -> None:

@@ -33,7 +33,7 @@ class KerasEngine:
             states = _every_step(profiled)
             both = keras.Model(model.inputs, [model.outputs[0], states])
         except (AttributeError, ValueError) as error:
-            raise UserError(f"the states of {profiled.name} cannot be had: {error}") from error
+            raise UserError(f"the states of {profiled.name} cannot be read: {error}") from error
         self._runtime = KerasRuntime(both)
         (self._input,) = (spec.name for spec in self._runtime.signature.inputs)
 

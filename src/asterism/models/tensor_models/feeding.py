@@ -140,7 +140,7 @@ class Feed:
             return self._decoder_calls(items)
         step, context = self._step(), self._params.context
         if items.shape[1] < step:
-            raise UserError(f"it takes {step} numbers a call, items have {items.shape[1]}")
+            raise UserError(f"it takes {step} numbers a call, but items have {items.shape[1]}")
         before = np.zeros((len(items), context, *items.shape[2:]), items.dtype)
         padded = np.concatenate([before, items], axis=1)
         starts = range(0, items.shape[1] - step + 1, step)
@@ -237,7 +237,7 @@ def _chosen(
 ) -> TensorSpec:
     """The main input: the named one, else the first, unless only its place makes it the first."""
     if not given:
-        raise UserError("the model takes no input but states that it carries itself")
+        raise UserError("the model's only inputs are states that it carries itself")
     if name is not None:
         if name not in given:
             raise UserError(f"the model has no input {name} (it has {', '.join(given)})")

@@ -134,7 +134,7 @@ class TorchCopy(nn.Module):
         except RuntimeError as error:
             raise UserError(f"PyTorch's copy of {model.name} fails: {error}") from None
         if not np.allclose(found, wanted, atol=_ROUNDING):
-            raise UserError(f"PyTorch's copy of {model.name} answers otherwise than Keras")
+            raise UserError(f"PyTorch's copy of {model.name} answers differently from Keras")
 
 
 def as_torch_takes(inputs: NDArray[np.float32]) -> torch.Tensor:

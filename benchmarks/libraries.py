@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.running.footprint import processor_seconds
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.params import ExecuteParams

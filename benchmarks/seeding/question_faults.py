@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from asterism.differential.adapters.questions import (
+from asterism.differential.adapters.probes import (
     GRADIENT,
     HESSIAN,
     RESIZED,

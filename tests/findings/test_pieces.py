@@ -11,7 +11,7 @@ from asterism.config import changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import Record

@@ -1,6 +1,6 @@
 """Models, results and findings that tests make up, and what is said of them."""
 
-from asterism.differential.adapters.backends import REFERENCES, library_of
+from asterism.differential.adapters.backend_names import REFERENCES, library_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding

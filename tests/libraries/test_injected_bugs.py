@@ -5,7 +5,7 @@ import os
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.known_issues import KnownIssue
 from asterism.differential.report.writing import Reporter

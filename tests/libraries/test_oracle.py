@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
+from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.messages import is_unsupported, last_words, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tolerance import Tolerance

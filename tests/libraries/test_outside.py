@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import read_json
-from asterism.differential.adapters.backends import FLOAT64, REFERENCES
+from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outcomes import ExecutionOutcome

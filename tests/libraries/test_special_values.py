@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
-from asterism.differential.adapters.reference import STAND_INS, probed
+from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.reference.runs import STAND_INS, probed
 from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.special_weights import KINDS, kinds_among, special_kinds
 from asterism.memo.graphs.store import write_weights

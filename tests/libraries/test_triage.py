@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, REFERENCES, converter_of
+from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES, converter_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.report.writing import counts_of

@@ -8,7 +8,7 @@ from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing.blaming import Blame, ModelPart, _is_alike
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import UNCHANGED, change_of

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing import blaming, commands, comparison
 from asterism.differential.comparing.naming import ways_of
 from asterism.differential.engine.outcomes import ExecutionOutcome

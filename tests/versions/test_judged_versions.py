@@ -7,8 +7,7 @@ from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.adapters.reference import ReferenceRuns
+from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.comparing.judging import (
     answers_in_words,
@@ -26,6 +25,7 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.reference.runs import ReferenceRuns
 from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
 from asterism.differential.subjects.operators import OnnxOperator, operator_subjects
 from libraries.small_results import JUDGE, made_finding, made_result

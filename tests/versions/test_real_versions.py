@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.report.writing import Reporter
 from asterism.differential.triage.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage

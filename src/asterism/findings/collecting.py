@@ -13,7 +13,7 @@ from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of

@@ -12,7 +12,7 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
-from asterism.differential.adapters.backends import OF_ONNX, product_of
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.backend_names import OF_ONNX, product_of
+from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.comparing.upgrade import UpgradePair, change_of

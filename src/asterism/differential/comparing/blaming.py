@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import library_of
+from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.comparing.judging import (
     all_values,
     judge_of_file,

@@ -10,7 +10,7 @@ from itertools import chain, product
 from asterism.config import changed_params
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backends import OF_ONNX, product_of
+from asterism.differential.adapters.backend_names import OF_ONNX, product_of
 from asterism.differential.comparing.comparison import (
     BackendComparison,
     ComparisonPage,

@@ -17,7 +17,7 @@ from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.escaping import printable
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.differential.adapters.backends import library_of, product_of, suffix_of
+from asterism.differential.adapters.backend_names import library_of, product_of, suffix_of
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.comparing.blaming import Blame, ModelPart
 from asterism.differential.comparing.judging import (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import precision_of
+from asterism.differential.adapters.backend_names import precision_of
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import option_of
+from asterism.differential.adapters.backend_names import option_of
 from asterism.differential.comparing.judging import Answers, answers_in_words, judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     file_references,
     plugin_of,
     reads_given,

@@ -19,7 +19,6 @@ import numpy as np
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.workers.channel import Channel
 from asterism.differential.adapters.code import execute
-from asterism.differential.adapters.forms import LENGTHENED
 from asterism.differential.adapters.library import (
     CONVERTERS,
     LIBRARIES,
@@ -28,7 +27,7 @@ from asterism.differential.adapters.library import (
     LibraryPlugin,
 )
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.questions import QUESTIONS
+from asterism.differential.adapters.probes import LENGTHENED, QUESTIONS
 from asterism.differential.engine.branches import SWITCH, BranchMeter
 from asterism.differential.engine.messages import is_internal, is_unsupported, steady
 from asterism.differential.engine.texts import arrays_of

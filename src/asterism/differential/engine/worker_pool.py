@@ -15,7 +15,7 @@ import numpy as np
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     REFERENCES,
     all_references,
     check_backends,

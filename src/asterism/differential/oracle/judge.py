@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     converter_of,
     library_of,
     precision_of,
@@ -19,7 +19,6 @@ from asterism.differential.adapters.backends import (
     under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS
-from asterism.differential.adapters.reference import ReferenceRuns
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.tolerance import Tolerance
@@ -37,6 +36,7 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.standard import ReferenceOutputs, tolerance_for
+from asterism.differential.reference.runs import ReferenceRuns
 
 #: What one of eight bits is off, relative to its tensor's range.
 _STEP_OF_EIGHT_BITS = 1 / 255

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from asterism.differential.adapters.backends import library_of
+from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import INVALID_MODEL, EarlierModel

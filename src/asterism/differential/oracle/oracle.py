@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from asterism.core.randomness.random_streams import stream
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     OF_GRAPHS,
     REFERENCES,
     converter_of,

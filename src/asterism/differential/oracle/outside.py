@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import REFERENCES, library_of, under_test
+from asterism.differential.adapters.backend_names import REFERENCES, library_of, under_test
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.messages import is_internal
 from asterism.differential.engine.outcomes import ExecutionOutcome

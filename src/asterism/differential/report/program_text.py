@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
-from asterism.differential.adapters.backends import library_of, option_of, plugin_of
+from asterism.differential.adapters.backend_names import library_of, option_of, plugin_of
 from asterism.differential.adapters.code import BackendCode, given, source_of
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.fixed_draws import DRAWN, fixed

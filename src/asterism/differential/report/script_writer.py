@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     FLOAT64,
     converter_of,
     library_of,

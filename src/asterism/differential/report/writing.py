@@ -14,9 +14,8 @@ from typing import Any
 
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import get_logger
-from asterism.differential.adapters.backends import converter_of, library_of
-from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.backend_names import converter_of, library_of
+from asterism.differential.adapters.environments import installed_versions, interpreter_of
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.worker_pool import WorkerPool

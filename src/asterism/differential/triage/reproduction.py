@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from asterism.differential.adapters.backends import FLOAT64, converter_of, library_of
+from asterism.differential.adapters.backend_names import FLOAT64, converter_of, library_of
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task

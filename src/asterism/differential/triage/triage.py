@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from asterism.core.messages.console import progress
-from asterism.differential.adapters.backends import under_test
+from asterism.differential.adapters.backend_names import under_test
 from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.triage.groups import in_order

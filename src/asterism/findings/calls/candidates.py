@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
 from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.report.script_writer import REPRO

@@ -15,8 +15,8 @@ from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backend_names import OF_ONNX, product_of
 from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.comparing.blaming import ModelPart
+from asterism.differential.comparing.cases import UpgradePair, change_of
 from asterism.differential.comparing.judging import run_subject
-from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams

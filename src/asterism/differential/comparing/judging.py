@@ -154,7 +154,7 @@ def answers_of(judge: Judge) -> Answers:
         judge: of a model, on inputs on which nothing decides.
     """
     groups: list[list[str]] = []
-    for backend in sorted(judge.ran, key=lambda b: precision_of(b) is not None):
+    for backend in sorted(judge.backends_that_ran, key=lambda b: precision_of(b) is not None):
         near = (group for group in groups if judge.are_alike(group[0], backend))
         (group := next(near, [])).append(backend)
         if len(group) == 1:

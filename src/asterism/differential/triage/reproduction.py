@@ -148,7 +148,7 @@ def first_diverging(show: Reproduction, task: Task, backend: str) -> int | None:
                 for r, outputs in result.outputs.items()
             }
             given = replace(result, outputs=single), distribution, show.judging, (node,)
-            if judge_of(graph, *given).of(backend).by_values:
+            if judge_of(graph, *given).finding_of(backend).by_values:
                 return node
     return None
 

@@ -26,8 +26,8 @@ from asterism.core.running.footprint import processor_seconds
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
 from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.trivial import trivial_models
 from asterism.differential.engine.worker_environment import variables
+from asterism.differential.engine.worker_pool import trivial_models
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import build

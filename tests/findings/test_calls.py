@@ -25,11 +25,10 @@ from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import CallOutcome, run_calls, totals
-from asterism.findings.calls.candidates import sighting_of, sightings_of
+from asterism.findings.calls.candidates import script_text, sighting_of, sightings_of
 from asterism.findings.calls.judging import judge
 from asterism.findings.calls.program import FILLS, CallProgram, array_text
 from asterism.findings.calls.running import NOT_RUN, CallWorkers, TextRun
-from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import FRAMEWORKS, WAYS, ExecutionVariant
 from asterism.findings.checking import GONE, LIVES, OTHER, word_of

@@ -6,8 +6,8 @@ from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.shrinking.reproduction import ReproducedRun
 from asterism.differential.triage.params import TriageParams
-from asterism.differential.triage.reproduction import ReproducedRun
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

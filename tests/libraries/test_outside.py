@@ -18,11 +18,11 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.oracle import judge_all
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import Reporter, write_reports
+from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.triage.groups import unique_outside
-from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.universe.spec import universe
 from libraries.small_results import JUDGE, chained, made_finding, made_result, verdict_on
 from libraries.small_runs import tasks_of, working

@@ -5,7 +5,7 @@ import pytest
 
 from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.tolerance import Tolerance
+from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.reference.runs import STAND_INS, probed

@@ -33,10 +33,10 @@ def findings(
     from asterism.differential.engine.execution import backends_of, parts_of
     from asterism.differential.engine.record import Record
     from asterism.differential.oracle.finding import signature
-    from asterism.differential.oracle.judged import judge_all
-    from asterism.differential.report.writing import FindingsToTriage, triage_and_write
+    from asterism.differential.oracle.oracle import judge_all
     from asterism.differential.triage.params import TriageSettings
     from asterism.differential.triage.remembering import remembered, triage_run
+    from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
     from asterism.memo.graphs.store import read_models
 
     require_root("dvc.yaml")

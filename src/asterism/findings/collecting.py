@@ -19,7 +19,7 @@ from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE
-from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
+from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import SYMPTOMS, CollectedFinding, name_of, names_place
 from asterism.findings.sightings import Candidate, have_one_cause

@@ -27,9 +27,8 @@ from asterism.differential.report.numbers import Array
 from asterism.differential.report.onnx_text import onnx_reference, onnx_text
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
+from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.differential.triage.budget import TriageBudget
-from asterism.differential.triage.reducer import Reducer, RunnableParts
 
 
 @dataclass(frozen=True)

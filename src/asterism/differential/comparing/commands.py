@@ -45,11 +45,15 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import FAULTS, STATUSES, UNRESOLVED
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
-from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.differential.subjects.onnx_file import Subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.differential.subjects.reading import read_subjects
+from asterism.differential.subjects.reading import (
+    NotCompared,
+    going_on,
+    read_subjects,
+    require_some,
+)
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
 

@@ -20,11 +20,10 @@ from asterism.differential.oracle.finding import (
     UNRESOLVED,
 )
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.markdown import templates
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.subjects.going_on import NotCompared
+from asterism.differential.report.texts import templates
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.differential.subjects.reading import read_inputs
+from asterism.differential.subjects.reading import NotCompared, read_inputs
 
 
 class LibraryComparisonParams(ParameterSection):

@@ -24,8 +24,8 @@ from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
-from asterism.differential.subjects.going_on import going_on, require_some
 from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects.reading import going_on, require_some
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.section import KeyFigure, ReportSection
 

@@ -21,7 +21,6 @@ from asterism.differential.adapters.backend_names import (
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     ERROR,
     INVALID_INPUTS,
@@ -35,6 +34,7 @@ from asterism.differential.oracle.finding import (
     WRONG_BUFFERS,
     Finding,
 )
+from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs, tolerance_for
 from asterism.differential.reference.runs import ReferenceRuns
 

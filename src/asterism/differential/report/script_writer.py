@@ -44,8 +44,8 @@ from asterism.differential.report.program_text import (
     onnx_program,
     write_file_script,
 )
-from asterism.differential.triage.reproduction import Reproduction, with_dtype
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.shrinking.reproduction import Reproduction, with_dtype
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import weights_file
 from asterism.memo.graphs.weights import Stored

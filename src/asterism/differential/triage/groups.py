@@ -14,7 +14,7 @@ from asterism.differential.oracle.finding import (
     Finding,
     signature,
 )
-from asterism.differential.triage.unique import LayerAtFault, UniqueFinding
+from asterism.differential.shrinking.unique_finding import LayerAtFault, UniqueFinding
 from asterism.memo.graphs.graph import Graph
 
 

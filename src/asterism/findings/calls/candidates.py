@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from asterism.differential.adapters.environments import installed_versions
-from asterism.differential.oracle.finding import CRASH, ERROR, HANG, RIGHT, SILENT_ACCEPTANCE
+from asterism.differential.oracle.finding import (
+    CRASH,
+    ERROR,
+    HANG,
+    RIGHT,
+    SILENT_ACCEPTANCE,
+    Finding,
+)
 from asterism.differential.oracle.standard import DIFFERENCES
+from asterism.differential.report.decisions import ScriptDecision
+from asterism.differential.report.program_text import ScriptProgram
 from asterism.differential.report.script_writer import REPRO
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import CallOutcome, read_shown
 from asterism.findings.calls.judging import judge, standards_of
 from asterism.findings.calls.program import FILLS, CallProgram
 from asterism.findings.calls.running import CallWorkers
-from asterism.findings.calls.scripts import script_text
 from asterism.findings.calls.table import calls_of
 from asterism.findings.calls.way import WAYS, ExecutionVariant
 from asterism.findings.entry import SYMPTOMS, CollectedFinding
@@ -148,3 +156,43 @@ def _versions(call: Call, way: ExecutionVariant) -> dict[str, str]:
     own.pop("keras", None)
     more = way.packages
     return own | {package: installed[package] for package in more if package in installed}
+
+
+_SAME = """
+def same(one, other, allowed):
+    alike = one.dtype == other.dtype and one.shape == other.shape
+    return alike and np.allclose(
+        numbers(one), numbers(other), rtol=0, atol=allowed, equal_nan=True)
+"""
+
+
+def script_text(
+    program: CallProgram,
+    finding: Finding,
+    signature: str,
+    versions: str,
+    allowed: Sequence[float],
+) -> str:
+    """The script: it prints what is expected and what comes, and exits 1 while the bug lives.
+
+    Args:
+        program: the call and the way.
+        finding: what the way shows.
+        signature: the finding's name.
+        versions: of the packages, in words.
+        allowed: largest deviation of each output that rounding explains.
+    """
+    way, framework = program.way, program.framework
+    lines = [program.function().rstrip(), "", way.lines]
+    raises = finding.symptom == SILENT_ACCEPTANCE
+    if finding.fails or raises:
+        wanted = "an exception, as in the plain call" if raises else "what the plain call gives"
+        decision = ScriptDecision(wanted, finding=finding)
+    else:
+        lines[2:2] = [way.expected]
+        lines += [framework.arrays, framework.numbers, _SAME]
+        rounded = [float(f"{number:.3g}") for number in allowed]
+        same = f"len(actual) == len(expected) and all(map(same, actual, expected, {rounded}))"
+        decision = ScriptDecision("expected = arrays(expected)", "arrays(actual)", f"not ({same})")
+    imports = tuple(filter(None, program.imports.split("\n")))
+    return ScriptProgram(imports, tuple(lines)).script(signature, versions, decision)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from asterism.differential.engine.messages import is_unsupported
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     CRASH,
     ERROR,
@@ -22,7 +21,7 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.oracle.params import JudgeParams, Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.findings.calls.running import TextRun
 from asterism.findings.calls.way import ExecutionVariant

@@ -22,10 +22,10 @@ def run(params: Params) -> None:
     """Write a folder for each unique finding, and their list."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
     findings = read_findings(Path("artifacts/judge_models/findings.json"), len(graphs))
-    apart = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
+    excluded = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
     state = triage_run(WEIGHTS, params)
     with remembered(state) as memory:
-        given = FindingsToTriage(findings, graphs, WEIGHTS, apart)
+        given = FindingsToTriage(findings, graphs, WEIGHTS, excluded)
         metrics = triage_and_write(given, params, ARTIFACTS, memory)
         write_json(Path("metrics/triage_findings.json"), metrics)
         if not metrics["not_minimal"] and not metrics["groups_left_by_budget"]:

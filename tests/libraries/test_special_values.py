@@ -124,7 +124,7 @@ def result_of(right, high, low, wrong, warned="", kind="nan", special=()):
 
 def judged_on(*arrays, warned=""):
     verdict = verdict_on(branching(), result_of(*arrays, warned=warned))
-    return [[(f.symptom, f.library) for f in some] for some in (verdict.findings, verdict.apart)]
+    return [[(f.symptom, f.library) for f in some] for some in (verdict.findings, verdict.excluded)]
 
 
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
@@ -201,7 +201,7 @@ def made(graph, given, special=()):
     high[:, 0], low[:, 0] = 1e4, -3e3
     result = result_of(right, high, low, given, kind="normal", special=special)
     verdict = verdict_on(graph, result)
-    return [f.symptom for f in verdict.findings], [f.symptom for f in verdict.apart]
+    return [f.symptom for f in verdict.findings], [f.symptom for f in verdict.excluded]
 
 
 def test_a_number_or_nan_where_a_weight_is_nan_is_open_and_other_elements_are_not():

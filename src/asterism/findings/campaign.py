@@ -41,7 +41,7 @@ FACTS, TRIAGED = "facts.json", "triaged"
 #: Locks of the pieces that processes are at.
 TAKEN = "taken"
 #: Of a piece: differences that are no wrong results, and what configurations just outside show.
-APART = "apart.json"
+EXCLUDED = "apart.json"
 
 
 def folder_of_pieces(given: Path | None) -> Path:
@@ -162,11 +162,13 @@ def run_piece(
                 issue = issue_of(limits, signature(one), one.distributions)
                 if issue is None or not issue.limit:
                     worth.append(one)
-            all_given = FindingsToTriage(worth, graphs, weights, judged.apart, known, outside_known)
+            all_given = FindingsToTriage(
+                worth, graphs, weights, judged.excluded, known, outside_known
+            )
             with remembered(triage_run(weights, settings), target.name) as memory:
                 counts = triage_and_write(all_given, settings, folder / TRIAGED, memory, pool)
             left_out = pool.start()
-        write_json(folder / APART, [finding.to_json() for finding in judged.apart])
+        write_json(folder / EXCLUDED, [finding.to_json() for finding in judged.excluded])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
         write_json(
             folder / FACTS,

@@ -18,7 +18,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.oracle.standard import MASK_DIFFERS, ReferenceOutputs
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 
 #: The largest number of half precision.
@@ -123,7 +123,7 @@ def within_type(
 
 
 def _is_suspect(one: Finding) -> bool:
-    return one.symptom == "NaN/Inf mask differs"
+    return one.symptom == MASK_DIFFERS
 
 
 def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution: str) -> str:
@@ -181,10 +181,10 @@ def answers_in_words(given: Sequence[Arrays]) -> list[str]:
             return [f"output {at} of shape {list(array.shape)}" for array in arrays]
         if not arrays[0].size:
             continue
-        apart = _apart(arrays)
-        place = np.unravel_index(int(np.argmax(apart)), apart.shape)
-        if apart[place] > best:
-            best = float(apart[place])
+        gaps = _gaps(arrays)
+        place = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+        if gaps[place] > best:
+            best = float(gaps[place])
             where = f"output {at} at {[int(i) for i in place]}"
             found = [f"{where}: {float(a[place]):.6g}{_constant(a)}" for a in arrays]
     return found
@@ -194,7 +194,7 @@ def _constant(array: NDArray[np.generic]) -> str:
     return " everywhere" if array.size > 1 and (array == array.flat[0]).all() else ""
 
 
-def _apart(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
+def _gaps(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
     """How far each element differs at most; infinitely where some are finite and others not."""
     numbers = np.stack([array.astype(np.float64) for array in arrays])
     finite = np.isfinite(numbers).all(0)

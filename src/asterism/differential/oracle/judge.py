@@ -219,8 +219,8 @@ class Judge:
             for b, others in alike.items()
         }
         most = max(alike, key=lambda b: len(products[b]), default="")
-        apart = products_of([b for b in ran if b not in alike.get(most, ())])
-        if not apart or len(products[most]) > max(1, len(apart)):
+        others = products_of([b for b in ran if b not in alike.get(most, ())])
+        if not others or len(products[most]) > max(1, len(others)):
             return alike.get(most, [])
         return []
 

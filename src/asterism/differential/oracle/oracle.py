@@ -25,7 +25,7 @@ from asterism.differential.engine.outside import outside_of
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
-    APART,
+    EXCLUDED,
     FAILURES,
     INVALID_MODEL,
     KERAS,
@@ -37,7 +37,7 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.judge import Judge, failure
-from asterism.differential.oracle.outside import judge_outside
+from asterism.differential.oracle.outside import findings_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.memo.graphs.graph import Graph
@@ -50,13 +50,13 @@ class Judgement:
 
     Args:
         findings: what went wrong.
-        apart: differences that are no wrong results.
+        excluded: differences that are no wrong results.
         unresolved: how many outputs differ, and nobody can tell who is right.
         agreed: how many outputs are right.
     """
 
     findings: list[Finding]
-    apart: list[Finding]
+    excluded: list[Finding]
     unresolved: int = 0
     agreed: int = 0
 
@@ -71,20 +71,21 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
         seed: for the targets of D_MAD.
     """
     if OUTSIDE in result.distributions:
-        tried = outside_of(graph, seed, result.index)
-        return Judgement([], judge_outside(result, str(tried)))
+        invalid = outside_of(graph, seed, result.index)
+        assert invalid is not None  # or there was nothing to try
+        return Judgement([], findings_outside(result, invalid, params))
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     judges = [judge_of(graph, result, d, params) for d in distributions or [""]]
     told = [(judge, judge.findings()) for judge in judges]
     failures = _failures(graph, result, told[0][1])
-    apart: list[Finding] = []
+    excluded: list[Finding] = []
     differing: dict[tuple[str, str, str], Finding] = {}
     symptoms: Counter[str] = Counter()
     for judge, found in ((judge, found) for judge, found in told if judge.is_known):
         severity = _severity(graph, (judge.distribution,))
         found = [replace(one, severity=severity) for one in found]
         symptoms.update(one.symptom for one in found)
-        apart += [one for one in found if one.symptom in APART]
+        excluded += [one for one in found if one.symptom in EXCLUDED]
         for one in [*_odd_references(judge), *_differences(judge, found, seed)]:
             now = replace(one, severity=severity)
             known = differing.get((now.library, now.symptom, severity))
@@ -92,7 +93,7 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
             differing[now.library, now.symptom, severity] = joined
     findings = [*failures, *(differing[k] for k in sorted(differing))]
     agreed = symptoms[RIGHT] + symptoms[SPECIAL_VALUES]
-    return Judgement(findings, apart, symptoms[UNRESOLVED], agreed)
+    return Judgement(findings, excluded, symptoms[UNRESOLVED], agreed)
 
 
 def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:
@@ -231,7 +232,7 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
     histories = Histories()
     for result in record.results(len(graphs)):
         one = judge(graphs[result.index], result, params, seed)
-        for kept, told in ((found.findings, one.findings), (found.apart, one.apart)):
+        for kept, told in ((found.findings, one.findings), (found.excluded, one.excluded)):
             kept += [replace(f, before=histories.before(f.backends[0])) for f in told]
         found.agreed += one.agreed
         found.unresolved += one.unresolved
@@ -250,7 +251,7 @@ def metrics_of(found: Judgement, models: int) -> dict[str, Any]:
         "invalid_models": invalid,
         "invalid_rate": invalid / max(models, 1),
         "by_symptom": dict(sorted(Counter(f.symptom for f in found.findings).items())),
-        "apart": dict(sorted(Counter(f.symptom for f in found.apart).items())),
+        "apart": dict(sorted(Counter(f.symptom for f in found.excluded).items())),
     }
 
 

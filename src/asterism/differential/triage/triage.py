@@ -220,7 +220,7 @@ class FindingsToTriage:
         findings: of all models, in their order.
         graphs: the models.
         weights: file of the arrays that nodes may name.
-        apart: findings that stand apart; of those just outside of what is valid scripts are
+        excluded: what is no wrong result; of findings just outside of what is valid scripts are
             written.
         earlier: unique findings of earlier runs, which are passed over.
         outside_known: signatures of those just outside of what is valid, likewise.
@@ -229,7 +229,7 @@ class FindingsToTriage:
     findings: Sequence[Finding]
     graphs: Sequence[Graph]
     weights: Path
-    apart: Sequence[Finding] = ()
+    excluded: Sequence[Finding] = ()
     earlier: Sequence[UniqueFinding] = ()
     outside_known: Collection[str] = ()
 
@@ -287,18 +287,18 @@ def _write(
     if stopped or groups_left:
         told = f"stopped by triage.minutes={triage.minutes:g}: the next run goes on"
         log.warning(told, not_minimal=stopped, groups_left=groups_left)
-    unique_apart = unique_outside(
-        given.apart, graphs, settings.seed, triage.max_unique, given.outside_known
+    unique_invalid = unique_outside(
+        given.excluded, graphs, settings.seed, triage.max_unique, given.outside_known
     )
     outside: list[UniqueFinding] = []
-    if unique_apart:
+    if unique_invalid:
         worker_pool.start()
         place = folder / OUTSIDE_FOLDER
         place.mkdir()
         with Reporter(show, stored, place, known) as reporter:
-            for found in unique_apart:
+            for found in unique_invalid:
                 reporter.start(found)
-            outside = write_reports(reporter, unique_apart, place)
+            outside = write_reports(reporter, unique_invalid, place)
     return {
         "outside": len(outside),
         "outside_reproduced_in_three_processes": sum(r.reproduced for r in outside),

@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.differential.engine.record import Record
-from asterism.differential.oracle.judged import judge_all, metrics_of
+from asterism.differential.oracle.oracle import judge_all, metrics_of
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.unsupported import unsupported_table
 from asterism.memo.graphs.store import read_models
@@ -25,6 +25,6 @@ def run(params: Params) -> None:
     judged = judge_all(graphs, record, params.judge, params.seed)
     folder = Path("artifacts/judge_models")
     write_json(folder / "findings.json", [finding.to_json() for finding in judged.findings])
-    write_json(folder / "apart.json", [finding.to_json() for finding in judged.apart])
+    write_json(folder / "apart.json", [finding.to_json() for finding in judged.excluded])
     write_table(folder / "unsupported.csv", unsupported_table(graphs, record.tasks()))
     write_json(Path("metrics/judge_models.json"), metrics_of(judged, len(graphs)))

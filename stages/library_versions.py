@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.params import ParameterSection
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.environments import installed_versions
 
 
 class Params(ParameterSection):

@@ -5,9 +5,9 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json
 from asterism.core.resuming.work_units import outputs_of
 from asterism.differential.oracle.finding import read_findings
-from asterism.differential.report.writing import FindingsToTriage, triage_and_write
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import STAGE, remembered, triage_run
+from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
 from asterism.memo.graphs.store import read_models
 
 ARTIFACTS = Path("artifacts/triage_findings")
@@ -22,10 +22,10 @@ def run(params: Params) -> None:
     """Write a folder for each unique finding, and their list."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
     findings = read_findings(Path("artifacts/judge_models/findings.json"), len(graphs))
-    apart = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
+    excluded = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
     state = triage_run(WEIGHTS, params)
     with remembered(state) as memory:
-        given = FindingsToTriage(findings, graphs, WEIGHTS, apart)
+        given = FindingsToTriage(findings, graphs, WEIGHTS, excluded)
         metrics = triage_and_write(given, params, ARTIFACTS, memory)
         write_json(Path("metrics/triage_findings.json"), metrics)
         if not metrics["not_minimal"] and not metrics["groups_left_by_budget"]:

@@ -10,7 +10,7 @@ from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import files_of
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.user_models import user_models
+from asterism.differential.reducing.reduction import user_models
 
 
 @pytest.fixture

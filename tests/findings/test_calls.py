@@ -25,15 +25,14 @@ from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import CallOutcome, run_calls, totals
-from asterism.findings.calls.candidates import sighting_of, sightings_of
-from asterism.findings.calls.judging import judge
+from asterism.findings.calls.candidates import call_occurrence, call_occurrences, script_text
+from asterism.findings.calls.judging import judge_call
 from asterism.findings.calls.program import FILLS, CallProgram, array_text
-from asterism.findings.calls.running import NOT_RUN, CallWorkers, TextRun
-from asterism.findings.calls.scripts import script_text
+from asterism.findings.calls.running import CallWorkers, PlainRuns, TextRun
 from asterism.findings.calls.table import calls_of
-from asterism.findings.calls.way import FRAMEWORKS, WAYS, ExecutionVariant
+from asterism.findings.calls.variant import FRAMEWORKS, VARIANTS, ExecutionVariant, variants_of
 from asterism.findings.checking import GONE, LIVES, OTHER, word_of
-from asterism.findings.sightings import distinct
+from asterism.findings.occurrences import distinct_causes
 from libraries.small_results import JUDGE
 from thinning import every
 
@@ -51,6 +50,12 @@ def ok(*arrays):
     given = tuple(np.asarray(a) for a in arrays)
     ended = ExecutionOutcome(0, "", "run", "ok")
     return TextRun(ended, given, tuple(str(a.dtype) for a in given))
+
+
+def status_of(indirect, *plain, expression="x.sum()"):
+    """What the judge calls a variant's result beside the runs of the plain call."""
+    program = CallProgram(Call("pytorch", "sum", expression, (Input((2,)),)), PLAIN)
+    return judge_call(program, PlainRuns(*plain), indirect, JUDGE).symptom
 
 
 def failed(message="wrong size", exception="ValueError", status="error"):
@@ -73,13 +78,13 @@ def test_the_usual_call_comes_first_then_each_change_alone():
 def test_every_call_in_every_way_is_valid_python(framework):
     calls = calls_of(framework)
     assert len(calls) > 1000
-    ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
-    assert len(ways) > 4
+    variants = [VARIANTS[name] for name in variants_of(framework)]
+    assert len(variants) > 4
     for at, call in enumerate(list(calls.values())[::40]):
-        program = CallProgram(call, ways[at % len(ways)], FILLS[at % len(FILLS)])
+        program = CallProgram(call, variants[at % len(variants)], FILLS[at % len(FILLS)])
         for text in (program.imports, program.plain, program.indirect, program.in_float64(True)):
             compile(text, call.name, "exec")
-        assert not program.way.imports or program.way.imports not in program.plain
+        assert not program.variant.imports or program.variant.imports not in program.plain
 
 
 @pytest.mark.parametrize("fill", FILLS)
@@ -128,23 +133,23 @@ def test_a_worker_gives_results_failures_and_its_end():
     ],
 )
 def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
-    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, indirect, JUDGE).symptom == word
+    assert status_of(indirect, plain) == word
 
 
 def test_what_float64_excuses_is_no_finding():
     plain, indirect = ok(np.float32([1.01])), ok(np.float32([1.0]))
     exact = ok([1.0])
-    assert judge(PLAIN, plain, exact, exact, indirect, JUDGE).symptom == RIGHT
+    assert status_of(indirect, plain, exact, exact) == RIGHT
     moved = ok([1.005])
-    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, JUDGE).symptom == RIGHT
+    assert status_of(plain, ok(np.float32([1.0])), exact, moved) == RIGHT
 
 
 def test_a_narrow_dtype_in_between_rounds_more():
     plain, off = ok([1.0]), ok([1.001])
-    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, JUDGE).symptom == "values differ"
-    narrow = Call("pytorch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (Input((2,)),)).narrow
-    assert narrow == ("bfloat16", "float16")
-    assert judge(PLAIN, plain, NOT_RUN, NOT_RUN, off, JUDGE, narrow).symptom == RIGHT
+    assert status_of(off, plain) == "values differ"
+    text = "x.half().sum() + y.to(torch.bfloat16)"
+    assert Call("pytorch", "sum", text, (Input((2,)),)).narrow == ("bfloat16", "float16")
+    assert status_of(off, plain, expression=text) == RIGHT
     assert Call("pytorch", "sum", "x.sum()", (Input((2,)),)).narrow == ()
 
 
@@ -168,16 +173,16 @@ def shown_by(calls, wrong, word="values differ", **facts):
 def test_the_option_that_decides_is_named_and_other_inputs_are_no_second_finding():
     calls = {call.name: call for call in FAMILY.calls("pytorch")}
     shown = shown_by(calls, lambda call: call.options["pad"] == 1)
-    sightings = sightings_of(calls, "pytorch:aot", shown)
-    assert len(sightings) > 2
-    ((first, _),) = distinct(sightings)
+    occurrences = call_occurrences(calls, "pytorch:aot", shown)
+    assert len(occurrences) > 2
+    ((first, _),) = distinct_causes(occurrences)
     assert first.entry.signature == "values differ | pytorch | pool(pad=1)"
 
 
 def test_options_that_each_decide_are_two_findings():
     calls = {call.name: call for call in FAMILY.calls("pytorch")}
     shown = shown_by(calls, lambda c: (c.options["pad"] == 1) != (c.options["size"] == 2))
-    found = distinct(sightings_of(calls, "pytorch:aot", shown))
+    found = distinct_causes(call_occurrences(calls, "pytorch:aot", shown))
     assert sorted(s.entry.parameters["pad"] for s, _ in found if "pad" in s.entry.parameters) == [
         "1"
     ]
@@ -191,10 +196,10 @@ def call_of(name):
 def distinct_of(failed, *place):
     """The functions of the distinct findings among calls that failed so."""
     found = [
-        sighting_of(call_of(name), "pytorch:aot", CallOutcome(name, word, said, *place), {})
+        call_occurrence(call_of(name), "pytorch:aot", CallOutcome(name, word, said, *place), {})
         for name, word, said in failed
     ]
-    return [first.entry.layer for first, _ in distinct(found)]
+    return [first.entry.layer for first, _ in distinct_causes(found)]
 
 
 def test_failures_that_say_the_same_are_one_finding_in_all_functions():
@@ -220,7 +225,7 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
         params = JUDGE
 
         def plain(self, program):
-            return ok([1.0]), ok([1.0]), ok([1.0])
+            return PlainRuns(*[ok([1.0])] * 3)
 
         def indirect(self, program):
             return ok([1.0])
@@ -267,9 +272,9 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
 )
 def test_a_script_decides(tmp_path, word, lines, says):
     given = (Input((2, 3)), Input((2,), "int64"))
-    way = replace(PLAIN, lines=lines, expected="expected = f(*inputs)")
+    variant = replace(PLAIN, lines=lines, expected="expected = f(*inputs)")
     text = "[x, y]" if word != SILENT_ACCEPTANCE else "1 / 0"
-    program = CallProgram(Call("pytorch", "pair", text, given), way, "ramp")
+    program = CallProgram(Call("pytorch", "pair", text, given), variant, "ramp")
     ends = {ERROR: ("ValueError", "no such size here"), CRASH: ("SIGABRT", "")}
     exception, message = ends.get(word, ("", ""))
     facts = {"exception": exception, "message": message}
@@ -293,21 +298,23 @@ def test_the_innermost_condition_of_openvino_tells_failures_apart():
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_script_holds_the_call_and_what_is_expected(framework):
-    ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
+    variants = [VARIANTS[name] for name in variants_of(framework)]
     call = next(iter(calls_of(framework).values()))
-    for word, way in itertools.product(("values differ", ERROR, CRASH, SILENT_ACCEPTANCE), ways):
-        program = CallProgram(call, way, "ramp")
-        found = Finding(0, word, "run", way.library, (way.framework,))
+    for word, variant in itertools.product(
+        ("values differ", ERROR, CRASH, SILENT_ACCEPTANCE), variants
+    ):
+        program = CallProgram(call, variant, "ramp")
+        found = Finding(0, word, "run", variant.library, (variant.framework,))
         text = script_text(program, found, "s", "v 1", [0.1])
         compile(text, "repro.py", "exec")
-        assert call.expression in text and all(line in text for line in way.lines.split("\n"))
+        assert call.expression in text and all(line in text for line in variant.lines.split("\n"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_some_calls_of_each_framework_run(framework, state_root):
     calls = dict(list(calls_of(framework).items())[:3])
-    first, *_, last = (n for n in WAYS if WAYS[n].framework == framework)
+    first, *_, last = variants_of(framework)
     with CallWorkers(framework, Limits(300.0), JUDGE) as workers:
         shown = [one for _, one in run_calls(calls, [first, last], workers, state_root, {})]
     assert len(shown) == 6

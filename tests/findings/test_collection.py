@@ -14,13 +14,13 @@ from asterism.findings.collecting import Collected, add_by_hand, candidates_of, 
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import CollectedFinding, place_of, read_entries
 from asterism.findings.gathering import note_links
-from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
-from asterism.findings.sightings import (
+from asterism.findings.occurrences import (
     FindingOccurrence,
+    confirmed_candidates,
     have_one_cause,
     same_place,
-    written_candidates,
 )
+from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
 from rights import entered_by_others
 
 PIECE = {"models": 30, "seconds": 1800.0, "processor_seconds": 900.0, "seconds_executing": 900.0}
@@ -56,13 +56,13 @@ def test_a_cause_is_a_candidate_where_three_processes_show_it(tmp_path):
         for status in (1, 0)
     ]
 
-    def write(sighting, folder):
-        text = SCRIPT.replace("{status}", str(sighting.subject))
+    def write(occurrence, folder):
+        text = SCRIPT.replace("{status}", str(occurrence.subject))
         (folder / "repro.py").write_text(text)
-        return sighting.entry
+        return occurrence.entry
 
     def found(writer, is_new=lambda signature, others: True):
-        return [c and c.entry.layer for c in written_candidates(seen, writer, tmp_path, is_new)]
+        return [c and c.entry.layer for c in confirmed_candidates(seen, writer, tmp_path, is_new)]
 
     assert sorted(found(write), key=str) == [None, "f1"]
     assert found(write, lambda signature, others: "f1" in signature) == ["f1"]

@@ -7,18 +7,18 @@ import pytest
 
 from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.operators import attributes_of, sighting_of, sightings_of
-from asterism.findings.sightings import distinct
+from asterism.findings.occurrences import distinct_causes
+from asterism.findings.operators import attributes_of, operator_occurrence, operator_occurrences
 
 SUBJECTS = {subject.name: subject for subject in operator_subjects()}
 
 
-def sightings(names, inputs="normal", culprit="openvino"):
+def occurrences(names, inputs="normal", culprit="openvino"):
     """Of models that show wrong values, while all others do not."""
     fine = [subject for name, subject in SUBJECTS.items() if name not in names]
     run = "file", "now wrong", inputs
     shown = [SUBJECTS[name] for name in sorted(names)]
-    return [sighting_of(one, run, culprit, "values differ", fine) for one in shown]
+    return [operator_occurrence(one, run, culprit, "values differ", fine) for one in shown]
 
 
 def named(operator, **wanted):
@@ -35,9 +35,9 @@ CLIP, FORGET = named("LSTM", clip="0.5"), named("LSTM", input_forget="1")
 
 
 def test_the_attribute_that_decides_is_the_one_that_all_failing_models_need():
-    failing = sightings(CLIP)
+    failing = occurrences(CLIP)
     assert len(failing) > 1
-    ((chosen, _),) = distinct(failing)
+    ((chosen, _),) = distinct_causes(failing)
     assert chosen.entry.signature == "values differ | openvino | LSTM(clip=0.5)"
 
 
@@ -62,7 +62,7 @@ def test_the_attribute_that_decides_is_the_one_that_all_failing_models_need():
     ],
 )
 def test_models_that_fail_have_these_causes(failing, causes):
-    found = distinct([one for given in failing for one in sightings(*given)])
+    found = distinct_causes([one for given in failing for one in occurrences(*given)])
     assert sorted((s.entry.inputs, tuple(s.entry.parameters)) for s, _ in found) == causes
 
 
@@ -90,5 +90,5 @@ def test_a_comparison_names_whom_to_blame_and_leaves_out_what_is_unsupported(tmp
         )
     ]
     (tmp_path / "changes.json").write_text(json.dumps({"findings": rows}))
-    found = sightings_of(tmp_path, "onnxruntime", "openvino")
+    found = operator_occurrences(tmp_path, "onnxruntime", "openvino")
     assert [s.entry.library for s in found] == ["openvino", "onnxruntime"]

@@ -11,7 +11,7 @@ from asterism.config import changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import Record
@@ -19,7 +19,7 @@ from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
 from asterism.differential.triage.params import TriageSettings
 from asterism.findings import campaign, gathering
 from asterism.findings.campaign import (
-    APART,
+    EXCLUDED,
     FACTS,
     TAKEN,
     TRIAGED,
@@ -64,7 +64,7 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
     monkeypatch.setattr(campaign, "triage_and_write", lambda *_: {"unique": 0})
     run_piece({"a": branching()}, settings_with("jax:jit"), tmp_path / "piece", [])
     assert asked[0][-2:] == (0.25, 0.5)
-    (value,) = read_json(tmp_path / "piece" / APART)
+    (value,) = read_json(tmp_path / "piece" / EXCLUDED)
     assert Finding.from_json(value).symptom == SILENT_ACCEPTANCE
     piece = read_json(tmp_path / "piece" / FACTS)
     assert piece["judged"]["apart"] == {SILENT_ACCEPTANCE: 1}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import library_of
+from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import sample_inputs

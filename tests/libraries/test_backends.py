@@ -3,7 +3,7 @@
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     FLOAT64,
     check_backends,
     converter_of,

@@ -16,8 +16,8 @@ from asterism.differential.report import writing
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import LONGEST, Reporter, folder_name, report_text
-from asterism.differential.triage.reproduction import Reproduction
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.shrinking.reproduction import Reproduction
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.store import read_weights
 from libraries.small_results import JUDGE, chained, made_finding, made_result
 from libraries.small_runs import python

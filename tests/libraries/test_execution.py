@@ -14,7 +14,7 @@ from asterism.core.resuming import checkpoints
 from asterism.core.resuming.work_units import SharedWorkUnits, WorkUnits
 from asterism.core.running.stage import load_script
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine import execution
 from asterism.differential.engine.execution import LiveLine, execute, parts_of
 from asterism.differential.engine.inputs import (

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.differential.adapters import torchvision
 from asterism.differential.adapters.code import Prepared
-from asterism.differential.adapters.converters import keras_onnx, tf2onnx
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.converters import keras_onnx, tf2onnx
 from libraries.small_runs import cotangent
 from models.small_litert import LiteFile
 

@@ -11,7 +11,7 @@ from asterism.cli.commands import app
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.work_units import work_units
 from asterism.core.running.stage import load_script
-from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.engine.execution import backends_of, parts_of
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.memo.graphs.store import write_models

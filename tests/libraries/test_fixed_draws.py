@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS
+from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS
 from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
 from asterism.differential.engine.inputs import compared_nodes, random_layers
 from asterism.memo.graphs.graph import Graph, Node, input_node

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import OF_GRAPHS, REFERENCES
+from asterism.differential.adapters.backend_names import OF_GRAPHS, REFERENCES
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
+from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.messages import is_unsupported, last_words, steady
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
-from asterism.differential.oracle.judged import REMEMBERED, Histories
+from asterism.differential.oracle.oracle import REMEMBERED, Histories
+from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import read_json
-from asterism.differential.adapters.backends import FLOAT64, REFERENCES
+from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -18,11 +18,11 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.differential.oracle.judged import judge_all
+from asterism.differential.oracle.oracle import judge_all
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import Reporter, write_reports
+from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.triage.groups import unique_outside
-from asterism.differential.triage.reproduction import Reproduction
 from asterism.memo.universe.spec import universe
 from libraries.small_results import JUDGE, chained, made_finding, made_result, verdict_on
 from libraries.small_runs import tasks_of, working
@@ -78,8 +78,8 @@ def said(values=None, failed=None):
     given |= {backend: [output] for backend, output in outputs.items()} | (failed or {})
     verdict = verdict_on(branching(), made_result(given, OUTSIDE))
     assert verdict.findings == [] and verdict.unresolved == 0
-    assert all(Finding.from_json(f.to_json()) == f for f in verdict.apart)
-    return [(f.symptom, f.library) for f in verdict.apart]
+    assert all(Finding.from_json(f.to_json()) == f for f in verdict.excluded)
+    return [(f.symptom, f.library) for f in verdict.excluded]
 
 
 def rejects(*backends, exception="ValueError", message="no", status="error"):
@@ -207,8 +207,8 @@ def test_what_three_libraries_do_just_outside_is_written_up_and_confirmed(tmp_pa
     backends = ("tensorflow:eager", "pytorch:eager", "jax:jit", *FLOAT64)
     with working(backends) as pool:
         judged = judge_all(graphs, execute(graphs, pool, [OUTSIDE], 0), JUDGE, 0)
-        assert judged.apart, "at least one library is odd"
-        unique, place = unique_outside(judged.apart, graphs, 0, 2), tmp_path / "outside"
+        assert judged.excluded, "at least one library is odd"
+        unique, place = unique_outside(judged.excluded, graphs, 0, 2), tmp_path / "outside"
         place.mkdir()
         with Reporter(Reproduction(pool, JUDGE, 0, 10), {}, place, {}) as reporter:
             for found in unique:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asterism.differential.adapters.plain_numpy import (
+from asterism.differential.reference.numpy_kernels import (
     LayoutAxes,
     convolved,
     padding_of,

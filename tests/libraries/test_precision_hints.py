@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, coarsely_perturbed
+from asterism.differential.adapters.backend_names import FLOAT64, coarsely_perturbed
 from asterism.differential.engine.tasks import Task
 from asterism.memo.graphs.graph import Node
 from asterism.memo.graphs.store import write_weights

@@ -6,12 +6,12 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     OF_GRAPHS,
 )
 from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.questions import (
+from asterism.differential.adapters.probes import (
     HESSIAN,
     QUESTIONS,
     RESIZED,

@@ -9,12 +9,12 @@ from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
 from asterism.core.resuming.state import Run
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.differential.triage.budget import NO_CEILING, Ceiling, TriageBudget
+from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
+from asterism.differential.shrinking.shrink import Shrinker
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
-from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.triage import Triage
-from asterism.differential.triage.unique import UniqueFinding
 from asterism.memo.graphs.store import write_weights
 from libraries.small_results import Showing, made_finding, straight, triage_params, types
 from places import ROOT

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.differential.adapters.library import GIVEN, LIBRARIES
-from asterism.differential.adapters.questions import (
+from asterism.differential.adapters.probes import (
     GRADIENT,
     HESSIAN,
     OVERWRITTEN,
@@ -22,11 +22,11 @@ from asterism.differential.adapters.questions import (
 )
 from asterism.differential.engine.inputs import random_training, sample_inputs
 from asterism.differential.engine.tasks import LayerDescription, Task
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     SILENT_ACCEPTANCE,
 )
+from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
@@ -45,8 +45,8 @@ from asterism.differential.report.program_text import (
     onnx_program,
 )
 from asterism.differential.report.script_writer import eager_reference
-from asterism.differential.triage.reproduction import with_dtype
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.shrinking.reproduction import with_dtype
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.universe.tensors import INTEGER
 from libraries.small_results import chained, made_finding
 from libraries.small_runs import differentiating, python, working

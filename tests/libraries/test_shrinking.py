@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.triage.budget import TriageBudget
+from asterism.differential.shrinking.reducer import TriageBudget
+from asterism.differential.shrinking.shrink import Shrinker
+from asterism.differential.shrinking.unique_finding import LayerAtFault, layer_at_fault
 from asterism.differential.triage.groups import in_order
-from asterism.differential.triage.shrink import Shrinker
-from asterism.differential.triage.unique import LayerAtFault, layer_at_fault
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
 from asterism.memo.graphs.graph_json import graph_from_json
 from libraries.small_results import chained, straight, types

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, OF_GRAPHS, REFERENCES
-from asterism.differential.adapters.reference import STAND_INS, probed
+from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.tolerance import Tolerance
+from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.reference.runs import STAND_INS, probed
 from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.special_weights import KINDS, kinds_among, special_kinds
 from asterism.memo.graphs.store import write_weights
@@ -124,7 +124,7 @@ def result_of(right, high, low, wrong, warned="", kind="nan", special=()):
 
 def judged_on(*arrays, warned=""):
     verdict = verdict_on(branching(), result_of(*arrays, warned=warned))
-    return [[(f.symptom, f.library) for f in some] for some in (verdict.findings, verdict.apart)]
+    return [[(f.symptom, f.library) for f in some] for some in (verdict.findings, verdict.excluded)]
 
 
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
@@ -201,7 +201,7 @@ def made(graph, given, special=()):
     high[:, 0], low[:, 0] = 1e4, -3e3
     result = result_of(right, high, low, given, kind="normal", special=special)
     verdict = verdict_on(graph, result)
-    return [f.symptom for f in verdict.findings], [f.symptom for f in verdict.apart]
+    return [f.symptom for f in verdict.findings], [f.symptom for f in verdict.excluded]
 
 
 def test_a_number_or_nan_where_a_weight_is_nan_is_open_and_other_elements_are_not():

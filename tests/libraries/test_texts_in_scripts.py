@@ -23,12 +23,11 @@ from asterism.differential.oracle.finding import (
     signature,
 )
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
-from asterism.differential.report.markdown import block, cell, code, shown
 from asterism.differential.report.numbers import literal_numbers
 from asterism.differential.report.program_text import Runner, keras_program
-from asterism.differential.report.python_text import call, in_docstring, literal
+from asterism.differential.report.texts import block, call, cell, code, in_docstring, literal, shown
 from asterism.differential.report.writing import report_text
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node
 from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer

@@ -5,18 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64, REFERENCES, converter_of
+from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES, converter_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
-from asterism.differential.report.writing import counts_of
-from asterism.differential.triage.reproduction import (
+from asterism.differential.shrinking.reproduction import (
     Reproduction,
     ablate,
     first_diverging,
     with_dtype,
 )
-from asterism.differential.triage.shrink import isolated
-from asterism.differential.triage.triage import Triage
+from asterism.differential.shrinking.shrink import isolated
+from asterism.differential.triage.triage import Triage, counts_of
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from libraries.small_results import (
     JUDGE,

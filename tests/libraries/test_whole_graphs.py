@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import REFERENCES
+from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.adapters.code import BackendCode, Prepared
-from asterism.differential.adapters.questions import RESIZED
+from asterism.differential.adapters.probes import RESIZED
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
 from libraries.small_results import chained, verdict_on
 from libraries.small_runs import task_of, working

@@ -11,9 +11,8 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.reducing import reduction
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import WIDTHS, keeps, narrowed, reduce_model, work
-from asterism.differential.reducing.reduction import reduce_models
+from asterism.differential.reducing.reduction import reduce_models, user_models
 from asterism.differential.reducing.seeds import make_seed_model
-from asterism.differential.reducing.user_models import user_models
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.graphs.keras_build import build

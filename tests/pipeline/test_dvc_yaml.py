@@ -52,7 +52,7 @@ def test_the_docs_say_what_reruns():
     assert reruns_table() in (ROOT / "docs/reruns.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("package", ["oracle", "triage", "report"])
+@pytest.mark.parametrize("package", ["oracle", "shrinking", "triage", "report"])
 def test_what_comes_after_running_models_runs_none_anew(package):
     path = f"src/asterism/differential/{package}"
     assert (ROOT / path).is_dir()

@@ -103,7 +103,7 @@ PACKAGES = (
     "dflare/repairers",
     "dflare/searches",
     "differential/backends",
-    "differential/adapters/converters",
+    "differential/converters",
     "memo/generating/operators",
     "memo/generating/strategies",
     "memo/graphs/weight_edits",

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.upgrade import UpgradePair
+from asterism.differential.adapters.backend_names import OF_ONNX
+from asterism.differential.comparing.cases import UpgradePair
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.models.onnx_graphs.wider_floats import in_float64

@@ -8,10 +8,10 @@ from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing.blaming import Blame, ModelPart, _is_alike
+from asterism.differential.adapters.backend_names import OF_ONNX
+from asterism.differential.comparing.blaming import Blame, ModelPart
+from asterism.differential.comparing.cases import UNCHANGED, change_of
 from asterism.differential.comparing.judging import run_subject
-from asterism.differential.comparing.upgrade import UNCHANGED, change_of
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.models.onnx_graphs.node_order import inputs_of
 from libraries.small_results import JUDGE
@@ -48,14 +48,14 @@ def test_a_wrong_node_is_found_at_once_with_what_reaches_it():
     (spec,) = part.subject.inputs
     assert (spec.name, spec.shape, spec.dtype) == ("v1", (2, 4), "float32")
     assert part.subject.outputs == ["v2"]
-    assert part.change.kind == "now right" and part.change.old.symptom == "values differ"
+    assert part.case.kind == "now right" and part.case.old.symptom == "values differ"
     assert set(part.result.outputs) >= {PAIR.old, PAIR.new, OF_ONNX.right}
     assert len(workers.done) == 2  # every tensor, and the part
 
 
 def test_a_fault_of_the_new_version_is_found():
     part = blamed(chain("Abs", "Exp", "Neg"), pool(lambda kinds: ("Exp",), faulty=PAIR.new))
-    assert part.change.kind == "now wrong" and part.layers == ["Exp node1"]
+    assert part.case.kind == "now wrong" and part.layers == ["Exp node1"]
 
 
 @pytest.mark.parametrize("pair", [("Abs", "Exp"), ("Exp", "Neg"), ("Neg", "Relu"), ("Abs", "Relu")])
@@ -63,7 +63,7 @@ def test_a_failure_is_halved(pair):
     """Nodes that fail together, wherever they are; those between them go where they can."""
     workers = pool(fails=lambda kinds: "no" if set(pair) <= set(kinds) else "", faulty=PAIR.new)
     part = blamed(chain("Abs", "Exp", "Neg", "Relu"), workers)
-    assert part.change.kind == "no longer runs"
+    assert part.case.kind == "no longer runs"
     assert [name.split()[0] for name in part.layers] == list(pair)
     assert part.finished
 
@@ -88,14 +88,14 @@ def test_no_more_parts_are_tried_than_asked(steps, layers):
     assert (len(part.layers), part.finished) == (layers, False)
     # Every tensor, the parts, and the whole model where none of them shows it.
     assert len(workers.done) == 1 + steps + (layers == 4)
-    assert part.change.kind == "now right"
+    assert part.case.kind == "now right"
     assert PAIR.old in part.result.outcomes
 
 
 def test_without_a_reference_the_other_configuration_says_what_reaches_a_part():
     workers = pool(lambda kinds: ("Softplus",), without=(OF_ONNX.right,))
     part = blamed(chain("Abs", "Softplus", "Neg"), workers)
-    assert part.change.kind == "differs" and part.layers == ["Softplus node1"]
+    assert part.case.kind == "differs" and part.layers == ["Softplus node1"]
     np.testing.assert_array_equal(part.inputs[0], np.abs(X))
 
 
@@ -113,7 +113,7 @@ def test_where_nothing_says_what_reaches_a_part_the_whole_model_is_to_blame():
     change = change_in(workers, subject_of("m", model, 4, {}), [X])
     workers.run = no_values
     part = Blame(workers, JUDGE, change, subject_of("m", model, 4, {}), [X]).smallest(100)
-    assert part.change.kind == "differs"
+    assert part.case.kind == "differs"
     assert (len(part.layers), part.finished) == (2, True)
     assert len(workers.done) == 3  # it was judged, every tensor was asked for, and it ran again
     assert part.inputs[0] is X
@@ -254,7 +254,7 @@ def test_graphs_inside_of_nodes_read_too():
 )
 def test_changes_alike(found, wanted, alike):
     one, other = (made_change(kind, **facts) for kind, facts in (found, wanted))
-    assert _is_alike(one, other) == alike
+    assert other.is_like(one) == alike
 
 
 ROWS = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)

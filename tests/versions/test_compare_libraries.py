@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.comparing import blaming, commands, comparison
+from asterism.differential.adapters.backend_names import OF_ONNX
+from asterism.differential.comparing import blaming, commands, comparison, running
 from asterism.differential.comparing.naming import ways_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from libraries.small_runs import python
@@ -94,10 +94,10 @@ def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
 def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
     monkeypatch.setattr(commands, "_libraries", lambda *given: ["onnxruntime"])
-    for module in (commands, comparison, blaming):
+    for module in (commands, comparison, running, blaming):
         monkeypatch.setattr(module, "title_of", lambda library: f"{library} 1")
-    monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
-    monkeypatch.setattr(comparison, "exit_statuses", lambda script, n, python: [1])
+    monkeypatch.setattr(running, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(running, "exit_statuses", lambda script, n, python: [1])
     made = pool(lambda kinds: ("Softplus",))
     made.start = lambda: {"openvino:file": "no such library"}
     monkeypatch.setattr(commands, "WorkerPool", lambda backends, limits: nullcontext(made))
@@ -149,7 +149,7 @@ def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
     def broken(*given):
         raise ZeroDivisionError("a strange node")
 
-    monkeypatch.setattr(comparison.Blame, "smallest", broken)
+    monkeypatch.setattr(running.Blame, "smallest", broken)
     models = {"off": chain("Abs", "Softplus"), "good": chain("Abs")}
     told, found = compared("--model", "page.onnx", **models)
     assert "page: left out (" in told

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import environment
-from asterism.differential.comparing import commands, comparison
+from asterism.differential.comparing import commands, running
+from asterism.differential.comparing.cases import UpgradePair
 from asterism.differential.comparing.commands import compare_versions, generated_models
 from asterism.differential.comparing.comparison import ComparisonRequest
 from asterism.differential.comparing.naming import made, named_version, readers_of_version
-from asterism.differential.comparing.upgrade import UpgradePair
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -128,9 +128,9 @@ def faulty(old_runtime, monkeypatch):
 
     monkeypatch.setattr(commands, "WorkerPool", made)
     monkeypatch.setattr(
-        comparison, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
+        running, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
     )
-    monkeypatch.setattr(comparison, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(running, "interpreter_of", lambda library: library)
     monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR])
     return workers
 

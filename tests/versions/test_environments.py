@@ -14,7 +14,7 @@ from old_runtime import DEFINITION, install, write_definition
 import asterism_mxnet  # noqa: F401  (environments of the plug-in lie beside the others)
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import OWN_INTERPRETER
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     check_backends,
     is_backend,
     library_of,

@@ -7,8 +7,13 @@ from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.adapters.reference import ReferenceRuns
+from asterism.differential.adapters.backend_names import OF_ONNX
+from asterism.differential.comparing.cases import (
+    UpgradePair,
+    change_of,
+    largest_gap,
+    same_bits,
+)
 from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.comparing.judging import (
     answers_in_words,
@@ -16,16 +21,11 @@ from asterism.differential.comparing.judging import (
     run_subject,
     within_type,
 )
-from asterism.differential.comparing.upgrade import (
-    UpgradePair,
-    change_of,
-    furthest_apart,
-    same_bits,
-)
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.reference.runs import ReferenceRuns
 from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
 from asterism.differential.subjects.operators import OnnxOperator, operator_subjects
 from libraries.small_results import JUDGE, made_finding, made_result
@@ -53,7 +53,7 @@ def bounds_of(subject):
     ],
 )
 def test_how_far_outputs_are_apart(old, new, apart):
-    assert furthest_apart([*map(np.asarray, old)], [*map(np.asarray, new)]) == apart
+    assert largest_gap([*map(np.asarray, old)], [*map(np.asarray, new)]) == apart
 
 
 def test_the_same_is_every_bit():

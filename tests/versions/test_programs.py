@@ -7,14 +7,14 @@ from small_files import run_file
 from small_programs import Pooling, save_pooling
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     file_references,
     is_backend,
     precision_of,
     suffix_of,
 )
-from asterism.differential.adapters.programs import constants_of, in_float64
-from asterism.differential.adapters.reference import PERTURBATIONS
+from asterism.differential.backends.pytorch_program import constants_of, in_float64
+from asterism.differential.reference.runs import PERTURBATIONS
 from asterism.differential.subjects.exported_program import read_program
 from asterism.memo.universe.tensors import EPSILON
 

@@ -7,10 +7,10 @@ import pytest
 from onnx import helper, numpy_helper
 from small_files import run_file
 
-from asterism.differential.adapters.backends import OF_ONNX
-from asterism.differential.adapters.reference import STEPPED
-from asterism.differential.comparing.upgrade import UpgradePair, change_of
+from asterism.differential.adapters.backend_names import OF_ONNX
+from asterism.differential.comparing.cases import UpgradePair, change_of
 from asterism.differential.engine.tasks import GivenFile, Task
+from asterism.differential.reference.runs import STEPPED
 from asterism.differential.subjects.onnx_file import subject_of
 from libraries.small_results import JUDGE, made_result
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.differential.adapters.backends import FLOAT64
+from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.report.writing import Reporter
-from asterism.differential.triage.reproduction import Reproduction
+from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from libraries.small_results import JUDGE, triage_params, verdict_on

@@ -8,9 +8,10 @@ from made_up_pool import PAIR
 from small_files import chain
 
 from asterism.differential.comparing import comparison as comparing
+from asterism.differential.comparing.cases import CHANGES, UpgradePair
 from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
-from asterism.differential.comparing.upgrade import CHANGES, UpgradePair
+from asterism.differential.comparing.running import write_page
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -29,7 +30,7 @@ def comparison(*changes, shown=None, layers=("Exp a",), statuses=(0, 1)):
     versions = ({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
     rest = {"versions": versions, "subjects": given, "rejected": [("bad", "no <file>")]}
     found = BackendComparison(page=OF_VERSIONS, compared=("lib 1", "lib 2"), **rest)
-    for row in (row for row in found.rows if shown in row.changes):
+    for row in (row for row in found.rows if shown in row.cases):
         row.part = SimpleNamespace(layers=list(layers), nodes=9, finished=True)
         row.folder, row.statuses = "01-folder", dict(zip(("lib 1", "lib 2"), statuses, strict=True))
     return found
@@ -45,7 +46,7 @@ def written(tmp_path):
     """Writes the page of a comparison; its text with single spaces."""
 
     def write(found):
-        found.write_page(tmp_path / "p.html", JudgeParams(ulps=64, conditioning=8))
+        write_page(found, tmp_path / "p.html", JudgeParams(ulps=64, conditioning=8))
         return " ".join((tmp_path / "p.html").read_text().split())
 
     return write
@@ -62,7 +63,7 @@ def written(tmp_path):
     ],
 )
 def test_the_facts_say_how_far_off_each_version_is(facts, old, new, said):
-    one = change(**facts, apart=0.5)
+    one = change(**facts, gap=0.5)
     found = comparison(one).to_json()
     (row,) = found["findings"]
     assert (row["model"], row["kind"], row["seen"]) == ("m", one.kind, [["file", "normal"]])
@@ -96,9 +97,9 @@ def test_changes_are_ordered_by_kind_then_by_model():
         change("c", "same"),
         change("c", "no longer runs", exception="A"),
     ]
-    found = [c for row in comparison(*given).rows for c in row.changes]
+    found = [c for row in comparison(*given).rows for c in row.cases]
     assert [given.index(c) for c in found] == [5, 3, 1, 2, 0]
-    assert comparison(*given).rows[2].change is given[2], "the worst one"
+    assert comparison(*given).rows[2].worst is given[2], "the worst one"
 
 
 def test_the_worst_of_a_model_in_one_way():
@@ -121,13 +122,13 @@ def test_changes_of_one_kind_share_a_row():
     other, again = change("other"), change(inputs="wide")
     failed = change(kind="no longer runs")
     found = comparison(first, second, other, again, failed, shown=second)
-    assert [row.changes for row in found.rows] == [[failed], [first, second, again], [other]]
+    assert [row.cases for row in found.rows] == [[failed], [first, second, again], [other]]
     _, shared, _ = found.to_json()["findings"]
     assert shared["nodes"] == ["Exp a"] and shared["script"] == "01-folder/repro.py"
 
 
 def test_the_page(written):
-    one = change(**OFF, apart=0.5)
+    one = change(**OFF, gap=0.5)
     answers = ((PAIR.old,), "<1>"), ((PAIR.new,), "2")
     failed = change("f", "no longer runs", exception="A", message="<b>")
     both = change("g", "both wrong", answers=answers)

@@ -33,10 +33,10 @@ def findings(
     from asterism.differential.engine.execution import backends_of, parts_of
     from asterism.differential.engine.record import Record
     from asterism.differential.oracle.finding import signature
-    from asterism.differential.oracle.judged import judge_all
-    from asterism.differential.report.writing import FindingsToTriage, triage_and_write
+    from asterism.differential.oracle.oracle import judge_all
     from asterism.differential.triage.params import TriageSettings
     from asterism.differential.triage.remembering import remembered, triage_run
+    from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
     from asterism.memo.graphs.store import read_models
 
     require_root("dvc.yaml")
@@ -56,7 +56,7 @@ def findings(
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         say(f"{count:6}  {name}")
     if triage is not None:
-        found = FindingsToTriage(judged.findings, graphs, later.WEIGHTS, judged.apart)
+        found = FindingsToTriage(judged.findings, graphs, later.WEIGHTS, judged.excluded)
         with remembered(triage_run(later.WEIGHTS, params)) as memory:
             metrics = triage_and_write(found, params, triage, memory)
         say(f"{metrics['unique']} unique findings are written to {triage}/")
@@ -264,9 +264,9 @@ def campaign(
 @app.command("call-functions", rich_help_panel=LIBRARIES)
 def call_functions(
     framework: Annotated[str, typer.Argument(help="The framework: pytorch, tensorflow or jax.")],
-    way: Annotated[
+    variant: Annotated[
         list[str] | None,
-        typer.Option(help="A way to call them: pytorch:inductor, …; repeatable; default: all."),
+        typer.Option(help="A variant to run: pytorch:inductor, …; repeatable; default: all."),
     ] = None,
     table: Annotated[
         list[str] | None,
@@ -282,11 +282,11 @@ def call_functions(
     ] = Path("findings"),
     override: Overrides = None,
 ) -> None:
-    """Call single functions of a framework directly, compiled and converted, and compare.
+    """Call single functions of a framework directly, and by compiled and converted variants.
 
-    Each way must give the result of the direct call. Calls that have run are not run again, so that
-    an interrupted command resumes. Afterwards, `asterism collect-findings --calls pytorch` collects
-    the findings.
+    Each variant must give the result of the direct call. Calls that have run are not run again, so
+    that an interrupted command resumes. Afterwards, `asterism collect-findings --calls pytorch`
+    collects the findings.
     """
     from asterism.config import changed_params
     from asterism.core.resuming import saved_folders
@@ -295,19 +295,19 @@ def call_functions(
     from asterism.findings.calls.campaign import CALLS, run_calls
     from asterism.findings.calls.running import CallWorkers
     from asterism.findings.calls.table import calls_of
-    from asterism.findings.calls.way import WAYS
-    from asterism.findings.entry import SYMPTOMS
+    from asterism.findings.calls.variant import variants_of
+    from asterism.findings.entry import COLLECTED_SYMPTOMS
     from asterism.findings.gathering import facts_of
 
     require_root("conf")
     settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
-    names = way or [name for name in WAYS if WAYS[name].framework == framework]
+    names = variant or variants_of(framework)
     elsewhere = facts_of(collection).get("calls", {})
     with CallWorkers(framework, limits_of(settings.execute), settings.judge) as workers:
         calls = calls_of(framework, table or [])
         shown = run_calls(calls, names, workers, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):
-            if one.word in SYMPTOMS:
+            if one.word in COLLECTED_SYMPTOMS:
                 say(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}")
             if number == most:
                 break

@@ -224,7 +224,7 @@ def _request(
 
 def _end(found: BackendComparison, request: ComparisonRequest, show: bool | None) -> None:
     """Say what was found, show the page, and end with 1 where something is wrong or undecided."""
-    for line in found.told():
+    for line in found.lines():
         say(line)
     show_page(request.target / "index.html", show)
     if found.is_bad:

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.environments import installed_versions
 from asterism.doctor.check import Check, Status
 
 #: Pinned versions: of the checkout, or of the packages that made the project's results.

@@ -25,17 +25,13 @@ from asterism.core.running.footprint import processor_seconds
 from asterism.core.settings import machine
 from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import signature
-from asterism.differential.oracle.judged import judge_all, metrics_of
+from asterism.differential.oracle.oracle import judge_all, metrics_of
 from asterism.differential.report.known_issues import issue_of, read_known_issues
-from asterism.differential.report.writing import (
-    OUTSIDE_FOLDER,
-    UNIQUE,
-    FindingsToTriage,
-    triage_and_write,
-)
+from asterism.differential.report.writing import UNIQUE
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.triage.triage import OUTSIDE_FOLDER, FindingsToTriage, triage_and_write
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights
 
@@ -45,7 +41,7 @@ FACTS, TRIAGED = "facts.json", "triaged"
 #: Locks of the pieces that processes are at.
 TAKEN = "taken"
 #: Of a piece: differences that are no wrong results, and what configurations just outside show.
-APART = "apart.json"
+EXCLUDED = "apart.json"
 
 
 def folder_of_pieces(given: Path | None) -> Path:
@@ -166,11 +162,13 @@ def run_piece(
                 issue = issue_of(limits, signature(one), one.distributions)
                 if issue is None or not issue.limit:
                     worth.append(one)
-            all_given = FindingsToTriage(worth, graphs, weights, judged.apart, known, outside_known)
+            all_given = FindingsToTriage(
+                worth, graphs, weights, judged.excluded, known, outside_known
+            )
             with remembered(triage_run(weights, settings), target.name) as memory:
                 counts = triage_and_write(all_given, settings, folder / TRIAGED, memory, pool)
             left_out = pool.start()
-        write_json(folder / APART, [finding.to_json() for finding in judged.apart])
+        write_json(folder / EXCLUDED, [finding.to_json() for finding in judged.excluded])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
         write_json(
             folder / FACTS,

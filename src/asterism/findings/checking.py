@@ -11,9 +11,13 @@ from pathlib import Path
 
 from asterism.core.randomness.random_streams import stream
 from asterism.core.settings import machine
-from asterism.differential.adapters.backends import product_of
-from asterism.differential.adapters.environments import environment, names
-from asterism.differential.adapters.versions import installed_versions, package_of
+from asterism.differential.adapters.backend_names import product_of
+from asterism.differential.adapters.environments import (
+    environment,
+    installed_versions,
+    names,
+    package_of,
+)
 from asterism.differential.oracle.finding import CRASH
 from asterism.differential.report.confirming import (
     ACTUAL,

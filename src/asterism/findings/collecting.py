@@ -13,16 +13,16 @@ from asterism.core.files.limits import read_within
 from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE
-from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
+from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.findings.checking import LIVES, note_run, word_of
-from asterism.findings.entry import SYMPTOMS, CollectedFinding, name_of, names_place
-from asterism.findings.sightings import Candidate, have_one_cause
+from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_of, names_place
+from asterism.findings.occurrences import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_arguments import layer_name
@@ -234,8 +234,8 @@ def add_by_hand(
     """
     if not script.is_file():
         raise UserError(f"there is no script {script}")
-    if seen.symptom not in SYMPTOMS:
-        raise UserError(f"{seen.symptom!r} is none of {', '.join(SYMPTOMS)}")
+    if seen.symptom not in COLLECTED_SYMPTOMS:
+        raise UserError(f"{seen.symptom!r} is none of {', '.join(COLLECTED_SYMPTOMS)}")
     installed = installed_versions()
     entry = replace(seen, versions={package: installed[package] for package in packages})
     if title:

@@ -26,7 +26,7 @@ from asterism.differential.oracle.finding import (
     ODD_REFERENCE,
     SILENT_ACCEPTANCE,
 )
-from asterism.differential.oracle.standard import DIFFERENCES
+from asterism.differential.oracle.standard import DIFFERENCES, WRONG_SHAPE
 from asterism.findings.diagnosis import CRASH as DIES
 from asterism.findings.diagnosis import DIFFERENCE, REJECTED, Diagnosis
 
@@ -34,7 +34,7 @@ from asterism.findings.diagnosis import DIFFERENCE, REJECTED, Diagnosis
 FACTS = "finding.yaml"
 
 #: What a call of a function, or a script by hand, may show.
-SYMPTOMS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
+COLLECTED_SYMPTOMS = (*DIFFERENCES, ERROR, CRASH, HANG, SILENT_ACCEPTANCE)
 
 #: Kinds of inputs without NaN, infinity or sizes of zero.
 ORDINARY = ("normal", "wide")
@@ -284,6 +284,6 @@ def place_of(layer: str, parameters: dict[str, str], symptom: str) -> tuple[str,
         return f"function {' '.join(sorted(set(parameters.values())))}", frozenset()
     family = re.sub(r"[123]D", "", layer)
     family = next((kin[0] for kin in _KIN if family in kin), family)
-    if family.startswith("Reduce") and symptom == "wrong shape":
+    if family.startswith("Reduce") and symptom == WRONG_SHAPE:
         family = "Reduce"
     return family, frozenset(parameters)

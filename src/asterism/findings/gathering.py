@@ -12,14 +12,14 @@ from asterism.core.files.own_folders import own_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.triage.params import TriageSettings
 from asterism.findings.calls.campaign import CALLS, totals
-from asterism.findings.calls.candidates import CallScripts, all_sightings
+from asterism.findings.calls.candidates import CallScripts, all_call_occurrences
 from asterism.findings.calls.running import CallWorkers
 from asterism.findings.campaign import (
     TRIAGED,
@@ -33,9 +33,9 @@ from asterism.findings.checking import (
 )
 from asterism.findings.collecting import Collected, candidates_of, collect, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
-from asterism.findings.operators import OperatorScripts, sightings_of
+from asterism.findings.occurrences import Candidate, confirmed_candidates
+from asterism.findings.operators import OperatorScripts, operator_occurrences
 from asterism.findings.pages import write_pages
-from asterism.findings.sightings import Candidate, written_candidates
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
@@ -142,9 +142,9 @@ def _of_calls(
 ) -> Iterator[Candidate | None]:
     """New findings of a framework's calls, as each is confirmed or is not."""
     with CallWorkers(framework, limits_of(settings.execute), settings.judge) as workers:
-        sightings = all_sightings(saved_folders.place(CALLS), framework)
+        occurrences = all_call_occurrences(saved_folders.place(CALLS), framework)
         wanted = _wanted(noted, settings, only)
-        yield from written_candidates(sightings, CallScripts(workers), scratch, wanted)
+        yield from confirmed_candidates(occurrences, CallScripts(workers), scratch, wanted)
 
 
 def _of_operators(
@@ -160,8 +160,8 @@ def _of_operators(
     with WorkerPool([*backends, *OF_ONNX.all], limits_of(settings.execute)) as pool:
         pool.start()
         write = OperatorScripts(pool, {p.option: p for p in pairs}, settings.judge, settings.seed)
-        sightings = sightings_of(comparison, old, new)
-        found = written_candidates(sightings, write, scratch, _wanted(noted, settings))
+        occurrences = operator_occurrences(comparison, old, new)
+        found = confirmed_candidates(occurrences, write, scratch, _wanted(noted, settings))
         return list(found), len(read_json(comparison / "changes.json")["models"])
 
 

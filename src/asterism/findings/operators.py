@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
-from asterism.differential.adapters.backends import OF_ONNX, product_of
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.backend_names import OF_ONNX, product_of
+from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.comparing.blaming import ModelPart
+from asterism.differential.comparing.cases import UpgradePair, change_of
 from asterism.differential.comparing.judging import run_subject
-from asterism.differential.comparing.upgrade import UpgradePair, change_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.params import JudgeParams
@@ -25,13 +25,13 @@ from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.findings.entry import ORDINARY, CollectedFinding, place_of
-from asterism.findings.sightings import FindingOccurrence, deciding
+from asterism.findings.occurrences import FindingOccurrence, deciding_facts
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
 
 
-def sightings_of(comparison: Path, old: str, new: str) -> list[FindingOccurrence[Subject]]:
+def operator_occurrences(comparison: Path, old: str, new: str) -> list[FindingOccurrence[Subject]]:
     """What a comparison of two libraries on single operators has seen, unsupported left out.
 
     Args:
@@ -57,18 +57,20 @@ def sightings_of(comparison: Path, old: str, new: str) -> list[FindingOccurrence
         fine = (other for name, other in subjects.items() if name not in wrong)
         run = option, row["kind"], inputs
         culprit = new if is_new else old
-        found.append(sighting_of(subjects[row["model"]], run, culprit, row["symptom"], fine))
+        found.append(
+            operator_occurrence(subjects[row["model"]], run, culprit, row["symptom"], fine)
+        )
     return found
 
 
-def sighting_of(
+def operator_occurrence(
     subject: Subject,
     run: tuple[str, str, str],
     culprit: str,
     symptom: str,
     fine: Iterable[Subject],
 ) -> FindingOccurrence[Subject]:
-    """A sighting with the attributes that decide.
+    """An occurrence with the attributes that decide.
 
     A model with two causes has no attribute that decides alone: one that has such an attribute
     stands for it.
@@ -83,7 +85,7 @@ def sighting_of(
     (option, kind, inputs), (operator, shapes) = run, _kind_of(subject)
     facts = attributes_of(subject)
     alike = (attributes_of(other) for other in fine if _kind_of(other) == (operator, shapes))
-    needed = deciding(facts, alike)
+    needed = deciding_facts(facts, alike)
     family, names = place_of(operator, needed, symptom)
     place = culprit, family, "wrong" if symptom in DIFFERENCES else "fails"
     rank = int(not needed), len(needed), len(facts)
@@ -123,10 +125,10 @@ class OperatorScripts:
     seed: int
 
     def __call__(
-        self, sighting: FindingOccurrence[Subject], folder: Path
+        self, occurrence: FindingOccurrence[Subject], folder: Path
     ) -> CollectedFinding | None:
         """The script on the simplest inputs that show it, or on those that were drawn."""
-        subject, entry = sighting.subject, sighting.entry
+        subject, entry = occurrence.subject, occurrence.entry
         pair = self.pairs[entry.backends[0]]
         shapes = [(spec.shape, spec.dtype) for spec in subject.inputs]
         for arrays in (*simple_inputs(entry.inputs, shapes), None):
@@ -136,7 +138,7 @@ class OperatorScripts:
             result = run_subject(self.pool, subject, inputs, pair)
             change = change_of(subject, result, pair, entry.inputs, self.params)
             seen = change.kind, change.at_fault.symptom
-            if seen == (sighting.details, entry.symptom):
+            if seen == (occurrence.details, entry.symptom):
                 part = ModelPart(subject, given, change, result, 1, finished=True)
                 part.write_script(folder, entry.signature, self.params, arrays)
                 other = pair.old if change.culprit == pair.new else pair.new

@@ -15,8 +15,8 @@ from asterism.core.files.artifacts import replacing
 from asterism.core.messages.escaping import printable
 from asterism.differential.adapters.environments import by_version
 from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
-from asterism.differential.report.markdown import templates
 from asterism.differential.report.script_writer import REPRO
+from asterism.differential.report.texts import templates
 from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
 from asterism.findings.diagnosis import KINDS, NO_FAULT, TO_MEND, WRONG
 from asterism.findings.entry import CollectedFinding, LastRun

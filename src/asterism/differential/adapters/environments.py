@@ -13,6 +13,7 @@ import re
 import sysconfig
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import asterism
@@ -22,8 +23,8 @@ from asterism.core.messages.errors import UserError, naming
 from asterism.core.settings import machine
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.differential.adapters.backends import plugin_of, product_of
-from asterism.differential.adapters.versions import package_of, version_of
+from asterism.differential.adapters.backend_names import plugin_of, product_of
+from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 
 FOLDER = Path("conf/environment")
 
@@ -197,3 +198,28 @@ def _source_alone() -> Path:
     with suppress(FileExistsError):  # another process or command was faster
         link.symlink_to(package, target_is_directory=True)
     return link.parent
+
+
+def installed_versions(*names: str) -> dict[str, str]:
+    """Version of each distribution that libraries and converters name; nothing is imported.
+
+    Args:
+        names: of the libraries and converters; none for all of them.
+    """
+    wanted = names or (*LIBRARIES, *CONVERTERS)
+    plugins = [LIBRARIES[name] if name in LIBRARIES else CONVERTERS[name] for name in wanted]
+    packages = {package for plugin in plugins for package in plugin.packages}
+    return {package: version_of(package) or "not installed" for package in sorted(packages)}
+
+
+def package_of(library: str) -> str:
+    """The package that is a library or converter; the others that it needs stand behind it."""
+    plugins = LIBRARIES if library in LIBRARIES else CONVERTERS
+    return plugins[library].packages[0] if library in plugins else library
+
+
+def version_of(package: str) -> str:
+    """The version of a package that is installed here; nothing where it is not."""
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    return ""

@@ -28,7 +28,7 @@ from asterism.differential.adapters.code import (
 )
 from asterism.differential.adapters.fixed_draws import fixed_draws
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.questions import (
+from asterism.differential.adapters.probes import (
     BY_INPUTS,
     FIRST_INPUTS,
     OVERWRITTEN,
@@ -36,7 +36,7 @@ from asterism.differential.adapters.questions import (
     TRAINING,
     kept,
 )
-from asterism.differential.adapters.reference import ReferenceRuns, moved
+from asterism.differential.reference.runs import ReferenceRuns, moved
 from asterism.memo.graphs.keras_arguments import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
@@ -129,7 +129,7 @@ class Library(LibraryPlugin):
 
         Args:
             option: the backend.
-            question: of :data:`~asterism.differential.adapters.questions.QUESTIONS`.
+            question: of :data:`~asterism.differential.adapters.probes.QUESTIONS`.
 
         Raises:
             NotImplementedError: it has no answer.
@@ -226,7 +226,7 @@ LIBRARIES: Registry[type[Library]] = Registry(
     "library", "asterism.differential.backends", EXTRA_MODULES
 )
 CONVERTERS: Registry[type[Converter]] = Registry(
-    "converter", "asterism.differential.adapters.converters", EXTRA_MODULES
+    "converter", "asterism.differential.converters", EXTRA_MODULES
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, Library
-from asterism.differential.adapters.plain_numpy import install
+from asterism.differential.reference.numpy_kernels import install
 
 
 @LIBRARIES.register("numpy")

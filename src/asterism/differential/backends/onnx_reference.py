@@ -9,11 +9,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import OF_ONNX
+from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.adapters.code import Arrays
 from asterism.differential.adapters.library import LIBRARIES, FileReference
-from asterism.differential.adapters.quantised_operators import operators
-from asterism.differential.adapters.reference import PERTURBATIONS, STEPPED, perturbed
+from asterism.differential.reference.quantised_operators import operators
+from asterism.differential.reference.runs import PERTURBATIONS, STEPPED, perturbed
 from asterism.models.onnx_graphs.wider_floats import in_float64
 
 

@@ -1,11 +1,11 @@
-"""ONNX Runtime on the files of all ONNX converters, at each level of graph optimisation."""
+"""ONNX Runtime on ONNX files at each level of optimisation, and on exported PyTorch programs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-from asterism.differential.adapters.code import BackendCode
+from asterism.differential.adapters.code import SHAPES, BackendCode
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
 
 #: ONNX Runtime's names of the levels, by the ending of an option.
@@ -49,4 +49,34 @@ options.graph_optimization_level = ort.GraphOptimizationLevel.{self.way(option)}
 session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])""",
             "outputs = session.run("
             "None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})",
+        )
+
+
+@LIBRARIES.register("onnx_program")
+class OnnxProgram(OnnxRuntime):
+    """PyTorch's ONNX exporter on an exported program (``.pt2``), its file in ONNX Runtime.
+
+    The exporter is the one that traces, which needs no other package. It takes the shapes that the
+    model is first run with.
+    """
+
+    name = "onnx_program"
+    packages = ("torch", "onnx", "onnxruntime")
+    suffix = ".pt2"
+    endings: ClassVar = {ending: LEVELS[ending] for ending in ("", "_optimised")}
+    unsupported = (r"UnsupportedOperatorError", r"Could not find an implementation")
+
+    def code(self, option: str) -> BackendCode:
+        """See :class:`Library`."""
+        runtime = super().code(option)
+        return BackendCode(
+            ("import io", "import torch", *runtime.imports),
+            f"""module = torch.export.load(path).module(check_guards=False)
+module = torch.fx.GraphModule(module, module.graph)  # which can be set to inference
+file, given = io.BytesIO(), tuple(torch.from_numpy(x.copy()) for x in inputs)
+torch.onnx.export(module, given, file, dynamo=False, opset_version=18)
+path = file.getvalue()
+{runtime.prepare}""",
+            runtime.call,
+            SHAPES,
         )

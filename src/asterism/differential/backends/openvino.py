@@ -1,11 +1,11 @@
-"""OpenVINO on the files of all ONNX converters."""
+"""OpenVINO: on ONNX files, on exported PyTorch programs, and through Keras' backend."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from asterism.differential.adapters.code import BackendCode
-from asterism.differential.adapters.library import LIBRARIES, FileLibrary
+from asterism.differential.adapters.library import LIBRARIES, FileLibrary, Library
 
 
 @LIBRARIES.register("openvino")
@@ -34,3 +34,34 @@ settings = {{"INFERENCE_PRECISION_HINT": "{self.way(option)}", "INFERENCE_NUM_TH
 compiled = core.compile_model({self.reading}, "CPU", settings)""",
             "outputs = [y.copy() for y in compiled(inputs).to_tuple()]",
         )
+
+
+@LIBRARIES.register("openvino_program")
+class OpenVinoProgram(OpenVino):
+    """OpenVINO's CPU plug-in on an exported PyTorch program (``.pt2``)."""
+
+    name = "openvino_program"
+    packages = ("openvino", "torch")
+    suffix = ".pt2"
+    imports = ("import torch",)
+    reading = "ov.convert_model(torch.export.load(path))"
+
+
+@LIBRARIES.register("openvino_keras")
+class OpenVinoKeras(Library):
+    """Keras' OpenVINO backend. The model compiles at its first prediction."""
+
+    name = "openvino_keras"
+    packages = ("openvino", "keras")
+    keras_backend = "openvino"
+    options = ("predict",)
+    zero_initializers = True
+    unsupported = (r"with openvino backend", r"openvino backend (does|cannot)")
+
+    def precision(self, option: str) -> str:
+        """OpenVINO's own choice: bfloat16 where the processor has it. There is no switch."""
+        return "bfloat16"
+
+    def code(self, option: str) -> BackendCode:
+        """See :class:`Library`."""
+        return BackendCode(call="outputs = keras.tree.flatten(model.predict_on_batch(GIVEN))")

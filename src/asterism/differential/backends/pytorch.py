@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters import questions
+from asterism.differential.adapters import probes
 from asterism.differential.adapters.code import (
     BATCHES,
     RELOADED,
@@ -20,7 +20,7 @@ from asterism.differential.adapters.code import (
 )
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.reference import PERTURBATIONS, STAND_INS, moved
+from asterism.differential.reference.runs import PERTURBATIONS, STAND_INS, moved
 
 #: How often Dynamo may compile the same code for one model: more than any model has layers.
 _RECOMPILED = 1024
@@ -100,7 +100,7 @@ _CODES |= dict.fromkeys(_FLOAT64, _CODES["eager"])
 COMPILED_GRAPHS = ("compile_graph", "compile_dynamic_graph")
 _EXPORTED = (*COMPILED_GRAPHS, "aot_inductor", "export")
 
-_BEGIN = f"""{questions.COSINES}
+_BEGIN = f"""{probes.COSINES}
 {_TENSORS}
 weighted = lambda ys: torch.stack(
     [(y.double() * torch.from_numpy(cosines(y))).sum() for y in keras.tree.flatten(ys)]).sum()"""
@@ -108,10 +108,10 @@ weighted = lambda ys: torch.stack(
 _FLOATING = "floating = [x.requires_grad_() for x in inputs if x.is_floating_point()]"
 
 _ANSWERS = {
-    questions.GRADIENT: f"""{_FLOATING}
+    probes.GRADIENT: f"""{_FLOATING}
 total = weighted(FUNCTION)
 outputs = torch.autograd.grad(total, floating, materialize_grads=True)""",
-    questions.HESSIAN: f"""{_FLOATING}
+    probes.HESSIAN: f"""{_FLOATING}
 total = weighted(FUNCTION)
 found = torch.autograd.grad(total, floating, materialize_grads=True, create_graph=True)
 along = weighted(found)
@@ -119,22 +119,22 @@ outputs = [torch.zeros_like(x) for x in floating]
 if along.requires_grad:  # the model is not linear
     outputs = torch.autograd.grad(along, floating, materialize_grads=True)
 outputs = [y.detach() for y in outputs]""",
-    questions.WEIGHT_GRADIENT: f"""{questions.VARIABLES}
+    probes.WEIGHT_GRADIENT: f"""{probes.VARIABLES}
 weights, found = [v.value for v in variables], []
 if weights:
     found = torch.autograd.grad(weighted(FUNCTION), weights, materialize_grads=True)
-{questions.BY_LAYERS}""",
+{probes.BY_LAYERS}""",
     **dict.fromkeys(
-        questions.TRAINING,
-        f"""{questions.LOSS}
-{questions.VARIABLES}
+        probes.TRAINING,
+        f"""{probes.LOSS}
+{probes.VARIABLES}
 loss = loss_of(TRAINED_FUNCTION, model.losses)
 weights = [v.value for v in variables]
 if weights:
     gradients = torch.autograd.grad(loss, weights, materialize_grads=True)
     with torch.no_grad():
         OPTIMIZER.apply(gradients, variables)
-{questions.TRAINED}""",
+{probes.TRAINED}""",
     ),
 }
 
@@ -203,16 +203,14 @@ class PyTorch(Library):
 
     def question(self, option: str, question: str) -> str:
         """See :class:`Library`; by reverse-mode differentiation."""
-        if option == "aot_inductor" or (
-            option in _EXPORTED and question not in questions.BY_INPUTS
-        ):
+        if option == "aot_inductor" or (option in _EXPORTED and question not in probes.BY_INPUTS):
             raise NotImplementedError(f"{question} is not supported of an exported model")
         again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
         return filled(
             f"{again}{_BEGIN}\n{_ANSWERS[question]}",
             TRAINED_FUNCTION=_function(option, "True"),
             FUNCTION=_function(option, "False"),
-            OPTIMIZER=questions.OPTIMIZERS.get(question, ""),
+            OPTIMIZER=probes.OPTIMIZERS.get(question, ""),
         )
 
     def overwritten(self, option: str) -> str:
@@ -236,7 +234,7 @@ class PyTorch(Library):
         if option not in (*PERTURBATIONS, *STAND_INS):
             return super().run(compiled, inputs, kind)
         model = compiled.space(inputs)["model"]
-        with questions.kept(model):
+        with probes.kept(model):
             model.set_weights([moved(w, option) for w in model.get_weights()])
             return super().run(compiled, [moved(i, option) for i in inputs], kind)
 

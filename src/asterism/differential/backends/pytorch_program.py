@@ -1,12 +1,18 @@
-"""PyTorch on programs that ``torch.export.save`` wrote: eager, compiled, and through AOT alone."""
+"""PyTorch on programs that ``torch.export.save`` wrote, and its eager run of them in float64."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from asterism.differential.adapters.code import BackendCode
-from asterism.differential.adapters.library import LIBRARIES, FileLibrary
+from numpy.typing import NDArray
+
+from asterism.differential.adapters.code import Arrays, BackendCode, Prepared
+from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
 from asterism.differential.adapters.model_under_test import ModelUnderTest
+from asterism.differential.reference.runs import PERTURBATIONS, ReferenceRuns, perturbed
 
 #: What makes a function of the module, by the ending of an option.
 _COMPILED = {
@@ -44,3 +50,91 @@ outputs = [y.detach().numpy() for y in leaves if isinstance(y, torch.Tensor)]"""
 
         torch._dynamo.reset()
         return super().compile(model_under_test, option)
+
+
+@LIBRARIES.register("program_reference")
+class ProgramReference(FileReference):
+    """PyTorch's eager kernels in float64 on an exported program; no compiler enters."""
+
+    name = "program_reference"
+    packages = ("torch",)
+    suffix = ".pt2"
+    references = ReferenceRuns("program_reference", kin="pytorch_program")
+
+    @classmethod
+    def trivial(cls) -> bytes:
+        """See :class:`FileReference`; it is for the batch of one that it is tried with."""
+        import torch
+
+        class Twice(torch.nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x + x
+
+        file = io.BytesIO()
+        torch.export.save(torch.export.export(Twice(), (torch.zeros(1, 3),)), file)
+        return file.getvalue()
+
+    def start(self) -> None:
+        """See :class:`Library`; float64 is for steps that name no type."""
+        import torch
+
+        super().start()
+        torch.set_default_dtype(torch.float64)
+
+    def open(self, path: Path, option: str) -> Callable[[Sequence[NDArray[Any]]], Arrays]:
+        """The program as PyTorch itself runs it, its module in float64."""
+        import torch
+
+        opened = Prepared(PyTorchProgram().code(""), {"path": str(path)})
+        module = in_float64(opened.space([])["module"])
+        if option in PERTURBATIONS:
+            for tensor in constants_of(module):
+                if tensor.is_floating_point():
+                    tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy(), option))
+        return opened.run
+
+
+#: Steps that only check what the types of values are.
+_CHECKS = ("_assert_tensor_metadata",)
+
+
+def in_float64(module: Any) -> Any:
+    """A program's module that computes in float64 what it computed in a smaller float.
+
+    It is changed in place: its weights, and every type that a step names.
+    """
+    import torch
+
+    narrow = (torch.float32, torch.float16, torch.bfloat16)
+
+    def wide(value: Any) -> Any:
+        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
+
+    for node in list(module.graph.nodes):
+        if node.op != "call_function":
+            continue
+        if any(check in str(node.target) for check in _CHECKS):
+            module.graph.erase_node(node)
+            continue
+        node.args = torch.utils._pytree.tree_map(wide, node.args)
+        node.kwargs = torch.utils._pytree.tree_map(wide, node.kwargs)
+    module.recompile()
+    for tensor in constants_of(module):
+        if tensor.dtype in narrow:
+            tensor.data = tensor.data.double()
+    return module
+
+
+def constants_of(module: Any) -> list[Any]:
+    """The tensors that a program's module holds: weights, buffers and other constants."""
+    import torch
+
+    found = {}
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            value = module
+            for name in node.target.split("."):
+                value = getattr(value, name)
+            if isinstance(value, torch.Tensor):
+                found[id(value)] = value
+    return list(found.values())

@@ -1,4 +1,4 @@
-"""Which nodes of a model an upgrade's change comes from: the smallest part that shows it alone."""
+"""Which nodes of a model a fault or a change comes from: the smallest part that shows it alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import library_of
+from asterism.differential.adapters.backend_names import library_of
+from asterism.differential.comparing.cases import ComparisonCase
 from asterism.differential.comparing.judging import (
     all_values,
     judge_of_file,
     run_subject,
 )
 from asterism.differential.comparing.naming import title_of
-from asterism.differential.comparing.upgrade import UpgradeChange, change_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
@@ -27,19 +27,18 @@ from asterism.differential.report.numbers import Array
 from asterism.differential.report.onnx_text import onnx_reference, onnx_text
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
+from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.differential.triage.budget import TriageBudget
-from asterism.differential.triage.reducer import Reducer, RunnableParts
 
 
 @dataclass(frozen=True)
 class ModelPart:
-    """A part of a model that shows a change by itself.
+    """A part of a model that shows a fault or a change by itself.
 
     Args:
         subject: the part, as a model of its own.
         inputs: what reaches it in the whole model.
-        change: as the part shows it.
+        case: what the part shows.
         result: what the part did in both versions and the references.
         nodes: number of nodes of the whole model.
         finished: whether no smaller part was left to try.
@@ -47,7 +46,7 @@ class ModelPart:
 
     subject: ModelFile
     inputs: Arrays
-    change: UpgradeChange
+    case: ComparisonCase
     result: Result
     nodes: int
     finished: bool
@@ -60,26 +59,23 @@ class ModelPart:
     @property
     def title(self) -> str:
         """Who is at fault, what is wrong, and how the other one does."""
-        change = self.change
-        other = change.pair.old if change.culprit == change.pair.new else change.pair.new
-        same = "" if change.kind in ("both wrong", "differs") else " is right"
-        right = " does not run it" if change.kind == "silently wrong" else same
-        culprit, beside = (title_of(library_of(backend)) for backend in (change.culprit, other))
-        what = f"{change.at_fault.symptom} in {', '.join(self.layers[:3])}"
-        return f"{culprit}: {what} ({beside}{right})"
+        case = self.case
+        culprit, other = (title_of(library_of(backend)) for backend in (case.culprit, case.other))
+        what = f"{case.at_fault.symptom} in {', '.join(self.layers[:3])}"
+        return f"{culprit}: {what} ({other}{case.of_other})"
 
     def right(self, params: JudgeParams) -> ExpectedOutputs | None:
-        """What is right of it; None where the change is that something fails.
+        """What is right of it; None where something fails.
 
         Args:
             params: the oracle's tolerances.
         """
-        change, culprit = self.change, self.change.culprit
-        if change.at_fault.fails:
+        case, culprit = self.case, self.case.culprit
+        if case.at_fault.fails:
             return None
-        judge = judge_of_file(self.subject, self.result, change.distribution, params)
-        standard = judge.standard or judge.beside(change.referee, culprit)
-        actual = self.result.outputs[culprit][change.distribution]
+        judge = judge_of_file(self.subject, self.result, case.distribution, params)
+        standard = judge.standard or judge.beside(case.other, culprit)
+        actual = self.result.outputs[culprit][case.distribution]
         return ExpectedOutputs(
             standard.expected, actual, standard.allowed(culprit), standard.dtypes
         )
@@ -101,7 +97,7 @@ class ModelPart:
             params: the oracle's tolerances.
             simple: the inputs as a script writes them.
         """
-        culprit, finding = self.change.culprit, self.change.at_fault
+        culprit, finding = self.case.culprit, self.case.at_fault
         content, right, script = self.subject.content, self.right(params), folder / REPRO
         text = onnx_text(content) if simple is not None else None
         if text is None or simple is None:
@@ -132,12 +128,12 @@ class _Candidate:
 
 
 class Blame:
-    """Looks for the smallest part of a model that shows a change.
+    """Looks for the smallest part of a model that shows a fault or a change.
 
     Args:
-        pool: started workers of both versions.
+        pool: started workers of the backends that are compared.
         params: the oracle's tolerances.
-        change: what a part must show.
+        case: what a part must show.
         subject: the model.
         inputs: of the model.
     """
@@ -146,16 +142,16 @@ class Blame:
         self,
         pool: WorkerPool,
         params: JudgeParams,
-        change: UpgradeChange,
+        case: ComparisonCase,
         subject: ModelFile,
         inputs: Arrays,
     ) -> None:
-        self._pool, self._params, self._change = pool, params, change
+        self._pool, self._params, self._case = pool, params, case
         whole = subject.fixed(inputs)
         self._whole = _Candidate(frozenset(range(len(whole.nodes))), whole, inputs)
         self._nodes, self._kinds = whole.nodes, whole.kinds()
         self._values: dict[str, NDArray[Any]] = {}
-        self._found: tuple[UpgradeChange, Result] | None = None
+        self._found: tuple[ComparisonCase, Result] | None = None
 
     def smallest(self, steps: int) -> ModelPart:
         """The smallest part that is found in so many steps; the whole model where none shows it."""
@@ -168,7 +164,7 @@ class Blame:
             smallest = reducer.fewest(self._whole, self._parts(), suspect)
             smallest = reducer.repeat(smallest, self._without_each)
         if self._found is None:
-            self._found = self._change, self._run(self._whole)
+            self._found = self._case, self._run(self._whole)
         rest = (*self._found, len(self._nodes), not budget.untried)
         return ModelPart(smallest.subject, smallest.inputs, *rest)
 
@@ -180,10 +176,9 @@ class Blame:
         is off as long as every value is put out (which forbids to fuse nodes).
         """
         subject, inputs = self._whole.subject, self._whole.inputs
-        culprit, pair = self._change.culprit, self._change.pair
-        other = pair.old if culprit == pair.new else pair.new
+        culprit, other = self._case.culprit, self._case.other
         by_backend = all_values(
-            self._pool, subject, {self._change.distribution: inputs}, (culprit, other)
+            self._pool, subject, {self._case.distribution: inputs}, (culprit, other)
         )
         values = by_backend[subject.references.right] or by_backend[other]
         if not values:
@@ -222,36 +217,20 @@ class Blame:
         return None if part is None else _Candidate(frozenset(chosen), *part)
 
     def _shows(self, candidate: _Candidate) -> bool:
-        """Whether these nodes alone show the change, on what reaches them in the whole model."""
-        wanted, result = self._change, self._run(candidate)
-        given = candidate.subject, result, wanted.pair, wanted.distribution, self._params
-        change = change_of(*given)
-        if not _is_alike(change, wanted):
+        """Whether these nodes alone show it, on what reaches them in the whole model."""
+        result = self._run(candidate)
+        case = self._case.seen_in(candidate.subject, result, self._params)
+        if case is None:
             return False
-        self._found = change, result
+        self._found = case, result
         return True
 
     def _run(self, candidate: _Candidate) -> Result:
-        given = {self._change.distribution: candidate.inputs}
-        return run_subject(self._pool, candidate.subject, given, self._change.pair)
+        inputs = {self._case.distribution: candidate.inputs}
+        return run_subject(self._pool, candidate.subject, inputs, self._case.backends)
 
     def _as_computed(self, name: str) -> NDArray[Any]:
         """A value of the float64 reference in the type that the model computes in."""
         value = self._values[name]
         floating = value.dtype == np.float64
         return value.astype(self._kinds.get(name, np.dtype(np.float32))) if floating else value
-
-
-def _is_alike(change: UpgradeChange, wanted: UpgradeChange) -> bool:
-    """Whether a part changes as the whole does; a failure by the same type of exception."""
-    if change.kind != wanted.kind:
-        return False
-    failing = wanted.at_fault
-    if failing.fails:
-        ends = [(f.symptom, f.exception) for f in (change.at_fault, failing)]
-        return ends[0] == ends[1]
-    return _differences(change) == _differences(wanted)
-
-
-def _differences(change: UpgradeChange) -> list[str]:
-    return [one.symptom for one in (change.old, change.new) if one.by_values]

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from itertools import chain, product
 
 from asterism.config import changed_params
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backends import OF_ONNX, product_of
+from asterism.differential.adapters.backend_names import OF_ONNX, product_of
+from asterism.differential.comparing.cases import (
+    CHANGES,
+    UNCHANGED,
+    WORSE,
+    LibraryStatus,
+    UpgradeChange,
+    UpgradePair,
+    change_of,
+)
 from asterism.differential.comparing.comparison import (
     BackendComparison,
     ComparisonPage,
@@ -28,28 +36,24 @@ from asterism.differential.comparing.naming import (
     title_of,
     ways_of,
 )
-from asterism.differential.comparing.upgrade import (
-    CHANGES,
-    UNCHANGED,
-    WORSE,
-    UpgradeChange,
-    UpgradePair,
-    change_of,
-)
+from asterism.differential.comparing.running import run_comparison
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import FAULTS, RIGHT, STATUSES, UNRESOLVED, Finding
-from asterism.differential.oracle.judge import Judge
+from asterism.differential.oracle.finding import FAULTS, STATUSES, UNRESOLVED
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
-from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 from asterism.differential.subjects.onnx_file import Subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.differential.subjects.reading import read_subjects
+from asterism.differential.subjects.reading import (
+    NotCompared,
+    going_on,
+    read_subjects,
+    require_some,
+)
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
 
@@ -105,15 +109,20 @@ def compare_libraries(
 
         def judged(
             subject: ModelFile, inputs: Mapping[str, Arrays], result: Result
-        ) -> list[UpgradeChange]:
+        ) -> list[LibraryStatus]:
             judges = (judge_of_file(subject, result, d, params.judge) for d in result.distributions)
             return [
-                _beside(subject.name, judge, one)
+                LibraryStatus(
+                    subject.name,
+                    one,
+                    judge.is_known,
+                    answers_of(judge) if one.symptom == UNRESOLVED else (),
+                )
                 for judge in judges
                 for one in within_type(pool, subject, inputs, judge.findings())
             ]
 
-        found.run(request, params, pool, subjects, backends, judged)
+        run_comparison(found, request, params, pool, subjects, backends, judged)
     return found
 
 
@@ -134,18 +143,6 @@ def _libraries(
             found.append(made(name, say))
     require_some(found, rejected)
     return found
-
-
-def _beside(subject: str, judge: Judge, one: Finding) -> UpgradeChange:
-    """A finding as the change from a configuration that is right, or back, if none can say so."""
-    if not one.agreeing:
-        answers = answers_of(judge) if one.symptom == UNRESOLVED else ()
-        return UpgradeChange(subject, one, one, status=one.symptom, answers=answers)
-    other = one.agreeing[0]
-    right = replace(one, symptom=RIGHT, backends=(other,), exception="", message="")
-    if judge.is_known or one.fails:
-        return UpgradeChange(subject, right, one, status=one.symptom)
-    return UpgradeChange(subject, one, right, referee=other, status=one.symptom)
 
 
 #: The converter that makes files of generated models.
@@ -241,7 +238,7 @@ def compare_versions(
             kinds = product(ran, result.distributions)
             return [change_of(subject, result, *kind, params.judge) for kind in kinds]
 
-        found.run(request, params, pool, subjects, _backends(works), judged)
+        run_comparison(found, request, params, pool, subjects, _backends(works), judged)
     return found
 
 

@@ -1,56 +1,29 @@
-"""Models that run side by side in several libraries, or in two versions of one.
-
-A comparison runs every model, says what became of each, looks for the nodes to blame for the worst,
-and writes a page with a script for each of these.
-"""
+"""Models that run side by side in several libraries, or in two versions of one: what is found."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.artifacts import replacing, write_json
-from asterism.core.messages.console import progress
 from asterism.core.messages.escaping import printable
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.differential.adapters.backends import library_of, product_of, suffix_of
-from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.comparing.blaming import Blame, ModelPart
-from asterism.differential.comparing.judging import (
-    lacks_reference,
-    run_subject,
-)
+from asterism.differential.comparing.blaming import ModelPart
+from asterism.differential.comparing.cases import ComparisonCase
 from asterism.differential.comparing.naming import title_of
-from asterism.differential.comparing.upgrade import UpgradeChange
 from asterism.differential.engine.params import ExecuteParams
-from asterism.differential.engine.tasks import Result
-from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import (
     BEYOND_TYPE,
     INVALID_INPUTS,
-    RIGHT,
-    UNCHECKED,
     UNRESOLVED,
-    Finding,
 )
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.report.confirming import exit_statuses
-from asterism.differential.report.markdown import templates
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
+from asterism.differential.report.texts import templates
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.differential.subjects.reading import read_inputs
-from asterism.report.base.document import render_body, renderer, write_document
-from asterism.report.base.section import KeyFigure, ReportSection
-
-#: Characters of a folder's name.
-_LONGEST = 60
-
-_render = renderer("asterism.differential.comparing")
+from asterism.differential.subjects.reading import NotCompared, read_inputs
 
 
 class LibraryComparisonParams(ParameterSection):
@@ -104,27 +77,27 @@ class ComparisonRow:
     """What a library does to one model alike, in several ways to run it and on several inputs.
 
     Args:
-        changes: each of them.
+        cases: each of them.
         part: the smallest part of the model that shows the worst one; None where it was not looked
             for.
         folder: of the part's script, relative to the page.
         statuses: of the script, by the library that ran it.
     """
 
-    changes: list[UpgradeChange]
+    cases: list[ComparisonCase]
     part: ModelPart | None = None
     folder: str = ""
     statuses: dict[str, int] = field(default_factory=dict)
 
     @property
-    def change(self) -> UpgradeChange:
-        """The worst of the changes."""
-        return max(self.changes, key=lambda one: one.at_fault.excess)
+    def worst(self) -> ComparisonCase:
+        """The one that is farthest off."""
+        return max(self.cases, key=lambda one: one.at_fault.excess)
 
     @property
     def confirmed(self) -> bool:
         """Whether the script shows it in the library that is to blame."""
-        return self.statuses.get(title_of(self.change.at_fault.library)) == 1
+        return self.statuses.get(title_of(self.worst.at_fault.library)) == 1
 
     @property
     def script(self) -> str:
@@ -133,18 +106,16 @@ class ComparisonRow:
 
     def to_json(self) -> dict[str, Any]:
         """All that the page says of it, as a JSON value."""
-        change, part = self.change, self.part
+        worst, part = self.worst, self.part
         found = {
-            "model": change.subject,
-            "library": change.at_fault.library,
-            "kind": change.label,
-            "symptom": change.at_fault.symptom,
-            "seen": [[one.way, one.distribution] for one in self.changes],
-            "old": _off(change.old),
-            "new": _off(change.new),
-            "apart": min(change.apart, 1e30),
-            "said": change.said,
-            "answers": [gave for _, gave in change.answers],
+            "model": worst.subject,
+            "library": worst.at_fault.library,
+            "kind": worst.kind,
+            "symptom": worst.at_fault.symptom,
+            "seen": [[case.variant, case.distribution] for case in self.cases],
+            **worst.measures(),
+            "said": worst.said,
+            "answers": [answer for _, answer in worst.answers],
         }
         if part is None:
             return found
@@ -179,10 +150,6 @@ class ComparisonPage:
     bad: Collection[str]
 
 
-#: What became of a model that ran.
-Judging = Callable[[ModelFile, Mapping[str, Arrays], Result], list[UpgradeChange]]
-
-
 @dataclass(kw_only=True)
 class BackendComparison:
     """What is found of all models that run side by side.
@@ -200,7 +167,7 @@ class BackendComparison:
     page: ComparisonPage
     compared: Sequence[str]
     versions: Sequence[Mapping[str, str]] = ()
-    subjects: list[tuple[ModelFile, list[UpgradeChange]]] = field(default_factory=list)
+    subjects: list[tuple[ModelFile, list[ComparisonCase]]] = field(default_factory=list)
     no_reference: dict[str, str] = field(default_factory=dict)
     rejected: NotCompared = field(default_factory=list)
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -209,19 +176,19 @@ class BackendComparison:
     def rows(self) -> list[ComparisonRow]:
         """What is told, the worst first; the same of one library and model is one row."""
         order = self.page.kinds.index
-        told = [c for _, changes in self.subjects for c in changes if c.label in self.page.told]
-        told.sort(key=lambda change: (order(change.label), change.subject))
+        told = [c for _, cases in self.subjects for c in cases if c.kind in self.page.told]
+        told.sort(key=lambda case: (order(case.kind), case.subject))
         found: dict[tuple[str, ...], ComparisonRow] = {}
-        for one in told:
-            key = one.label, one.subject, one.at_fault.library, one.at_fault.exception
-            found.setdefault(key, ComparisonRow([])).changes.append(one)
+        for case in told:
+            key = case.kind, case.subject, case.at_fault.library, case.at_fault.exception
+            found.setdefault(key, ComparisonRow([])).cases.append(case)
         return list(found.values())
 
     @property
-    def unresolved(self) -> list[UpgradeChange]:
+    def unresolved(self) -> list[ComparisonCase]:
         """What nothing decides, once for each model and kind of inputs."""
-        undecided = [change for _, change in self._ending(UNRESOLVED)]
-        return list({(one.subject, one.distribution): one for one in undecided}.values())
+        undecided = [case for _, case in self._ending(UNRESOLVED)]
+        return list({(case.subject, case.distribution): case for case in undecided}.values())
 
     @property
     def beyond(self) -> Mapping[str, str]:
@@ -236,31 +203,31 @@ class BackendComparison:
             for model, _ in self._ending(INVALID_INPUTS)
         }
 
-    def _ending(self, status: str) -> Iterator[tuple[ModelFile, UpgradeChange]]:
+    def _ending(self, status: str) -> Iterator[tuple[ModelFile, ComparisonCase]]:
         """Each model with what of it has a status."""
-        for subject, changes in self.subjects:
-            yield from ((subject, one) for one in changes if one.at_fault.symptom == status)
+        for subject, cases in self.subjects:
+            yield from ((subject, case) for case in cases if case.at_fault.symptom == status)
 
     @property
     def is_bad(self) -> bool:
         """Whether something is wrong, undecided, or could not be compared."""
         names = {path for path, _ in self.rejected} - {s.name for s, _ in self.subjects}
-        bad = any(row.change.label in self.page.bad for row in self.rows)
+        bad = any(row.worst.kind in self.page.bad for row in self.rows)
         return bool(bad or self.unresolved or self.invalid or self.beyond or names)
 
     def worst(self) -> Iterator[tuple[ModelFile, dict[str, str]]]:
         """Each model, with the worst that each way to run it does."""
-        for subject, changes in self.subjects:
+        for subject, cases in self.subjects:
             worst: dict[str, str] = {}
-            for one in changes:
-                both = (worst.get(one.way, one.label), one.label)
-                worst[one.way] = min(both, key=self.page.kinds.index)
+            for case in cases:
+                both = (worst.get(case.variant, case.kind), case.kind)
+                worst[case.variant] = min(both, key=self.page.kinds.index)
             yield subject, worst
 
-    def told(self) -> list[str]:
-        """Lines for a terminal: what was found, and what could not be told."""
+    def lines(self) -> list[str]:
+        """Lines for a terminal: what was found, and what could not be decided."""
         plain = templates(__package__).overlay(finalize=lambda value: printable(str(value)))
-        return plain.get_template("told.txt.j2").render(found=self).splitlines()
+        return plain.get_template("lines.txt.j2").render(found=self).splitlines()
 
     def to_json(self) -> dict[str, Any]:
         """All that was found, as a JSON value."""
@@ -283,78 +250,9 @@ class BackendComparison:
             "rejected": [list(pair) for pair in self.rejected],
         }
 
-    def run(
-        self,
-        request: ComparisonRequest,
-        params: LibraryComparisonParams,
-        pool: WorkerPool,
-        subjects: Sequence[ModelFile],
-        backends: Sequence[str],
-        judge: Judging,
-    ) -> None:
-        """Run all models, explain the worst of what is found, and write the page.
-
-        Args:
-            request: what a user asks.
-            params: tolerances, and the seed of what is drawn.
-            pool: started workers of the backends and the references.
-            subjects: the models.
-            backends: each of which runs the models in its files' format.
-            judge: says what became of a model, or raises a UserError where nothing can be said.
-
-        Raises:
-            UserError: nothing could be compared.
-        """
-        for subject in progress(subjects, label="compare", unit="model"):
-            with going_on(subject.name, self.rejected):
-                inputs = request.inputs_of(subject, params.seed)
-                readers = [b for b in backends if suffix_of(b) == subject.suffix]
-                result = run_subject(pool, subject, inputs, readers)
-                changes = judge(subject, inputs, result)
-                self.subjects.append((subject, changes))
-                if why := lacks_reference(subject, result):
-                    self.no_reference[subject.name] = why
-        require_some(self.subjects, self.rejected)
-        with replacing(request.target) as folder:
-            folder.mkdir()
-            shown = [row for row in self.rows if row.change.pair.old != row.change.pair.new]
-            shown = shown[: request.explained]
-            for number, row in enumerate(progress(shown, label="blame", unit="change"), 1):
-                change = row.change
-                (subject,) = (one for one, _ in self.subjects if one.name == change.subject)
-                about = f"the nodes of {subject.name} to blame, {change.culprit}"
-                with going_on(about, self.rejected):
-                    batch = request.inputs_of(subject, params.seed)[change.distribution]
-                    blame = Blame(pool, params.judge, change, subject, batch)
-                    part = blame.smallest(request.steps)
-                    words = re.sub(r"\W+|_", "-", f"{number:02d} {change.label} {subject.name}")
-                    row.part, row.folder = part, words[:_LONGEST].strip("-")
-                    (folder / row.folder).mkdir()
-                    script = part.write_script(folder / row.folder, part.title, params.judge)
-                    row.statuses = _statuses(script, change)
-            self.write_page(folder / "index.html", params.judge)
-            write_json(folder / self.page.facts, self.to_json())
-
-    def write_page(self, target: Path, params: JudgeParams) -> None:
-        """Write the page, by the comparison's own template.
-
-        Args:
-            target: an HTML file.
-            params: the oracle's tolerances.
-        """
-        tolerances = {"ulps": f"{params.ulps:g}", "conditioning": f"{params.conditioning:g}"}
-        anchor, facts = self.page.anchor, self.page.facts
-        body, contents = render_body(_render, self.page.template, anchor, found=self, **tolerances)
-        headline = tuple(
-            KeyFigure(name, str(value), sources=(f"{facts}: {keys}",))
-            for name, value, keys in self.figures()
-        )
-        given = " beside ".join(self.compared), self.page.question, headline, body
-        write_document(target, [ReportSection(anchor, *given, order=0, contents=contents)], "")
-
     def figures(self) -> Iterator[tuple[str, object, str]]:
         """Figures above the page, each with the keys of the file of facts that it is from."""
-        wrong = {row.change.subject for row in self.rows}
+        wrong = {row.worst.subject for row in self.rows}
         yield self.page.counted, f"{len(wrong)} of {len(self.subjects)}", "findings, models"
         undecided = len({one.subject for one in self.unresolved})
         yield "models on which nothing decides", undecided, "unresolved"
@@ -362,20 +260,3 @@ class BackendComparison:
         order = self.page.kinds.index
         worst = [min(kinds.values(), key=order, default="") for _, kinds in self.worst()]
         yield from ((k, worst.count(k), "models.statuses") for k in self.page.kinds if k in worst)
-
-
-def _statuses(script: Path, change: UpgradeChange) -> dict[str, int]:
-    """How a script ends in each of the compared versions of its library, by their titles."""
-    libraries = map(library_of, change.pair)
-    return {
-        title_of(name): exit_statuses(script, 1, interpreter_of(name))[0]
-        for name in dict.fromkeys(libraries)
-        if product_of(name) == product_of(change.at_fault.library)
-    }
-
-
-def _off(finding: Finding) -> list[object] | None:
-    """How a version is off, and by how many times its bound; None where it is not, or fails."""
-    if finding.fails or finding.symptom in (RIGHT, UNCHECKED):
-        return None
-    return [finding.symptom, min(finding.excess, 1e30)]

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import precision_of
+from asterism.differential.adapters.backend_names import precision_of
 from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.oracle.standard import MASK_DIFFERS, ReferenceOutputs
 from asterism.differential.subjects.model_files import Arrays, ModelFile
 
 #: The largest number of half precision.
@@ -123,7 +123,7 @@ def within_type(
 
 
 def _is_suspect(one: Finding) -> bool:
-    return one.symptom == "NaN/Inf mask differs"
+    return one.symptom == MASK_DIFFERS
 
 
 def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution: str) -> str:
@@ -154,7 +154,7 @@ def answers_of(judge: Judge) -> Answers:
         judge: of a model, on inputs on which nothing decides.
     """
     groups: list[list[str]] = []
-    for backend in sorted(judge.ran, key=lambda b: precision_of(b) is not None):
+    for backend in sorted(judge.backends_that_ran, key=lambda b: precision_of(b) is not None):
         near = (group for group in groups if judge.are_alike(group[0], backend))
         (group := next(near, [])).append(backend)
         if len(group) == 1:
@@ -181,10 +181,10 @@ def answers_in_words(given: Sequence[Arrays]) -> list[str]:
             return [f"output {at} of shape {list(array.shape)}" for array in arrays]
         if not arrays[0].size:
             continue
-        apart = _apart(arrays)
-        place = np.unravel_index(int(np.argmax(apart)), apart.shape)
-        if apart[place] > best:
-            best = float(apart[place])
+        gaps = _gaps(arrays)
+        place = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+        if gaps[place] > best:
+            best = float(gaps[place])
             where = f"output {at} at {[int(i) for i in place]}"
             found = [f"{where}: {float(a[place]):.6g}{_constant(a)}" for a in arrays]
     return found
@@ -194,7 +194,7 @@ def _constant(array: NDArray[np.generic]) -> str:
     return " everywhere" if array.size > 1 and (array == array.flat[0]).all() else ""
 
 
-def _apart(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
+def _gaps(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
     """How far each element differs at most; infinitely where some are finite and others not."""
     numbers = np.stack([array.astype(np.float64) for array in arrays])
     finite = np.isfinite(numbers).all(0)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Container
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
-from asterism.differential.adapters.backends import plugin_of, reads_given, suffix_of
-from asterism.differential.adapters.environments import environment, versions_of
+from asterism.differential.adapters.backend_names import plugin_of, reads_given, suffix_of
+from asterism.differential.adapters.environments import environment, package_of, versions_of
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
-from asterism.differential.adapters.versions import package_of
 from asterism.differential.comparing import making
 
 #: Told what making an environment costs.

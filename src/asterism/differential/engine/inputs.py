@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.differential.adapters.fixed_draws import NOT_FIXED
-from asterism.differential.adapters.forms import FORMS, has_form
-from asterism.differential.adapters.questions import (
+from asterism.differential.adapters.probes import (
+    FORMS,
     GRADIENT,
     HESSIAN,
     RESIZED,
     TRAINING,
     WEIGHT_GRADIENT,
+    has_form,
 )
 from asterism.differential.engine.params import InputDistribution
 from asterism.memo.graphs.graph import Graph

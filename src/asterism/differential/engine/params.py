@@ -10,7 +10,7 @@ from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import accepted_by
 
 Backends = Annotated[
-    Distinct[str], accepted_by("asterism.differential.adapters.backends:check_backends")
+    Distinct[str], accepted_by("asterism.differential.adapters.backend_names:check_backends")
 ]
 #: Kinds of inputs that a model is run on.
 InputDistribution = Literal[

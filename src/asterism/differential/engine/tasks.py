@@ -9,10 +9,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.forms import FORMS
-from asterism.differential.adapters.questions import QUESTIONS
-from asterism.differential.adapters.reference import PROBED, STEP
+from asterism.differential.adapters.probes import FORMS, QUESTIONS
 from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.reference.runs import PROBED, STEP
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import kinds_among, special_kinds
 from asterism.memo.graphs.store import read_weights

@@ -11,15 +11,16 @@ import os
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.workers.channel import Channel
 from asterism.differential.adapters.code import execute
-from asterism.differential.adapters.forms import LENGTHENED
 from asterism.differential.adapters.library import (
     CONVERTERS,
     LIBRARIES,
@@ -28,10 +29,9 @@ from asterism.differential.adapters.library import (
     LibraryPlugin,
 )
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.questions import QUESTIONS
+from asterism.differential.adapters.probes import LENGTHENED, QUESTIONS
 from asterism.differential.engine.branches import SWITCH, BranchMeter
 from asterism.differential.engine.messages import is_internal, is_unsupported, steady
-from asterism.differential.engine.texts import arrays_of
 from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]
@@ -211,3 +211,36 @@ def serve(channel: Channel, name: str) -> None:
         answer = worker.answer(json.loads(bytes(request)))
         answer["seconds"] = time.process_time() - before
         send(answer if meter is None else {**answer, "news": meter.news()})
+
+
+def arrays_of(value: Any) -> list[tuple[NDArray[Any], str]]:
+    """The arrays and numbers of a result, and the name of the dtype that each has there.
+
+    ``bfloat16``, which NumPy lacks, becomes ``float32``.
+
+    Args:
+        value: arrays, tensors and numbers, perhaps in tuples, lists and dictionaries.
+    """
+    return [_array(leaf) for leaf in _leaves(value)]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = [value[key] for key in sorted(value)]
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _leaves(part)
+    elif value is not None:
+        yield value
+
+
+def _array(leaf: Any) -> tuple[NDArray[Any], str]:
+    if hasattr(leaf, "detach"):  # of PyTorch
+        leaf = leaf.detach().resolve_conj().resolve_neg()
+        name = str(leaf.dtype).removeprefix("torch.")
+        return (leaf.float() if name == "bfloat16" else leaf).numpy(), name
+    if hasattr(leaf, "values") and hasattr(leaf, "indices"):  # TensorFlow's slices
+        leaf = leaf.values
+    array = np.asarray(leaf)
+    name = str(array.dtype)
+    return (array.astype(np.float32) if name == "bfloat16" else array), name

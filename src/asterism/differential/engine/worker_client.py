@@ -18,7 +18,7 @@ from asterism.core.workers.starting import (
     LaunchError,
 )
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
-from asterism.differential.adapters.backends import plugin_of, product_of
+from asterism.differential.adapters.backend_names import plugin_of, product_of
 from asterism.differential.engine.messages import last_words, steady
 from asterism.differential.engine.worker import serve
 from asterism.differential.engine.worker_environment import variables

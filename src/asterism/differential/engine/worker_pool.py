@@ -15,20 +15,22 @@ import numpy as np
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     REFERENCES,
     all_references,
     check_backends,
     coarsely_perturbed,
     converter_of,
+    file_references,
     library_of,
     option_of,
     plugin_of,
     precision_of,
     reads_given,
+    suffix_of,
     under_test,
 )
-from asterism.differential.adapters.library import CONVERTERS, GIVEN
+from asterism.differential.adapters.library import CONVERTERS, GIVEN, FileReference
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import (
     GivenFile,
@@ -37,10 +39,9 @@ from asterism.differential.engine.tasks import (
     Task,
     outcome_of,
 )
-from asterism.differential.engine.trivial import trivial_models
 from asterism.differential.engine.workers import Workers
-from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.tensors import Config
+from asterism.memo.graphs.graph import Graph, Node, sequential
+from asterism.memo.universe.tensors import Config, Tensor
 
 log = get_logger(__name__)
 
@@ -314,3 +315,17 @@ class WorkerPool(Workers):
                 }
         shutil.rmtree(submitted.arrays)
         return result
+
+
+def trivial_models(
+    backends: Sequence[str],
+) -> Iterator[tuple[Graph | GivenFile, tuple[str, ...]]]:
+    """Models of one input of three numbers, and which of some backends are to run each."""
+    if built := tuple(b for b in backends if not reads_given(b)):
+        dense = Node("Dense", {"units": 2, "dtype": "float32"})
+        yield sequential(Tensor((3,)), [lambda _: dense]), built
+    for suffix, references in file_references().items():
+        if given := tuple(b for b in backends if suffix_of(b) == suffix and reads_given(b)):
+            reference = plugin_of(references.library)
+            assert issubclass(reference, FileReference)
+            yield GivenFile(reference.trivial(), suffix), given

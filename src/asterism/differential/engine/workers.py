@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from asterism.core.workers.worker import Limits
-from asterism.differential.adapters.backends import plugin_of
+from asterism.differential.adapters.backend_names import plugin_of
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks

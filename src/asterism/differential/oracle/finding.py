@@ -13,9 +13,9 @@ from pydantic import FiniteFloat
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
-from asterism.differential.adapters.backends import is_backend, product_of
+from asterism.differential.adapters.backend_names import is_backend, product_of
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
-from asterism.differential.adapters.questions import QUESTIONS
+from asterism.differential.adapters.probes import QUESTIONS
 from asterism.differential.engine.inputs import DISTRIBUTIONS
 from asterism.differential.engine.outcomes import STAGES
 from asterism.differential.oracle.standard import DIFFERENCES
@@ -31,14 +31,14 @@ INVALID_MODEL = "invalid model"
 FAILURES = (INVALID_MODEL, ERROR, CRASH, HANG, MEMORY, WRONG_BUFFERS)
 #: A float64 reference outside of the majority of references.
 ODD_REFERENCE = "reference differs"
-#: What is counted apart, as no wrong result: a difference where inputs are special and nothing
+#: What is excluded from wrong results: a difference where inputs are special and nothing
 #: decides what is right, and one of a library that warns of it.
 SPECIAL_VALUES, STATED_LIMIT = "special value handling", "stated limit"
-#: Of a configuration just outside of the constraints, counted apart too.
+#: Of a configuration just outside of the constraints, excluded too.
 SILENT_ACCEPTANCE, INTERNAL_ERROR = "accepts what others reject", "rejects by an internal error"
 OUTSIDE_DIFFERS = "differs on an invalid configuration"
-APART = (SPECIAL_VALUES, STATED_LIMIT, SILENT_ACCEPTANCE, INTERNAL_ERROR, OUTSIDE_DIFFERS)
-SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, *APART)
+EXCLUDED = (SPECIAL_VALUES, STATED_LIMIT, SILENT_ACCEPTANCE, INTERNAL_ERROR, OUTSIDE_DIFFERS)
+SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, *EXCLUDED)
 #: What is a library's fault, the worst first.
 FAULTS = (CRASH, HANG, MEMORY, ERROR, WRONG_BUFFERS, *DIFFERENCES)
 #: What is none.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     converter_of,
     library_of,
     precision_of,
@@ -19,10 +19,8 @@ from asterism.differential.adapters.backends import (
     under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS
-from asterism.differential.adapters.reference import ReferenceRuns
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     ERROR,
     INVALID_INPUTS,
@@ -36,7 +34,9 @@ from asterism.differential.oracle.finding import (
     WRONG_BUFFERS,
     Finding,
 )
+from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs, tolerance_for
+from asterism.differential.reference.runs import ReferenceRuns
 
 #: What one of eight bits is off, relative to its tensor's range.
 _STEP_OF_EIGHT_BITS = 1 / 255
@@ -71,21 +71,21 @@ class Judge:
         return self.standard is not None
 
     @property
-    def ran(self) -> list[str]:
+    def backends_that_ran(self) -> list[str]:
         """The backends under test that gave outputs."""
         return [b for b in under_test(self.result.outcomes) if self.result.outcomes[b].ran]
 
     def findings(self) -> list[Finding]:
         """What every backend and converter under test does, with one status of each."""
         outcomes = self.result.outcomes
-        found = {b: self.of(b) for b in under_test(outcomes) if not _is_file(outcomes[b])}
+        found = {b: self.finding_of(b) for b in under_test(outcomes) if not _is_file(outcomes[b])}
         right = self._right(found)
         wrong = [b for b, one in found.items() if one.by_values]
         culprits = dict(self._blamed(wrong, right))
-        unchecked = not self.is_known and len(products_of(self.ran)) == 1
+        unchecked = not self.is_known and len(products_of(self.backends_that_ran)) == 1
         no_one = self._why_nothing_runs()
         return [
-            self._failed(one, right if self.is_known else self.ran, no_one)
+            self._failed(one, right if self.is_known else self.backends_that_ran, no_one)
             if one.fails
             else replace(one, symptom=UNCHECKED)
             if backend in right and unchecked
@@ -93,7 +93,7 @@ class Judge:
             for backend, one in found.items()
         ]
 
-    def of(self, backend: str, other: str = "") -> Finding:
+    def finding_of(self, backend: str, other: str = "") -> Finding:
         """How a backend ended, and whether its outputs are right.
 
         Whether a difference is the library's fault is left open: that takes another one that is
@@ -155,7 +155,7 @@ class Judge:
         if one.symptom == UNSUPPORTED:
             return one
         source = converter_of(backend) if outcome.stage == "compile" else None
-        if source is not None and _reads_another(one.library, source, self.ran):
+        if source is not None and _reads_another(one.library, source, self.backends_that_ran):
             one = replace(one, library=source)
         agreeing = _partners(backend, others)
         agreeing += [] if self.standard is None else self.standard.references
@@ -175,7 +175,7 @@ class Judge:
         if self.of_file is None:
             others = [b for b in others if library_of(b) != one.library]
         if others and not self.is_known:
-            one = self.of(backend, others[0])
+            one = self.finding_of(backend, others[0])
         if not others or one.symptom == RIGHT:
             return replace(one, symptom=UNRESOLVED)
         return replace(one, agreeing=tuple(others))
@@ -185,7 +185,7 @@ class Judge:
         outcomes = self.result.outcomes
         reference = None if self.of_file is None else outcomes.get(self.of_file.right)
         failed = [b for b in under_test(outcomes) if outcomes[b].status == "error"]
-        together = len(products_of(failed)) > len(products_of(self.ran))
+        together = len(products_of(failed)) > len(products_of(self.backends_that_ran))
         rejects = reference is not None and reference.status == "error" and together
         return INVALID_INPUTS if rejects else NOTHING_RUNS
 
@@ -193,10 +193,12 @@ class Judge:
         """The right backends: by the references, else by what most libraries agree on."""
         if not self.is_known:
             return self._agreeing()
-        right = [b for b in self.ran if found[b].symptom in (RIGHT, SPECIAL_VALUES)]
+        right = [b for b in self.backends_that_ran if found[b].symptom in (RIGHT, SPECIAL_VALUES)]
         if self.of_file is None or not self.of_file.kin:
             return right
-        others = [b for b in self.ran if not self._is_kin(b) and precision_of(b) is None]
+        others = [
+            b for b in self.backends_that_ran if not self._is_kin(b) and precision_of(b) is None
+        ]
         together = len(products_of(others)) > 1 and all(
             found[b].by_values and self.are_alike(others[0], b) for b in others
         )
@@ -206,7 +208,9 @@ class Judge:
 
     def _agreeing(self) -> list[str]:
         """What the largest group of libraries agrees on; nothing where none is the largest."""
-        ran = [b for b in self.ran if self.distribution in self.result.outputs.get(b, {})]
+        ran = [
+            b for b in self.backends_that_ran if self.distribution in self.result.outputs.get(b, {})
+        ]
         alike = {
             b: [o for o in ran if self.are_alike(b, o)] for b in ran if precision_of(b) is None
         }
@@ -215,8 +219,8 @@ class Judge:
             for b, others in alike.items()
         }
         most = max(alike, key=lambda b: len(products[b]), default="")
-        apart = products_of([b for b in ran if b not in alike.get(most, ())])
-        if not apart or len(products[most]) > max(1, len(apart)):
+        others = products_of([b for b in ran if b not in alike.get(most, ())])
+        if not others or len(products[most]) > max(1, len(others)):
             return alike.get(most, [])
         return []
 

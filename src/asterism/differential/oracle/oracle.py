@@ -7,11 +7,12 @@ blame, and a reference outside of the majority of references is a finding of its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from asterism.core.randomness.random_streams import stream
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     OF_GRAPHS,
     REFERENCES,
     converter_of,
@@ -21,9 +22,10 @@ from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import outside_of
+from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
-    APART,
+    EXCLUDED,
     FAILURES,
     INVALID_MODEL,
     KERAS,
@@ -31,10 +33,11 @@ from asterism.differential.oracle.finding import (
     RIGHT,
     SPECIAL_VALUES,
     UNRESOLVED,
+    EarlierModel,
     Finding,
 )
 from asterism.differential.oracle.judge import Judge, failure
-from asterism.differential.oracle.outside import judge_outside
+from asterism.differential.oracle.outside import findings_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.memo.graphs.graph import Graph
@@ -47,13 +50,13 @@ class Judgement:
 
     Args:
         findings: what went wrong.
-        apart: differences that are no wrong results.
+        excluded: differences that are no wrong results.
         unresolved: how many outputs differ, and nobody can tell who is right.
         agreed: how many outputs are right.
     """
 
     findings: list[Finding]
-    apart: list[Finding]
+    excluded: list[Finding]
     unresolved: int = 0
     agreed: int = 0
 
@@ -68,20 +71,21 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
         seed: for the targets of D_MAD.
     """
     if OUTSIDE in result.distributions:
-        tried = outside_of(graph, seed, result.index)
-        return Judgement([], judge_outside(result, str(tried)))
+        invalid = outside_of(graph, seed, result.index)
+        assert invalid is not None  # or there was nothing to try
+        return Judgement([], findings_outside(result, invalid, params))
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     judges = [judge_of(graph, result, d, params) for d in distributions or [""]]
     told = [(judge, judge.findings()) for judge in judges]
     failures = _failures(graph, result, told[0][1])
-    apart: list[Finding] = []
+    excluded: list[Finding] = []
     differing: dict[tuple[str, str, str], Finding] = {}
     symptoms: Counter[str] = Counter()
     for judge, found in ((judge, found) for judge, found in told if judge.is_known):
         severity = _severity(graph, (judge.distribution,))
         found = [replace(one, severity=severity) for one in found]
         symptoms.update(one.symptom for one in found)
-        apart += [one for one in found if one.symptom in APART]
+        excluded += [one for one in found if one.symptom in EXCLUDED]
         for one in [*_odd_references(judge), *_differences(judge, found, seed)]:
             now = replace(one, severity=severity)
             known = differing.get((now.library, now.symptom, severity))
@@ -89,7 +93,7 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
             differing[now.library, now.symptom, severity] = joined
     findings = [*failures, *(differing[k] for k in sorted(differing))]
     agreed = symptoms[RIGHT] + symptoms[SPECIAL_VALUES]
-    return Judgement(findings, apart, symptoms[UNRESOLVED], agreed)
+    return Judgement(findings, excluded, symptoms[UNRESOLVED], agreed)
 
 
 def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:
@@ -209,3 +213,74 @@ def _joined(before: Finding, now: Finding) -> Finding:
         backends=tuple(dict.fromkeys((*worse.backends, *other.backends))),
         distributions=(*worse.distributions, *other.distributions),
     )
+
+
+#: Models of a worker that are remembered, the latest ones.
+REMEMBERED = 32
+
+
+def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judgement:
+    """Judge every model of a record, one at a time. Findings say what their worker ran before.
+
+    Args:
+        graphs: the models.
+        record: what they did.
+        params: tolerances.
+        seed: for the targets of D_MAD.
+    """
+    found = Judgement([], [])
+    histories = Histories()
+    for result in record.results(len(graphs)):
+        one = judge(graphs[result.index], result, params, seed)
+        for kept, told in ((found.findings, one.findings), (found.excluded, one.excluded)):
+            kept += [replace(f, before=histories.before(f.backends[0])) for f in told]
+        found.agreed += one.agreed
+        found.unresolved += one.unresolved
+        histories.add(result)
+    return found
+
+
+def metrics_of(found: Judgement, models: int) -> dict[str, Any]:
+    """Counts of what the oracle says about so many models, as a JSON value."""
+    # A model is one, however many groups of inputs it was rejected with.
+    invalid = len({f.model for f in found.findings if f.symptom == INVALID_MODEL})
+    return {
+        "findings": len(found.findings),
+        "agreements": found.agreed,
+        "unresolved": found.unresolved,
+        "invalid_models": invalid,
+        "invalid_rate": invalid / max(models, 1),
+        "by_symptom": dict(sorted(Counter(f.symptom for f in found.findings).items())),
+        "apart": dict(sorted(Counter(f.symptom for f in found.excluded).items())),
+    }
+
+
+class Histories:
+    """What every worker has run since its process began, as the results of a run follow.
+
+    Results come in the order in which the workers got their models. A run that was interrupted,
+    or whose parts several processes shared, began more processes than that: then this is more
+    than the worker had.
+    """
+
+    def __init__(self) -> None:
+        self._ran: dict[str, list[EarlierModel]] = {}
+
+    def before(self, backend: str) -> tuple[EarlierModel, ...]:
+        """The models before the next one, in the worker of a backend or a converter."""
+        return tuple(self._ran.get(library_of(backend), ()))
+
+    def add(self, result: Result) -> None:
+        """A model has run. A worker that died of it begins anew."""
+        died = set(_workers(result, killed=True))
+        for worker in set(_workers(result)):
+            kept = [] if worker in died else self._ran.get(worker, [])
+            now = [] if worker in died else [EarlierModel(result.index, result.distributions)]
+            self._ran[worker] = [*kept, *now][-REMEMBERED:]
+
+
+def _workers(result: Result, *, killed: bool = False) -> Iterator[str]:
+    """The workers that were asked something of a model, or those that died of it."""
+    for backend, outcome in result.outcomes.items():
+        if outcome.killed if killed else outcome.status != "blocked":
+            yield library_of(backend)

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from asterism.differential.adapters.backends import REFERENCES, library_of, under_test
+from asterism.differential.adapters.backend_names import REFERENCES, library_of, under_test
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.messages import is_internal
 from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.outside import InvalidConfiguration
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
@@ -26,20 +23,33 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
     Finding,
 )
-from asterism.differential.oracle.judge import failure, products_of
-from asterism.differential.oracle.standard import Arrays
-
-#: Largest deviation of outputs that agree, relative to the largest of them.
-_ALIKE = 1e-2
+from asterism.differential.oracle.judge import Judge, failure, products_of
+from asterism.differential.oracle.params import JudgeParams
+from asterism.memo.graphs.graph import Graph
 
 
-def judge_outside(result: Result, tried: str) -> list[Finding]:
+def judge_of_outside(result: Result, graph: Graph, params: JudgeParams) -> Judge:
+    """The judge of an invalid configuration: no reference says what is right of it.
+
+    Args:
+        result: what backends did.
+        graph: the layer alone, as it is valid.
+        params: tolerances.
+    """
+    return Judge(result, OUTSIDE, params.tolerance(graph.epsilon, graph.depth), None)
+
+
+def findings_outside(
+    result: Result, invalid: InvalidConfiguration, params: JudgeParams
+) -> list[Finding]:
     """What is wrong with how libraries took an invalid configuration.
 
     Args:
         result: what all did.
-        tried: the configuration, in words.
+        invalid: the configuration.
+        params: tolerances.
     """
+    tried, judge = str(invalid), judge_of_outside(result, invalid.graph, params)
     tested = under_test(result.outcomes)
     ended = {b: result.outcomes[b] for b in (*tested, *REFERENCES) if b in result.outcomes}
     internal = [b for b in tested if _is_internal(ended[b])]
@@ -50,7 +60,7 @@ def judge_outside(result: Result, tried: str) -> list[Finding]:
         silent = [b for b in accepted if b in tested]
         found += [_finding(result, SILENT_ACCEPTANCE, b, rejected, tried) for b in silent]
         return found
-    groups = [[o for o in accepted if _alike(result, o, center)] for center in accepted]
+    groups = [[o for o in accepted if judge.are_alike(o, center)] for center in accepted]
     most = max(groups, key=lambda group: len(products_of(group)), default=[])
     if len(products_of(most)) > 1:
         odd = [b for b in accepted if b in tested and b not in most]
@@ -93,27 +103,6 @@ def _is_internal(outcome: ExecutionOutcome) -> bool:
     if outcome.killed:
         return True
     return outcome.status == "error" and is_internal(outcome.exception, outcome.message)
-
-
-def _alike(result: Result, one: str, other: str) -> bool:
-    pair = (result.outputs[one][OUTSIDE], result.outputs[other][OUTSIDE])
-    return len(pair[0]) == len(pair[1]) and _within(*pair)
-
-
-def _within(one: Arrays, other: Arrays) -> bool:
-    for a, b in zip(one, other, strict=True):
-        if a.shape != b.shape:
-            return False
-        first, second = a.astype(np.float64), b.astype(np.float64)
-        if not np.allclose(first, second, rtol=0, atol=allowance(second), equal_nan=True):
-            return False
-    return True
-
-
-def allowance(right: NDArray[Any]) -> float:
-    """How far the outputs of two libraries may lie apart that agree."""
-    finite = right[np.isfinite(right)]
-    return _ALIKE * float(np.max(np.abs(finite), initial=1.0))
 
 
 def _finding(

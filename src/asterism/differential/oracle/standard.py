@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import INDEPENDENT, REFERENCES, precision_of
-from asterism.differential.adapters.reference import PROBED, STEP, ReferenceRuns
-from asterism.differential.engine.tolerance import Tolerance
+from asterism.differential.adapters.backend_names import INDEPENDENT, REFERENCES, precision_of
+from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
+from asterism.differential.reference.runs import PROBED, STEP, ReferenceRuns
 from asterism.memo.universe.tensors import EPSILON
 
 Arrays = Sequence[NDArray[Any]]
@@ -25,7 +25,12 @@ Arrays = Sequence[NDArray[Any]]
 Moved = Mapping[str, Sequence[Arrays]]
 
 #: Kinds of difference, the worst first.
-DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
+DIFFERENCES = WRONG_SHAPE, WRONG_DTYPE, MASK_DIFFERS, VALUES_DIFFER = (
+    "wrong shape",
+    "wrong dtype",
+    "NaN/Inf mask differs",
+    "values differ",
+)
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,9 @@ def difference(
     With it comes how far off the output is, see :class:`Difference`.
     """
     if actual.shape != expected.shape:
-        return "wrong shape", 0.0
+        return WRONG_SHAPE, 0.0
     if str(actual.dtype) != dtype:
-        return "wrong dtype", 0.0
+        return WRONG_DTYPE, 0.0
     with np.errstate(all="ignore"):
         # What is finite in float64 may be too large for the dtype: no library is to blame.
         # Nor is one where nothing decides what is right, so that any deviation is tolerated.
@@ -72,8 +77,8 @@ def difference(
         deviation = np.where(compared, np.abs(actual.astype("float64") - expected), 0.0)
         excess = float(np.max(deviation / tolerance, initial=0.0))
     if (wrong & judged).any():
-        return "NaN/Inf mask differs", float((wrong & judged).sum())
-    return ("values differ", excess) if excess > 1 else None
+        return MASK_DIFFERS, float((wrong & judged).sum())
+    return (VALUES_DIFFER, excess) if excess > 1 else None
 
 
 def spreads_of(base: Arrays, moved: Moved, tolerance: Tolerance) -> list[float]:
@@ -98,8 +103,8 @@ def spreads_of(base: Arrays, moved: Moved, tolerance: Tolerance) -> list[float]:
     for dtype, scale in scales.items():
         for run in moved.get(dtype, ()):
             if [m.shape for m in run] == [b.shape for b in base]:
-                apart = zip(found, map(_farthest, base, run), strict=True)
-                found = [max(before, far / scale) for before, far in apart]
+                gaps = zip(found, map(_farthest, base, run), strict=True)
+                found = [max(before, far / scale) for before, far in gaps]
     return found
 
 
@@ -227,7 +232,7 @@ class ReferenceOutputs:
     ) -> Difference | None:
         """The worst kind of difference over all outputs, or None where all agree."""
         if len(outputs) != len(reference):
-            return Difference("wrong shape", min(len(outputs), len(reference)), 0.0)
+            return Difference(WRONG_SHAPE, min(len(outputs), len(reference)), 0.0)
         found = []
         pairs = zip(_numbers(outputs), _numbers(reference), dtypes, strict=True)
         for at, (output, wanted, dtype) in enumerate(pairs):

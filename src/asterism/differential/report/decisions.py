@@ -21,7 +21,7 @@ from asterism.differential.oracle.finding import (
     skeleton,
 )
 from asterism.differential.report.numbers import literal_array
-from asterism.differential.report.python_text import literal
+from asterism.differential.report.texts import literal
 
 Arrays = Sequence[NDArray[Any]]
 

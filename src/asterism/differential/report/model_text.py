@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from asterism.differential.adapters.code import source_of
-from asterism.differential.adapters.forms import FORMS
-from asterism.differential.adapters.questions import QUESTIONS
+from asterism.differential.adapters.probes import FORMS, QUESTIONS
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.report.numbers import FilledNumbers
-from asterism.differential.report.python_text import call, literal
+from asterism.differential.report.texts import call, literal
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
 from asterism.memo.universe.spec import universe

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.triage.reproduction import Reproduction
+from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import weights_file
 from asterism.memo.graphs.weights import NamedArray, Stored, Variable, layer_weights

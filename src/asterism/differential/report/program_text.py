@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
-from asterism.differential.adapters.backends import library_of, option_of, plugin_of
+from asterism.differential.adapters.backend_names import library_of, option_of, plugin_of
 from asterism.differential.adapters.code import BackendCode, given, source_of
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.fixed_draws import DRAWN, fixed
@@ -20,10 +20,9 @@ from asterism.differential.engine.inputs import random_training
 from asterism.differential.engine.worker_environment import variables
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
-from asterism.differential.report.markdown import rendered
 from asterism.differential.report.model_text import Layers, model_lines
 from asterism.differential.report.numbers import Array, FilledNumbers
-from asterism.differential.report.python_text import in_docstring
+from asterism.differential.report.texts import in_docstring, rendered
 from asterism.memo.graphs.graph import Graph
 
 

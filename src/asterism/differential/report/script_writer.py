@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backends import (
+from asterism.differential.adapters.backend_names import (
     FLOAT64,
     converter_of,
     library_of,
@@ -28,7 +28,7 @@ from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
 from asterism.differential.oracle.oracle import judge_of
-from asterism.differential.oracle.outside import allowance, expected_outside
+from asterism.differential.oracle.outside import expected_outside, judge_of_outside
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
 from asterism.differential.report.model_text import Layers, with_changes
 from asterism.differential.report.numbers import (
@@ -44,8 +44,8 @@ from asterism.differential.report.program_text import (
     onnx_program,
     write_file_script,
 )
-from asterism.differential.triage.reproduction import Reproduction, with_dtype
-from asterism.differential.triage.unique import UniqueFinding
+from asterism.differential.shrinking.reproduction import Reproduction, with_dtype
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import weights_file
 from asterism.memo.graphs.weights import Stored
@@ -221,9 +221,13 @@ class ScriptWriter:
         inputs = {OUTSIDE: [array.values for array in self._known.inputs]}
         backends = (finding.agreeing[0], finding.backends[0])
         task = Task(finding.model, found.graph, inputs, backends=backends, changed=found.changed)
-        given = [self._pool.run(task).outputs.get(b, {}).get(OUTSIDE, []) for b in backends]
-        right = [array.astype(np.float64) for array in given[0]]
-        return ExpectedOutputs(right, given[1], [np.full(a.shape, allowance(a)) for a in right])
+        result = self._pool.run(task)
+        for backend in backends:  # one that is killed from outside gives nothing
+            result.outputs.setdefault(backend, {OUTSIDE: []})
+        standard = judge_of_outside(result, found.graph, self._show.judging).beside(*backends)
+        right = [array.astype(np.float64) for array in standard.expected]
+        actual = result.outputs[backends[1]][OUTSIDE]
+        return ExpectedOutputs(right, actual, standard.allowed(backends[1]))
 
     def _run(self, numbers: FilledNumbers) -> ExpectedOutputs:
         """What the references and the backend give of the model with these numbers."""

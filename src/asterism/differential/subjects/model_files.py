@@ -16,10 +16,10 @@ from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
-from asterism.differential.adapters.backends import file_references
+from asterism.differential.adapters.backend_names import file_references
 from asterism.differential.adapters.library import EXTRA_MODULES
-from asterism.differential.adapters.reference import ReferenceRuns
 from asterism.differential.engine.inputs import BATCH
+from asterism.differential.reference.runs import ReferenceRuns
 from asterism.memo.universe.tensors import EPSILON
 
 Arrays = list[NDArray[Any]]

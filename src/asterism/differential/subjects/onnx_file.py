@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.quantised_operators import quantises
+from asterism.differential.reference.quantised_operators import quantises
 from asterism.differential.subjects.model_files import (
     INTEGER_BOUND,
     SUBJECTS,

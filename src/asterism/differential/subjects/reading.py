@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
-from asterism.core.messages.errors import UserError
-from asterism.differential.subjects.going_on import NotCompared, going_on, require_some
+from asterism.core.messages.errors import UserError, telling_line
 from asterism.differential.subjects.model_files import SUBJECTS, ModelFile, Reader
 
 
@@ -103,3 +104,37 @@ def parse_shapes(given: Iterable[str]) -> dict[str, tuple[int, ...]]:
         if not equals or min(shapes.get(name, (0,))) < 1:
             raise UserError(f"the shape {text!r} should be like NAME=2,16,4, with the batch first")
     return shapes
+
+
+#: What was not compared, and why.
+NotCompared = list[tuple[str, str]]
+
+
+@contextmanager
+def going_on(name: str, rejected: NotCompared) -> Iterator[None]:
+    """Note why the block ended early, and go on after it.
+
+    Args:
+        name: what the block is about.
+        rejected: where the reason is noted.
+    """
+    try:
+        yield
+    except UserError as error:
+        rejected.append((name, str(error)))
+    except Exception as error:  # whatever one strange model brings about
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {telling_line(str(error))}"
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        rejected.append((name, f"Asterism failed at it: {said} ({where})"))
+
+
+def require_some(compared: Sequence[object], rejected: NotCompared) -> None:
+    """End with the reasons where nothing was left to compare.
+
+    Raises:
+        UserError: nothing was.
+    """
+    if rejected and not compared:
+        alone = len(rejected) == 1
+        raise UserError("; ".join(why if alone else f"{name}: {why}" for name, why in rejected))

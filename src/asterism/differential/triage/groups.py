@@ -9,12 +9,19 @@ from dataclasses import replace
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.outside import InvalidConfiguration, outside_of
 from asterism.differential.oracle.finding import (
+    INVALID_MODEL,
     ODD_REFERENCE,
     SILENT_ACCEPTANCE,
     Finding,
     signature,
 )
-from asterism.differential.triage.unique import LayerAtFault, UniqueFinding
+from asterism.differential.oracle.standard import (
+    MASK_DIFFERS,
+    VALUES_DIFFER,
+    WRONG_DTYPE,
+    WRONG_SHAPE,
+)
+from asterism.differential.shrinking.unique_finding import LayerAtFault, UniqueFinding
 from asterism.memo.graphs.graph import Graph
 
 
@@ -55,13 +62,13 @@ def _harm(finding: Finding) -> int:
     """A process that dies or a wrong result is worse than an exception; the dtype least of all."""
     if finding.deadly:
         return 0
-    if finding.symptom in ("wrong shape", "NaN/Inf mask differs", "values differ"):
+    if finding.symptom in (WRONG_SHAPE, MASK_DIFFERS, VALUES_DIFFER):
         return 1
-    return 3 if finding.symptom in ("wrong dtype", "invalid model", ODD_REFERENCE) else 2
+    return 3 if finding.symptom in (WRONG_DTYPE, INVALID_MODEL, ODD_REFERENCE) else 2
 
 
 def unique_outside(
-    apart: Sequence[Finding],
+    excluded: Sequence[Finding],
     graphs: Sequence[Graph],
     seed: int,
     most: int,
@@ -70,14 +77,14 @@ def unique_outside(
     """One finding for each symptom, library, layer and parameter; those that kill come first.
 
     Args:
-        apart: findings that stand apart; those of other kinds are passed over.
+        excluded: findings that are no wrong results; those of other kinds are passed over.
         graphs: the models of the run.
         seed: of the run.
         most: findings at most.
         known: signatures of earlier runs.
     """
     unique: dict[str, UniqueFinding] = {}
-    for finding in sorted(apart, key=lambda f: (not f.deadly, f.symptom, f.library, f.model)):
+    for finding in sorted(excluded, key=lambda f: (not f.deadly, f.symptom, f.library, f.model)):
         if finding.distributions != (OUTSIDE,):
             continue
         outside = outside_of(graphs[finding.model], seed, finding.model)

@@ -28,11 +28,10 @@ from asterism.core.resuming.checkpoints import SavedFacts, saved_facts
 from asterism.core.resuming.state import Run
 from asterism.core.resuming.work_units import run_of
 from asterism.core.settings import machine
-from asterism.differential.adapters.backends import library_of, plugin_of
-from asterism.differential.adapters.environments import FOLDER
-from asterism.differential.adapters.versions import installed_versions
+from asterism.differential.adapters.backend_names import library_of, plugin_of
+from asterism.differential.adapters.environments import FOLDER, installed_versions
+from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.differential.triage.params import TriageSettings
-from asterism.differential.triage.unique import UniqueFinding
 
 log = get_logger(__name__)
 

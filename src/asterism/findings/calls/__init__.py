@@ -1,1 +1,1 @@
-"""Calls of single functions of a library, run as they are and by compiled or converted ways."""
+"""Calls of single functions of a library, run as they are and by compiled or converted variants."""

@@ -1,4 +1,4 @@
-"""Running calls by ways: what each shows is saved for its way, and is not run again."""
+"""Running calls by variants: what each shows is saved for its variant, and is not run again."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming.checkpoints import read_facts, saved_facts
 from asterism.differential.oracle.finding import INVALID_INPUTS
 from asterism.findings.calls.call import Call
-from asterism.findings.calls.judging import judge
+from asterism.findings.calls.judging import judge_call
 from asterism.findings.calls.program import CallProgram
-from asterism.findings.calls.running import CallWorkers, TextRun
-from asterism.findings.calls.way import WAYS
+from asterism.findings.calls.running import CallWorkers, PlainRuns
+from asterism.findings.calls.variant import VARIANTS
 
-#: The folder of what the ways have shown, below the root of the state.
+#: The folder of what the variants have shown, below the root of the state.
 CALLS = "calls"
 
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """What a call shows by a way.
+    """What a call shows by a variant.
 
     Args:
         call: its name.
@@ -53,17 +53,17 @@ def run_calls(
     folder: Path,
     elsewhere: Mapping[str, Any],
 ) -> Iterator[tuple[str, CallOutcome]]:
-    """Run what these ways have not run yet; gives way and what it shows, once it is known.
+    """Run what these variants have not run yet; gives variant and what it shows, once it is known.
 
     Args:
         calls: by name, in order.
-        names: of ways of one framework.
+        names: of variants of one framework.
         workers: of their framework.
         folder: where it is saved.
         elsewhere: what :func:`totals` gave, perhaps on another machine.
 
     Raises:
-        UserError: another process is at one of the ways.
+        UserError: another process is at one of the variants.
     """
     with ExitStack() as using:
         try:
@@ -77,34 +77,34 @@ def run_calls(
         }
         for call in calls.values():
             wanted = [name for name in names if mark_of(call.name) not in done[name]]
-            plains: dict[str, tuple[TextRun, TextRun, TextRun]] = {}
+            plains: dict[str, PlainRuns] = {}
             for name in wanted:
-                way, began = WAYS[name], time.monotonic()
-                program = CallProgram(call, way)
-                if way.expected not in plains:
-                    plains[way.expected] = workers.plain(program)
-                shown = _show(program, plains[way.expected], workers, began)
-                kept[name].add(asdict(shown))
-                yield name, shown
+                variant, began = VARIANTS[name], time.monotonic()
+                program = CallProgram(call, variant)
+                if variant.expected not in plains:
+                    plains[variant.expected] = workers.plain(program)
+                outcome = _show(program, plains[variant.expected], workers, began)
+                kept[name].add(asdict(outcome))
+                yield name, outcome
 
 
 def totals(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
-    """What each way has run, beside what a collection knows, perhaps of another machine.
+    """What each variant has run, beside what a collection knows, perhaps of another machine.
 
     Calls are named by a part of a hash, so that a file of them stays small.
     """
-    found = {way: dict(facts) for way, facts in known.items()}
-    for way in WAYS:
-        facts = found.setdefault(way, {"seconds": 0.0, "words": {}, "calls": ""})
+    found = {variant: dict(facts) for variant, facts in known.items()}
+    for variant in VARIANTS:
+        facts = found.setdefault(variant, {"seconds": 0.0, "words": {}, "calls": ""})
         done = set(facts["calls"].split())
         words: Counter[str] = Counter(facts["words"])
-        for shown in read_shown(folder, way):
-            if (mark := mark_of(shown.call)) not in done:
+        for outcome in read_outcomes(folder, variant):
+            if (mark := mark_of(outcome.call)) not in done:
                 done.add(mark)
-                words[shown.word] += 1
-                facts["seconds"] = round(facts["seconds"] + shown.seconds, 1)
+                words[outcome.word] += 1
+                facts["seconds"] = round(facts["seconds"] + outcome.seconds, 1)
         facts |= {"words": dict(sorted(words.items())), "calls": " ".join(sorted(done))}
-    return {way: facts for way, facts in found.items() if facts["calls"]}
+    return {variant: facts for variant, facts in found.items() if facts["calls"]}
 
 
 def mark_of(call: str) -> str:
@@ -112,28 +112,26 @@ def mark_of(call: str) -> str:
     return hashlib.sha256(call.encode()).hexdigest()[:8]
 
 
-def folder_of(folder: Path, way: str) -> Path:
-    """Where a way's calls are saved."""
-    return folder / way.replace(":", "-")
+def folder_of(folder: Path, variant: str) -> Path:
+    """Where a variant's calls are saved."""
+    return folder / variant.replace(":", "-")
 
 
-def read_shown(folder: Path, way: str) -> list[CallOutcome]:
-    """What a way has shown; what is damaged of it counts for nothing."""
-    return [record_from(CallOutcome, value) for value in read_facts(folder_of(folder, way))]
+def read_outcomes(folder: Path, variant: str) -> list[CallOutcome]:
+    """What a variant has shown; what is damaged of it counts for nothing."""
+    return [record_from(CallOutcome, value) for value in read_facts(folder_of(folder, variant))]
 
 
 def _show(
     program: CallProgram,
-    plains: tuple[TextRun, TextRun, TextRun],
+    plain: PlainRuns,
     workers: CallWorkers,
     began: float,
 ) -> CallOutcome:
-    ended = plains[0].outcome
+    ended = plain.usual.outcome
     if ended.killed:
         return CallOutcome(program.call.name, INVALID_INPUTS, f"{ended.status}: {ended.message}")
-    one = judge(
-        program.way, *plains, workers.indirect(program), workers.params, program.call.narrow
-    )
+    one = judge_call(program, plain, workers.indirect(program), workers.params)
     seconds = round(time.monotonic() - began, 3)
     facts = one.symptom, one.message[:600], one.exception, one.frame
     return CallOutcome(program.call.name, *facts, seconds)

@@ -1,4 +1,4 @@
-"""Whether a way gives what the plain call gives, within what rounding explains."""
+"""Whether a variant gives what the plain call gives, within what rounding explains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from asterism.differential.engine.messages import is_unsupported
 from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tolerance import Tolerance
 from asterism.differential.oracle.finding import (
     CRASH,
     ERROR,
@@ -22,10 +21,15 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.oracle.standard import ReferenceOutputs
-from asterism.findings.calls.running import TextRun
-from asterism.findings.calls.way import ExecutionVariant
+from asterism.differential.oracle.params import JudgeParams, Tolerance
+from asterism.differential.oracle.standard import (
+    VALUES_DIFFER,
+    WRONG_DTYPE,
+    WRONG_SHAPE,
+    ReferenceOutputs,
+)
+from asterism.findings.calls.program import CallProgram
+from asterism.findings.calls.running import PlainRuns, TextRun
 from asterism.memo.universe.tensors import EPSILON
 
 #: A function is computed in several steps, each of which rounds.
@@ -34,85 +38,78 @@ _STEPS = 4
 _LIMITS = (r"No (conversion|translator)",)
 
 
-def judge(
-    way: ExecutionVariant,
-    plain: TextRun,
-    exact: TextRun,
-    moved: TextRun,
-    indirect: TextRun,
-    params: JudgeParams,
-    narrow: Sequence[str] = (),
+def judge_call(
+    program: CallProgram, plain: PlainRuns, indirect: TextRun, params: JudgeParams
 ) -> Finding:
-    """What a way gives, with one status; the message is what was seen.
+    """What a variant gives of a call, with one status; the message is what was seen.
 
     Args:
-        way: what ran.
-        plain: the call as it is.
-        exact: the same in float64.
-        moved: the same with inputs moved by one rounding.
-        indirect: the result of the way.
+        program: the call and the variant.
+        plain: what the plain call gave.
+        indirect: what the variant gave.
         params: tolerances.
-        narrow: dtypes that the call computes in between.
     """
+    variant, usual, ended = program.variant, plain.usual.outcome, indirect.outcome
 
-    def found(status: str, said: str, odd: ExecutionOutcome = indirect.outcome) -> Finding:
-        facts = 0, status, "run", way.library, (way.framework,)
+    def found(status: str, said: str, odd: ExecutionOutcome = ended) -> Finding:
+        facts = 0, status, "run", variant.library, (variant.framework,)
         return Finding(*facts, exception=odd.exception, frame=odd.frame, message=said)
 
-    usual, ended = plain.outcome, indirect.outcome
     said = f"{ended.exception}: {ended.message}"
     if ended.status == CRASH and not usual.killed:
         return found(CRASH, said)
     if not usual.ran:
-        if way.checks and usual.status == ERROR and not _says_limit(usual, ()) and ended.ran:
+        if variant.checks and usual.status == ERROR and not _says_limit(usual, ()) and ended.ran:
             return found(SILENT_ACCEPTANCE, f"{usual.exception}: {usual.message}", usual)
         return found(INVALID_INPUTS, usual.message, usual)
     if ended.status == HANG:
         return found(HANG, ended.exception)
     if not ended.ran:
-        return found(UNSUPPORTED if _says_limit(ended, way.unsupported) else ERROR, said)
-    if len(plain.arrays) != len(indirect.arrays):
-        counts = f"{len(indirect.arrays)} outputs in place of {len(plain.arrays)}"
-        return found("wrong shape", counts)
-    standards = standards_of(plain, exact, moved, (way.finest, *narrow), params)
-    for at, standard in enumerate(standards):
-        expected, actual = plain.arrays[at], indirect.arrays[at]
-        if expected.shape != actual.shape:
-            return found("wrong shape", f"{list(actual.shape)} in place of {list(expected.shape)}")
-        if plain.dtypes[at] != indirect.dtypes[at]:
-            return found("wrong dtype", f"{indirect.dtypes[at]} in place of {plain.dtypes[at]}")
-        if standard is None and not np.array_equal(expected, actual):
-            return found("values differ", _told(expected, actual))
-        difference = standard.off(_real(actual)) if standard is not None else None
-        if difference is not None:
-            return found(difference.kind, _told(expected, actual))
+        return found(UNSUPPORTED if _says_limit(ended, variant.unsupported) else ERROR, said)
+    expected, actual = plain.usual.arrays, indirect.arrays
+    if len(expected) != len(actual):
+        return found(WRONG_SHAPE, f"{len(actual)} outputs in place of {len(expected)}")
+    dtypes = zip(plain.usual.dtypes, indirect.dtypes, strict=True)
+    standards = standards_of(program, plain, params)
+    for right, given, kinds, standard in zip(expected, actual, dtypes, standards, strict=True):
+        if right.shape != given.shape:
+            return found(WRONG_SHAPE, f"{list(given.shape)} in place of {list(right.shape)}")
+        if len(set(kinds)) > 1:
+            return found(WRONG_DTYPE, f"{kinds[1]} in place of {kinds[0]}")
+        if standard is None:  # whole numbers, of which each is exact
+            kind = "" if np.array_equal(right, given) else VALUES_DIFFER
+        else:
+            difference = standard.off(_real(given))
+            kind = "" if difference is None else difference.kind
+        if kind:
+            return found(kind, f"expected {_first_elements(right)} actual {_first_elements(given)}")
     return found(RIGHT, "")
 
 
 def standards_of(
-    plain: TextRun, exact: TextRun, moved: TextRun, dtypes: Sequence[str], params: JudgeParams
+    program: CallProgram, plain: PlainRuns, params: JudgeParams
 ) -> list[ReferenceOutputs | None]:
     """What each result must be: the plain call's, or that of float64; None where it is integers.
 
     Real and imaginary parts are outputs of their own.
 
     Args:
-        plain: the call as it is.
-        exact: the same in float64.
-        moved: the same with inputs moved by one rounding.
-        dtypes: that the call and the way compute in.
+        program: the call and the variant.
+        plain: what the plain call gave.
         params: tolerances.
     """
     found: list[ReferenceOutputs | None] = []
-    for at, expected in enumerate(plain.arrays):
+    narrow = program.variant.finest, *program.call.narrow
+    for at, expected in enumerate(plain.usual.arrays):
         if expected.dtype.kind not in "fc":
             found.append(None)
             continue
         references = {"plain": _in_float64(expected)}
-        right, shifted = (_like(run, at, expected) for run in (exact, moved))
+        right, shifted = (_like(run, at, expected) for run in (plain.exact, plain.moved))
         if right is not None:
             references["float64"] = _in_float64(right)
-        epsilon = max(EPSILON.get(d, EPSILON["float32"]) for d in (plain.dtypes[at], *dtypes))
+        dtypes = plain.usual.dtypes[at], *narrow
+        epsilon = max(EPSILON.get(dtype, EPSILON["float32"]) for dtype in dtypes)
         tolerance = Tolerance(params.ulps, params.conditioning, epsilon, _STEPS)
         runs = {"float32": [_in_float64(shifted)]} if shifted is not None else {}
         found.append(ReferenceOutputs(references, (), tolerance, references.get("float64"), runs))
@@ -137,12 +134,7 @@ def _in_float64(array: NDArray[Any]) -> list[NDArray[Any]]:
     return [part.astype(np.float64) for part in _real(array)]
 
 
-def _told(expected: NDArray[Any], actual: NDArray[Any]) -> str:
-    """The first elements of both."""
-    return f"expected {_first(expected)} actual {_first(actual)}"
-
-
-def _first(array: NDArray[Any]) -> str:
+def _first_elements(array: NDArray[Any]) -> str:
     return re.sub(r"\s+", " ", np.array2string(array.reshape(-1)[:8], precision=5))
 
 

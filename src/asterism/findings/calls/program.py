@@ -1,4 +1,4 @@
-"""The text of a call and a way: what a worker runs is what a script holds."""
+"""The text of a call and a variant: what a worker runs is what a script holds."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from math import prod
 
 from asterism.findings.calls.call import NAMES, Call, Input
-from asterism.findings.calls.way import FRAMEWORKS, ExecutionVariant, Framework
+from asterism.findings.calls.variant import FRAMEWORKS, ExecutionVariant, Framework
 
 #: What inputs of float64 are multiplied by, to move them by one rounding of float32.
 _SHIFT = "1 + 2.0**-23 * np.random.default_rng(0).choice([-1.0, 1.0], tuple(x.shape))"
 
-#: Ways to fill inputs, the simplest first; the last one is what a campaign looks with.
+#: How inputs are filled, the simplest first; the last one is what a campaign looks with.
 FILLS = ("zeros", "ones", "ramp", "normal")
 
 
 @dataclass(frozen=True)
 class CallProgram:
-    """A call by a way.
+    """A call by a variant.
 
     Args:
         call: of a function.
-        way: how it is run.
+        variant: how it is run.
         fill: how its inputs are filled, one of :data:`FILLS`.
     """
 
     call: Call
-    way: ExecutionVariant
+    variant: ExecutionVariant
     fill: str = FILLS[-1]
 
     @property
@@ -37,8 +37,10 @@ class CallProgram:
     @property
     def imports(self) -> str:
         """The lines at the top."""
-        lines = [*self.framework.imports.split("\n"), *self.way.imports.split("\n")]
-        text = f"{self.call.setup} {self.call.expression} {self.way.expected} {self.way.lines}"
+        lines = [*self.framework.imports.split("\n"), *self.variant.imports.split("\n")]
+        text = (
+            f"{self.call.setup} {self.call.expression} {self.variant.expected} {self.variant.lines}"
+        )
         plain = sorted(
             {n for n in lines if n.startswith("import ") and (" as F" not in n or "F." in text)}
         )
@@ -69,28 +71,28 @@ class CallProgram:
     @property
     def plain(self) -> str:
         """The text that computes ``expected``."""
-        return f"{self._plainly}{self.function()}{self.way.expected}\n"
+        return f"{self._plainly}{self.function()}{self.variant.expected}\n"
 
     @property
     def indirect(self) -> str:
         """The text that computes ``actual``."""
         first = f"{self.imports}\n{self.framework.afresh}\n"
-        return f"{first}{self.function()}{self._helpers}{self.way.lines}\n"
+        return f"{first}{self.function()}{self._helpers}{self.variant.lines}\n"
 
     def in_float64(self, moved: bool) -> str:
         """The text that computes ``expected`` in float64, perhaps of inputs that are moved."""
         move = f"{self.framework.moved}\n".replace("SHIFT", f"({_SHIFT})") if moved else ""
-        return f"{self._plainly}{self.function('float64')}{move}{self.way.expected}\n"
+        return f"{self._plainly}{self.function('float64')}{move}{self.variant.expected}\n"
 
     @property
     def _plainly(self) -> str:
-        """The lines that a plain text begins with, in a worker that loads no way's library."""
+        """The lines that a plain text begins with, in a worker that loads no variant's library."""
         return f"{self.framework.imports}\n{self.framework.afresh}\n"
 
     @property
     def _helpers(self) -> str:
         """Functions of the plain text that the indirect one uses too."""
-        text = self.way.expected
+        text = self.variant.expected
         return text[: text.rindex("\nexpected") + 1] if text.startswith("def ") else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -17,7 +17,7 @@ from asterism.differential.engine.workers import Workers
 from asterism.differential.oracle.finding import ERROR
 from asterism.differential.oracle.params import JudgeParams
 from asterism.findings.calls.program import CallProgram
-from asterism.findings.calls.way import WAYS
+from asterism.findings.calls.variant import VARIANTS, variants_of
 
 #: Texts after which a worker is started anew: compilers keep what they have compiled.
 _LIFE = 300
@@ -27,7 +27,7 @@ _ENVIRONMENT = {
     "TF_USE_LEGACY_KERAS": "0",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
-#: The worker of plain calls and of ways that import nothing more; others are named by what they do.
+#: The worker of plain calls and of variants that import nothing more; others are named by imports.
 PLAIN = ""
 
 
@@ -50,8 +50,22 @@ class TextRun:
 NOT_RUN = TextRun(ExecutionOutcome(0, PLAIN, "run", ERROR))
 
 
+class PlainRuns(NamedTuple):
+    """What a plain call gave.
+
+    Args:
+        usual: as it is.
+        exact: in float64.
+        moved: in float64, with inputs moved by one rounding.
+    """
+
+    usual: TextRun
+    exact: TextRun = NOT_RUN
+    moved: TextRun = NOT_RUN
+
+
 class CallWorkers(Workers):
-    """Workers of one framework's library: a process loads what some ways import, or nothing more.
+    """Workers of one framework's library: each loads what some variants import, or nothing.
 
     Args:
         framework: whose calls.
@@ -60,7 +74,7 @@ class CallWorkers(Workers):
     """
 
     def __init__(self, framework: str, limits: Limits, params: JudgeParams) -> None:
-        imports = {way.imports for way in WAYS.values() if way.framework == framework}
+        imports = {VARIANTS[name].imports for name in variants_of(framework)}
         super().__init__(dict.fromkeys({PLAIN, *imports}, framework), limits, _ENVIRONMENT)
         self.params = params
         self._served: Counter[str] = Counter()
@@ -91,15 +105,15 @@ class CallWorkers(Workers):
         arrays = tuple(stored[f"arr_{at}"] for at in range(len(stored)))
         return TextRun(outcome, arrays, tuple(answer["dtypes"]))
 
-    def plain(self, program: CallProgram) -> tuple[TextRun, TextRun, TextRun]:
-        """A plain call as it is, in float64, and in float64 with inputs that are moved."""
+    def plain(self, program: CallProgram) -> PlainRuns:
+        """What the plain call of a program gives."""
         plain = self.run(program.plain, "expected")
         floating = any("float" in given.dtype for given in program.call.inputs)
         if not plain.outcome.ran or not floating:
-            return plain, NOT_RUN, NOT_RUN
-        exact, moved = (self.run(program.in_float64(m), "expected") for m in (False, True))
-        return plain, exact, moved
+            return PlainRuns(plain)
+        more = (self.run(program.in_float64(moved), "expected") for moved in (False, True))
+        return PlainRuns(plain, *more)
 
     def indirect(self, program: CallProgram) -> TextRun:
-        """What the way of a program gives."""
-        return self.run(program.indirect, "actual", program.way.imports)
+        """What the variant of a program gives."""
+        return self.run(program.indirect, "actual", program.variant.imports)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
-from asterism.differential.triage.budget import TriageBudget
-from asterism.differential.triage.reducer import Reducer, RunnableParts
+from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError

@@ -1,4 +1,4 @@
-"""A way: how a function's result is computed by something other than the library's plain call."""
+"""Variants: how a result is computed by something other than the library's plain call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Lines = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 @dataclass(frozen=True)
 class ExecutionVariant:
-    """A way to run a call that must give what the plain call gives.
+    """A variant to run a call that must give what the plain call gives.
 
     Args:
         framework: whose calls it takes.
@@ -68,18 +68,22 @@ class Framework:
 
 
 def _read() -> tuple[dict[str, Framework], dict[str, ExecutionVariant]]:
-    """The frameworks and the ways of all: a file in ``frameworks`` for each framework."""
+    """The frameworks and the variants of all: a file in ``frameworks`` for each framework."""
     frameworks: dict[str, Framework] = {}
-    ways: dict[str, ExecutionVariant] = {}
+    variants: dict[str, ExecutionVariant] = {}
     folder = files("asterism.findings.calls").joinpath("frameworks")
     for file in (file for file in folder.iterdir() if file.name.endswith(".yaml")):
         document, name = parse_yaml(file.read_text(encoding="utf-8"), file.name), file.name[:-5]
         frameworks[name] = record_from(Framework, document["framework"])
-        for way, facts in document["ways"].items():
-            ways[way] = record_from(ExecutionVariant, {"framework": name, **facts})
-    return dict(sorted(frameworks.items())), dict(sorted(ways.items()))
+        for variant, facts in document["variants"].items():
+            variants[variant] = record_from(ExecutionVariant, {"framework": name, **facts})
+    return dict(sorted(frameworks.items())), dict(sorted(variants.items()))
 
 
-#: All frameworks by name, and all ways by ``library:way``; of two ways that show a finding the
-#: first one by ``order`` has it.
-FRAMEWORKS, WAYS = _read()
+#: All frameworks by name, and all variants by ``library:variant``.
+FRAMEWORKS, VARIANTS = _read()
+
+
+def variants_of(framework: str) -> list[str]:
+    """Names of the variants of a framework's calls."""
+    return [name for name, variant in VARIANTS.items() if variant.framework == framework]

@@ -19,7 +19,7 @@ from asterism.differential.adapters.library import (
     FileReference,
     Library,
 )
-from asterism.differential.adapters.reference import ReferenceRuns
+from asterism.differential.reference.runs import ReferenceRuns
 
 #: What generated models compute.
 OF_GRAPHS = ReferenceRuns("pytorch", ("jax:float64", "numpy:float64", "tensorflow:float64"))

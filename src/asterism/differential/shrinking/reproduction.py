@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from asterism.differential.adapters.backends import FLOAT64, converter_of, library_of
+from asterism.differential.adapters.backend_names import FLOAT64, converter_of, library_of
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
@@ -148,7 +148,7 @@ def first_diverging(show: Reproduction, task: Task, backend: str) -> int | None:
                 for r, outputs in result.outputs.items()
             }
             given = replace(result, outputs=single), distribution, show.judging, (node,)
-            if judge_of(graph, *given).of(backend).by_values:
+            if judge_of(graph, *given).finding_of(backend).by_values:
                 return node
     return None
 

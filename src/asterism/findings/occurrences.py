@@ -45,7 +45,7 @@ class FindingOccurrence(Generic[S]):
     details: str = ""
 
 
-def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def deciding_facts(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Facts of one subject which, changed alone, make a finding vanish.
 
     Args:
@@ -54,25 +54,25 @@ def deciding(facts: Mapping[str, str], right: Iterable[Mapping[str, str]]) -> di
     """
     needed: dict[str, str] = {}
     for theirs in right:
-        apart = {n for n in {*facts, *theirs} if facts.get(n) != theirs.get(n)}
-        kinds = {n.partition(" of ")[0] for n in apart}
-        if len(apart) == 1 or kinds in ({"dtype"}, {"shape"}):
-            needed |= {name: facts[name] for name in apart if name in facts}
+        differing = {n for n in {*facts, *theirs} if facts.get(n) != theirs.get(n)}
+        kinds = {n.partition(" of ")[0] for n in differing}
+        if len(differing) == 1 or kinds in ({"dtype"}, {"shape"}):
+            needed |= {name: facts[name] for name in differing if name in facts}
     return needed
 
 
-def distinct(
-    sightings: Iterable[FindingOccurrence[S]],
+def distinct_causes(
+    occurrences: Iterable[FindingOccurrence[S]],
 ) -> list[tuple[FindingOccurrence[S], list[str]]]:
-    """One sighting for each cause, ordinary inputs first, and the signatures of its others."""
+    """One occurrence for each cause, ordinary inputs first, and the signatures of its others."""
     kept: dict[tuple[str, ...], list[tuple[FindingOccurrence[S], set[str]]]] = {}
-    for sighting in sorted(sightings, key=lambda s: (not s.entry.is_ordinary, *s.rank)):
-        here = kept.setdefault(sighting.place, [])
-        same = next((known for known in here if _have_one_cause(known[0], sighting)), None)
+    for occurrence in sorted(occurrences, key=lambda s: (not s.entry.is_ordinary, *s.rank)):
+        here = kept.setdefault(occurrence.place, [])
+        same = next((known for known in here if _have_one_cause(known[0], occurrence)), None)
         if same is None:
-            here.append((sighting, set()))
+            here.append((occurrence, set()))
         else:
-            same[1].add(sighting.entry.signature)
+            same[1].add(occurrence.entry.signature)
     return [
         (first, sorted(others - {first.entry.signature}))
         for rows in kept.values()
@@ -92,13 +92,13 @@ def _have_one_cause(one: FindingOccurrence[S], other: FindingOccurrence[S]) -> b
     return not one.entry.is_ordinary or not (one.options and other.options)
 
 
-#: Writes the script of a sighting into an empty folder and says its facts; None where the script
+#: Writes the script of an occurrence into an empty folder and says its facts; None where the script
 #: shows nothing.
 Writer = Callable[[FindingOccurrence[S], Path], CollectedFinding | None]
 
 
-def written_candidates(
-    sightings: Iterable[FindingOccurrence[S]],
+def confirmed_candidates(
+    occurrences: Iterable[FindingOccurrence[S]],
     write: Writer[S],
     scratch: Path,
     is_new: Callable[[str, Sequence[str]], bool],
@@ -106,17 +106,17 @@ def written_candidates(
     """A script for each cause; None for one that three fresh processes do not show.
 
     Args:
-        sightings: all that was seen.
+        occurrences: all that was seen.
         write: writes a script.
         scratch: for the folders.
         is_new: whether a collection wants a cause, by its signature and those of others of it.
     """
-    for sighting, others in distinct(sightings):
-        if not is_new(sighting.entry.signature, others):
+    for occurrence, others in distinct_causes(occurrences):
+        if not is_new(occurrence.entry.signature, others):
             continue
-        folder = scratch / sighting.entry.name
+        folder = scratch / occurrence.entry.name
         folder.mkdir(parents=True, exist_ok=True)
-        seen = write(sighting, folder)
+        seen = write(occurrence, folder)
         if seen is None:
             yield None
             continue
@@ -185,8 +185,8 @@ def _same_function(first: CollectedFinding, second: CollectedFinding) -> bool:
     """
     if first.source == second.source:
         options = [{n for n in e.parameters if " of " not in n} for e in (first, second)]
-        apart = all(options) and not options[0] & options[1] and first.by_values
-        return first.finding["place"] == second.finding["place"] and not apart
+        disjoint = all(options) and not options[0] & options[1] and first.by_values
+        return first.finding["place"] == second.finding["place"] and not disjoint
     alike = _runtime(first) == _runtime(second) and first.by_values == second.by_values
     return alike and _plain_name(first.layer) == _plain_name(second.layer)
 

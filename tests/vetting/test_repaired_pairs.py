@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from small_vetting import Rule, by_runtime, digit_params, vetted_rules
+from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_files
 
 from asterism.core.files.artifacts import read_table
 from asterism.core.messages.errors import UserError
@@ -20,8 +20,8 @@ from asterism.vetting import onnx_pairs, repairing
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repairing import repair
-from asterism.vetting.searching import search
+from asterism.vetting.repairing import repair_opened
+from asterism.vetting.searching import search_opened
 from asterism.vetting.speed import Speed
 from asterism.vetting.statistics import share_of
 
@@ -58,10 +58,10 @@ def repaired(digits, tmp_path, monkeypatch):
     def of(compressed="damaged.onnx", triggers=None, **changes):
         params = digit_params(digits, compressed, **changes)
         if triggers is None:
-            search(params, 0, tmp_path / "found")
+            with_files(search_opened, params, 0, tmp_path / "found")
             triggers = tmp_path / "found/triggers.npz"
         kept["params"] = params
-        kept["facts"] = repair(params, 0, triggers, tmp_path / "repaired")
+        kept["facts"] = with_files(repair_opened, params, 0, triggers, tmp_path / "repaired")
         return kept
 
     return of

@@ -23,7 +23,7 @@ from asterism.localisation.repair import (
 )
 from asterism.vetting.judging import judge, no_gain
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
-from asterism.vetting.opening import Vetted, open_vetted, opened_beside
+from asterism.vetting.opening import Vetted, opened_beside
 from asterism.vetting.params import REPAIRED, VetParams
 from asterism.vetting.speed import Speed, speed_of, write_speeds
 from asterism.vetting.tables import error_table
@@ -42,14 +42,6 @@ _OF_OTHER_HALF = (
 )
 #: Bits of the outputs that runtimes compute faster than float.
 _FAST = 8
-
-
-def repair(
-    params: VetParams, seed: int, triggers: Path, folder: Path, keep_answers: bool = False
-) -> dict[str, Any]:
-    """Open the files of a pair, and repair it; see :func:`repair_opened`."""
-    with open_vetted(params, seed, keep_answers=keep_answers) as vetted:
-        return repair_opened(vetted, seed, triggers, folder)
 
 
 def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_fil
 from asterism.core.files.artifacts import read_table
 from asterism.core.messages.errors import UserError
 from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import open_pair
+from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
 from asterism.localisation.running import first_call
 from asterism.localisation.trials import TrialRunner
@@ -472,7 +472,7 @@ def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(
         assert (first_call(runs[2])["x"] == items[[8, 9, 9, 9]]).all()
         found = [
             TrialRunner(
-                match(open_pair(pair.original, pair.compressed)), pair.runs(items), pair.deviation()
+                match(open_graphs(pair.original, pair.compressed)), pair.runs(items), pair.deviation()
             ).base
             for pair in pairs
         ]

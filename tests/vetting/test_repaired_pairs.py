@@ -472,7 +472,9 @@ def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(
         assert (first_call(runs[2])["x"] == items[[8, 9, 9, 9]]).all()
         found = [
             TrialRunner(
-                match(open_graphs(pair.original, pair.compressed)), pair.runs(items), pair.deviation()
+                match(open_graphs(pair.original, pair.compressed)),
+                pair.runs(items),
+                pair.deviation(),
             ).base
             for pair in pairs
         ]

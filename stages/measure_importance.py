@@ -7,11 +7,10 @@ from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams, load
-from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.deepimportance.measurement import measure
+from asterism.deepimportance.measurement import measure_augmented
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.results import save_combinations, save_fitted
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -47,20 +46,13 @@ def run(params: Params) -> None:
         params.criteria,
     )
     split = Split.load(ADDITIONS / "split.npz", len(data.test_images))
-    augmentations = {
-        name: compare(
-            AugmentationSet.load(ADDITIONS / f"{name}.npz"),
-            name,
-            data.test_images,
-            split,
-            params.importance.draws,
-            params.importance.noise_std,
-            params.seed,
-        )
+    added = {
+        name: AugmentationSet.load(ADDITIONS / f"{name}.npz")
         for name in read_json(ADDITIONS / "names.json")
     }
-    base, pool = data.test_images[split.base], data.test_images[split.pool]
-    measured = measure(fitted, base, pool, augmentations)
+    measured = measure_augmented(
+        fitted, data.test_images, split, added, params.importance, params.seed
+    )
     save_fitted(fitted, ARTIFACTS)
     save_combinations(measured, split.base, ARTIFACTS)
     shown = heatmaps(model, params.importance.relevance, data.test_images, data.test_labels)

@@ -23,6 +23,9 @@ def run(params: Params) -> None:
         FOLDER.mkdir(parents=True)
         write_json(METRICS, {})
         return
-    from asterism.vetting.measurement import measure
+    from asterism.vetting.measurement import measure_opened
+    from asterism.vetting.opening import GivenPair, open_vetted
 
-    write_json(METRICS, measure(params.vet, params.seed, FOLDER, params.vet.goes_on))
+    given = GivenPair.by_files(params.vet, keeps_answers=params.vet.goes_on)
+    with open_vetted(params.vet, params.seed, given) as vetted:
+        write_json(METRICS, measure_opened(vetted, params.seed, FOLDER))

@@ -21,5 +21,7 @@ def run(params: Params) -> None:
         FOLDER.mkdir(parents=True)
         return
     from asterism.report.vetted.page import write_vet_page
+    from asterism.vetting.opening import GivenPair
 
-    write_vet_page(params.vet, params.seed, Path(), FOLDER)
+    sha256 = GivenPair.by_files(params.vet).hashes(params.vet.label_file)
+    write_vet_page(params.vet, params.seed, Path(), FOLDER, sha256)

@@ -24,6 +24,9 @@ def run(params: Params) -> None:
         FOLDER.mkdir(parents=True)
         write_json(METRICS, {})
         return
-    from asterism.vetting.repairing import repair
+    from asterism.vetting.opening import GivenPair, open_vetted
+    from asterism.vetting.repairing import repair_opened
 
-    write_json(METRICS, repair(params.vet, params.seed, TRIGGERS, FOLDER, params.vet.goes_on))
+    given = GivenPair.by_files(params.vet, keeps_answers=params.vet.goes_on)
+    with open_vetted(params.vet, params.seed, given) as vetted:
+        write_json(METRICS, repair_opened(vetted, params.seed, TRIGGERS, FOLDER))

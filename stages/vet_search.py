@@ -24,9 +24,12 @@ def run(params: Params) -> None:
         FOLDER.mkdir(parents=True)
         write_json(METRICS, {})
         return
-    from asterism.vetting.searching import search
+    from asterism.vetting.opening import GivenPair, open_vetted
+    from asterism.vetting.searching import search_opened
 
     inputs = [Path(path) for path in params.vet.files]
     units = work_units("vet_search", params, inputs)
-    write_json(METRICS, search(params.vet, params.seed, FOLDER, units, params.vet.goes_on))
+    given = GivenPair.by_files(params.vet, keeps_answers=params.vet.goes_on)
+    with open_vetted(params.vet, params.seed, given) as vetted:
+        write_json(METRICS, search_opened(vetted, params.seed, FOLDER, units))
     units.finish()

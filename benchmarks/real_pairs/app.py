@@ -11,6 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.sweep.app import SweepRequest, sweep_command
 from asterism.sweep.point import VETTED
+from asterism.vetting.opening import GivenPair
 from asterism.vetting.params import CERTIFICATE, VetParams
 from real_pairs.entry import RealPair, packages_of, pair_names, read_pair
 from real_pairs.page import PAGE, page
@@ -108,7 +109,7 @@ def _is_current(point: Path, params: VetParams) -> bool:
     if not path.exists():
         return False
     told = read_json(path)
-    same = told["sha256"] == params.hashes()
+    same = told["sha256"] == GivenPair.by_files(params).hashes(params.label_file)
     parameters = parse_yaml(told["parameters"], str(path))
     return bool(same and parameters == params.model_dump(mode="json"))
 

@@ -15,7 +15,7 @@ from asterism.core.messages.errors import UserError
 from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import open_pair, pair_of
+from asterism.localisation.reading import open_graphs, pair_of
 from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
@@ -200,7 +200,7 @@ def test_a_gemms_bias_may_have_two_axes(tmp_path):
     feeds = iter([{"x": item[np.newaxis]} for item in items])
     reader = SimpleNamespace(get_next=lambda: next(feeds, None), set_range=None)
     quantize_static(tmp_path / "original.onnx", tmp_path / "int8.onnx", reader)
-    pair = match(open_pair(tmp_path / "original.onnx", tmp_path / "int8.onnx"))
+    pair = match(open_graphs(tmp_path / "original.onnx", tmp_path / "int8.onnx"))
     finer = FinerScales(pair, observed_values(pair, batches({"x": items}, 20)))
     graph = finer.applied(finer.possible).opened.compressed
     session = Session(graph.model, "finer scales", optimised=False)
@@ -265,7 +265,7 @@ def test_files_that_are_no_pair_are_rejected_in_one_line(tmp_path):
     first.write_bytes(trained("convolutional"))
     second.write_bytes(b"")
     with pytest.raises(UserError, match=r"compressed\.tflite"):
-        open_pair(first, second)
+        open_graphs(first, second)
     other = model(quantised("convolutional", "per_tensor"))
     other.graph.output.append(other.graph.output[0])
     other.graph.output[1].name = other.graph.node[0].output[0]

@@ -24,7 +24,7 @@ from asterism.localisation import repair
 from asterism.localisation.hybrids import checked, hybrid
 from asterism.localisation.localising import Budget, _moved_by
 from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import open_pair, pair_of, with_outputs
+from asterism.localisation.reading import open_graphs, pair_of, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import (
@@ -85,7 +85,7 @@ def test_an_original_of_another_operator_set_is_converted(tmp_path):
     paths = tmp_path / "a.onnx", tmp_path / "b.onnx"
     for path, model in zip(paths, (older, newer), strict=True):
         path.write_bytes(model.SerializeToString())
-    opened = open_pair(*paths)
+    opened = open_graphs(*paths)
     assert (opened.original.opset(), opened.compressed.opset()) == (OPSET, OPSET)
     assert older.opset_import[0].version == 13
     newer.opset_import[0].version = 99

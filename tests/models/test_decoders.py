@@ -47,7 +47,7 @@ def test_a_cache_is_a_state_that_grows_and_sizes_belong_together(tmp_path, total
 def test_a_decoder_is_called_token_by_token_with_what_it_has_seen(tmp_path):
     tokens = np.array([[5, 6, 7, 1], [2, 0, 4, 0], [9, 9, 9, 9]])
     model = opened(decoder(tmp_path / "d.onnx"), tokens)
-    assert model.shapes == {"logits": (4, WIDTH)}
+    assert model.form.shapes == {"logits": (4, WIDTH)}
     expected = np.cumsum(tokens, axis=1) + np.arange(4)
     rows = model.predict(tokens).reshape(3, 4, WIDTH)
     assert np.array_equal(rows, np.repeat(expected[..., None], WIDTH, axis=2))

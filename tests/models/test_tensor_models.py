@@ -26,7 +26,7 @@ def test_rows_are_the_models_outputs_in_any_batch(tmp_path, batch):
     rows = model.predict(ROWS)
     assert rows == pytest.approx(ROWS @ WEIGHTS, abs=1e-5)
     assert np.array_equal(rows, alone(model, ROWS))
-    assert (model.shapes, model.classes) == ({"y": (2,)}, 2)
+    assert (model.form.shapes, model.classes) == ({"y": (2,)}, 2)
     assert model.predict(ROWS[:0]).shape == (0, 2)
 
 
@@ -81,7 +81,7 @@ def test_a_streaming_model_is_called_step_by_step(tmp_path, context):
         expected.append(steps)
     rows = model.predict(items)
     assert rows == pytest.approx(np.array(expected), abs=1e-6)
-    assert model.shapes == {"y": (12 // step, 1)}
+    assert model.form.shapes == {"y": (12 // step, 1)}
     assert np.array_equal(rows, alone(model, items))
 
 
@@ -106,7 +106,7 @@ def test_a_model_in_another_process_is_the_same(tmp_path):
     here = opened(path, ROWS)
     with IsolatedFileModel(path, feeding(), False, ROWS[:8]) as there:
         assert np.array_equal(here.predict(ROWS), there.predict(ROWS))
-        assert (there.classes, there.shapes, there.name) == (2, {"y": (2,)}, "q.onnx")
+        assert (there.classes, there.form.shapes, there.name) == (2, {"y": (2,)}, "q.onnx")
     with pytest.raises(UserError, match=r"q\.onnx failed"):
         IsolatedFileModel(path, feeding(), False, np.zeros((2, 9), np.float32))
 

@@ -8,8 +8,10 @@ import numpy as np
 import onnx
 import pytest
 
-from asterism import cli, judging_tests, project
+from asterism import cli, project
+from asterism.asking import judging
 from asterism.cli import commands, opening
+from asterism.cli import judging as judging_command
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
@@ -108,9 +110,9 @@ def fails(error):
             holds=False, differences=[HOSTILE], verdict=None)))]),
         ("judge-tests m --data d", [
             (trial, "require_runs", puts(None)),
-            (judging_tests, "judge_run", puts(Made(
-                said=[HOSTILE], request=Made(overrides=[]), folder=Path(NAME)))),
-            (judging_tests, "write_answers", puts((Path("p"), [ANSWER]))),
+            (judging, "settle_judging", puts(Made(
+                said=[HOSTILE], overrides=[], lane=Made(stage="x", section="x", kept=())))),
+            (judging_command, "write_answers", puts((Path("p"), [ANSWER]))),
             (sweep_app, "sweep_command", puts(0))]),
         ("budget", [(commands, "app", fails(UserError(HOSTILE)))]),
         ("budget", [(commands, "app", fails(ValueError(HOSTILE.replace("\n", ""))))]),

@@ -10,10 +10,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from small_pipeline import asterism
 from typer.testing import CliRunner
 
-from asterism import judging_tests
+from asterism.asking import judging
+from asterism.asking.judging import JudgeRequest, settle_judging
 from asterism.cli import commands
 from asterism.core.messages.errors import UserError
-from asterism.judging_tests import JudgeRequest, judge_run
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.sweep.workspace import git
 from places import ROOT
@@ -30,7 +30,7 @@ def reads(monkeypatch):
     """Lets model files have a signature."""
 
     def read(signature):
-        monkeypatch.setattr(judging_tests, "read_signature", lambda path: signature)
+        monkeypatch.setattr(judging, "read_signature", lambda path: signature)
 
     return read
 
@@ -38,7 +38,7 @@ def reads(monkeypatch):
 def overrides(run):
     """Those of a run as Hydra reads them, by key."""
     parser = OverridesParser.create()
-    read = [parser.parse_override(text) for text in run.request.overrides]
+    read = [parser.parse_override(text) for text in run.overrides]
     return {one.key_or_group: one.value() for one in read}
 
 
@@ -54,10 +54,8 @@ def test_the_model_says_which_lane_judges(signature, stage, group, reads, tmp_pa
     reads(signature)
     monkeypatch.chdir(tmp_path)
     Path("it's.npz").touch()
-    run = judge_run(JudgeRequest(model=Path("a b.keras"), data="it's.npz"), CONF)
-    assert run.request.targets == [stage]
-    assert run.request.name == "judge-tests-a-b"
-    assert run.folder == Path("sweeps/judge-tests-a-b/points/0000")
+    run = settle_judging(JudgeRequest(model=Path("a b.keras"), data="it's.npz"), CONF)
+    assert run.lane.stage == stage
     assert overrides(run) == {
         group: "file",
         f"{group}.path": str(tmp_path / "a b.keras"),
@@ -69,23 +67,21 @@ def test_the_model_says_which_lane_judges(signature, stage, group, reads, tmp_pa
 def test_folders_known_data_and_what_else_is_asked_for(reads, tmp_path):
     reads(IMAGES)
     asked = JudgeRequest(
-        model=Path("a.h5"), data=str(tmp_path), preprocessing="raw", overrides=["seed=3"], name="n"
+        model=Path("a.h5"), data=str(tmp_path), preprocessing="raw", overrides=["seed=3"]
     )
-    run = judge_run(asked, CONF)
+    run = settle_judging(asked, CONF)
     found = overrides(run)
     assert (found["data"], found["preprocessing"], found["seed"]) == ("folder", "raw", 3)
-    assert run.request.name == "n"
-    assert overrides(judge_run(JudgeRequest(model=Path("a.h5"), data="mnist"), CONF))["data"] == (
-        "mnist"
-    )
+    known = settle_judging(JudgeRequest(model=Path("a.h5"), data="mnist"), CONF)
+    assert overrides(known)["data"] == "mnist"
     with pytest.raises(UserError, match=r"npz; .*cifar10.*digits"):
-        judge_run(JudgeRequest(model=Path("a.h5"), data="npz"), CONF)
+        settle_judging(JudgeRequest(model=Path("a.h5"), data="npz"), CONF)
 
 
 def test_a_model_that_no_lane_can_use_is_told_of_all_reasons(reads):
     reads(NUMBERS)
     with pytest.raises(UserError, match=r"(?s)Keras file.*; .*recurrent layer"):
-        judge_run(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
+        settle_judging(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
 
 
 def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
@@ -93,16 +89,19 @@ def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("conf", "dvc.yaml", "stages", "params.yaml"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    monkeypatch.setattr("asterism.sweep.app.sweep_command", lambda *_: 1)
+    asked = []
+    monkeypatch.setattr("asterism.sweep.app.sweep_command", lambda run, *_: asked.append(run) or 1)
     monkeypatch.setattr("asterism.models.tensor_models.trial.require_runs", lambda *_: None)
-    ended = CliRunner().invoke(commands.app, ["judge-tests", "a.h5", "--data", "digits"])
+    words = ["judge-tests", "a b.h5", "--data", "digits"]
+    assert CliRunner().invoke(commands.app, [*words, "--name", "n"]).exit_code == 1
+    ended = CliRunner().invoke(commands.app, words)
     assert ended.exit_code == 1
+    assert [run.name for run in asked] == ["n", "judge-tests-a-b"]
+    assert {tuple(run.targets) for run in asked} == {("measure_importance",)}
     assert ended.output.splitlines() == [
         "importance-driven coverage: which combinations of important neurons the tests exercise"
     ]
-    ended = CliRunner().invoke(
-        commands.app, ["judge-tests", "a.h5", "--data", "digits", "--json", "--dry-run"]
-    )
+    ended = CliRunner().invoke(commands.app, [*words, "--json", "--dry-run"])
     assert "give one of them" in str(ended.exception)
 
 

@@ -10,6 +10,7 @@ import yaml
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import validate
 from asterism.report.vetted.page import write_vet_page
+from asterism.vetting.opening import GivenPair
 from asterism.vetting.params import VetParams
 from places import ROOT
 
@@ -127,7 +128,8 @@ class Results:
             **{"milliseconds": [1.25, 0.5]},
         }
         write_table(self.root / "artifacts/vet_repair/speed.csv", pl.DataFrame(speeds))
-        return write_vet_page(self.params, 5, self.root, self.folder)
+        sha256 = GivenPair.by_files(self.params).hashes(self.params.label_file)
+        return write_vet_page(self.params, 5, self.root, self.folder, sha256)
 
     @property
     def page(self):

@@ -15,7 +15,8 @@ from asterism.core.running.stage import load_script
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.pair import ModelPair
-from asterism.vetting.opening import GivenPair, Vetted
+from asterism.models.tensor_models.answers import OutputForm
+from asterism.vetting.opening import GivenPair, Vetted, open_vetted
 from asterism.vetting.params import VetParams
 from places import ROOT
 
@@ -44,11 +45,18 @@ class Rule:
 
     def __init__(self, name, function):
         self.name, self.classes, self.asked = name, function(np.zeros((1, 2))).shape[1], []
+        self.form = OutputForm({"output": (self.classes,)})
         self._function = function
 
     def predict(self, items):
         self.asked.append(items)
         return self._function(items).astype(np.float32)
+
+
+def with_files(work, params, seed, *rest):
+    """What a part of vetting finds for the files that parameters name."""
+    with open_vetted(params, seed) as vetted:
+        return work(vetted, seed, *rest)
 
 
 def vetted_rules(params, items, f, g, labels=None):
@@ -61,10 +69,10 @@ def vetted_rules(params, items, f, g, labels=None):
         given=GivenPair.by_files(params),
         inputs=inputs,
         original=f,
+        compressed=g,
         pair=pair,
         comparison=comparison,
         notes={},
-        shapes={"output": (f.classes,)},
         answers=pair.ask(items),
     )
 

@@ -14,14 +14,16 @@ from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.hashes import digest_of
 from asterism.dflare.comparisons.labels import TopLabel
+from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.certificate import certify
 from asterism.vetting.device import OnDevice
 from asterism.vetting.kept_answers import KeptAnswers
-from asterism.vetting.measurement import measure
-from asterism.vetting.searching import search
+from asterism.vetting.measurement import measure_opened
+from asterism.vetting.opening import GivenPair, open_vetted
+from asterism.vetting.searching import search_opened
 from places import ROOT
 
 ITEMS = np.random.default_rng(0).random((20, 3), np.float32)
@@ -30,8 +32,7 @@ ITEMS = np.random.default_rng(0).random((20, 3), np.float32)
 class Doubling:
     """A model that doubles, and counts what it is asked about."""
 
-    name, classes, shapes, axes = "doubling", 3, {"y": (3,)}, {"y": None}
-    room, rooms, moved, notes = {}, [0], {}, ()
+    name, classes, form, notes = "doubling", 3, OutputForm({"y": (3,)}, {"y": None}), ()
 
     def __init__(self):
         self.asked, self.closed = 0, False
@@ -129,10 +130,11 @@ def test_a_longer_run_asks_the_rest_and_finds_what_it_would_have_found_alone(
     def vetted(name, counts, keep):
         params, folder = digit_params(digits, **counts), tmp_path / name
         asked.clear()
-        found = (
-            measure(params, 0, folder / "measured", keep),
-            search(params, 0, folder / "found", keep_answers=keep),
-        )
+        given = GivenPair.by_files(params, keeps_answers=keep)
+        found = []
+        for work, place in ((measure_opened, "measured"), (search_opened, "found")):
+            with open_vetted(params, 0, given) as pair:
+                found.append(work(pair, 0, folder / place))
         return *found, read_arrays(folder / "found/triggers.npz"), sum(asked.values())
 
     *_, short = vetted("short", FEW, True)

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import helper
 from scipy.io import wavfile
-from small_vetting import by_runtime, digit_params, vet_params
+from small_vetting import by_runtime, digit_params, vet_params, with_files
 
 from asking.made_models import echo, rows_of
 from asterism.asking.question import settle
@@ -17,7 +17,7 @@ from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import GivenInputs
 from asterism.dflare.pair import PairedOutputs
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.vetting.measurement import measure
+from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import Vetted, beside, drawn, open_vetted, read_given
 from models.onnx_networks import linear, masked, value
 from onnx_texts import write_onnx
@@ -57,7 +57,7 @@ def pair(tmp_path):
 
 def test_a_real_pair_is_measured_as_by_hand(digits, tmp_path):
     params = digit_params(digits, limit=100, confidence=0.9, changes__inputs=12)
-    found = measure(params, 3, tmp_path / "measured")
+    found = with_files(measure_opened, params, 3, tmp_path / "measured")
     facts = json.loads((tmp_path / "measured/inputs.json").read_text())
     rows = np.array([int(name) for name in facts["names"]])
     assert len(set(rows)) == 100
@@ -98,11 +98,11 @@ def test_a_real_pair_is_measured_as_by_hand(digits, tmp_path):
             "damaged.onnx": [],
         },
     }
-    assert measure(params, 3, tmp_path / "again") == found
+    assert with_files(measure_opened, params, 3, tmp_path / "again") == found
 
 
 def test_outputs_that_are_no_scores_are_measured_by_their_distance(pair, tmp_path):
-    found = measure(pair(changes__inputs=0), 0, tmp_path / "measured")
+    found = with_files(measure_opened, pair(changes__inputs=0), 0, tmp_path / "measured")
     agreement = found["agreement"]
     assert agreement["differ"]["count"] == (parts() > 1).sum()
     assert agreement["distance"]["largest"] == pytest.approx(parts().max(), rel=1e-4)
@@ -113,7 +113,7 @@ def test_outputs_that_are_no_scores_are_measured_by_their_distance(pair, tmp_pat
 def test_flips_are_measured_on_inputs_that_both_answer_alike(pair, tmp_path):
     agreed = int((parts() <= 1).sum())
     assert 0 < agreed < 30
-    found = measure(pair(), 0, tmp_path / "measured")
+    found = with_files(measure_opened, pair(), 0, tmp_path / "measured")
     assert {flips["share"]["total"] for flips in found["flips"]} == {agreed}
 
 
@@ -247,7 +247,7 @@ def test_maps_in_two_layouts_are_compared_with_their_channels_moved(tmp_path, pe
     )
     params = settle(VetRequest(**files, comparison="label_map"), ROOT / "conf").params
     with open_vetted(params, 0) as vetted:
-        assert set(vetted.moved) == {"y"} and not vetted.deviates.any()
+        assert set(vetted.compressed.form.moved) == {"y"} and not vetted.deviates.any()
         assert any("channels moved" in note for note in vetted.notes["g.onnx"])
         assert (vetted.answers.g == rows_of(maps)).all()
 

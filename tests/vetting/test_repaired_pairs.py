@@ -6,22 +6,24 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from small_vetting import Rule, by_runtime, digit_params, vetted_rules
+from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_files
 
 from asterism.core.files.artifacts import read_table
 from asterism.core.messages.errors import UserError
 from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import open_pair
+from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
 from asterism.localisation.running import first_call
 from asterism.localisation.trials import TrialRunner
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.vetting import onnx_pairs, repairing
+from asterism.vetting import judging, onnx_pairs, repairing
+from asterism.vetting.agreement import Agreement
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repairing import repair
-from asterism.vetting.searching import search
+from asterism.vetting.repair_figures import JudgedRepair
+from asterism.vetting.repairing import repair_opened
+from asterism.vetting.searching import search_opened
 from asterism.vetting.speed import Speed
 from asterism.vetting.statistics import share_of
 
@@ -44,24 +46,26 @@ def repaired(digits, tmp_path, monkeypatch):
     """Repairs a pair and keeps what happened: parameters, curve, and the rows left unseen."""
     kept = {}
 
-    def noted(name, function):
+    def noted(module, name):
+        function = getattr(module, name)
+
         def run(*given, **named):
             kept["unseen"] = given[2] if name == "judge" else kept.get("unseen")
             kept[name] = function(*given, **named)
             return kept[name]
 
-        monkeypatch.setattr(repairing, name, run)
+        monkeypatch.setattr(module, name, run)
 
-    noted("repair_curve", repairing.repair_curve)
-    noted("judge", repairing.judge)
+    noted(repairing, "repair_curve")
+    noted(judging, "judge")
 
     def of(compressed="damaged.onnx", triggers=None, **changes):
         params = digit_params(digits, compressed, **changes)
         if triggers is None:
-            search(params, 0, tmp_path / "found")
+            with_files(search_opened, params, 0, tmp_path / "found")
             triggers = tmp_path / "found/triggers.npz"
         kept["params"] = params
-        kept["facts"] = repair(params, 0, triggers, tmp_path / "repaired")
+        kept["facts"] = with_files(repair_opened, params, 0, triggers, tmp_path / "repaired")
         return kept
 
     return of
@@ -97,7 +101,9 @@ def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
     assert facts["nodes_with_finest_weights"] == len(chosen.finest)
     assert (facts["gone"], facts["float_share"]) == (chosen.gone, chosen.float_share)
     assert facts["expected"] == chosen.expected >= params.repair.gone
-    assert kept["judge"].items() <= facts.items() and facts["gone_held_out"]["share"] > 0.8
+    assert (
+        kept["judge"].to_json().items() <= facts.items() and facts["gone_held_out"]["share"] > 0.8
+    )
 
 
 def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
@@ -213,6 +219,12 @@ def point(floats, finer, gone, share, size=10, error=0.0, inputs=10**6, bits=8):
     )
 
 
+def judged_repair(gone=(9, 9), before=9, after=0):
+    """How a repair did on a hundred inputs; nothing was changed, and nothing searched."""
+    shares = share_of(*gone, 0.95), share_of(before, 100, 0.95), share_of(after, 100, 0.95)
+    return JudgedRepair(*shares[:2], Agreement(shares[2], 0, 0, (), *[{}] * 5, ()), (), {}, ())
+
+
 @pytest.mark.parametrize(
     ("files", "chosen"),
     [
@@ -250,19 +262,19 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
 
     monkeypatch.setattr(repairing, "repair_curve", curve)
     monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
-    monkeypatch.setattr(repairing, "judge", lambda *_given: {"judged": True})
+    monkeypatch.setattr(judging, "judge", lambda *_given: judged_repair())
     slow = Speed("repaired", 1, 1000.0)
-    monkeypatch.setattr(repairing, "opened_beside", lambda *_given: nullcontext())
-    monkeypatch.setattr(repairing, "speed_of", lambda *_given: slow)
+    monkeypatch.setattr(judging, "opened_beside", lambda *_given: nullcontext())
+    monkeypatch.setattr(judging, "speed_of", lambda *_given: slow)
     facts = repaired(triggers=nothing_found)["facts"]
     file = tmp_path / "repaired/repaired.onnx"
     assert facts["evaluations"] == 7
     if chosen is None:
         assert "at most 2 of the 5 quantised nodes in float" in facts["reason"]
-        assert "judged" not in facts and not file.exists()
+        assert "agreement" not in facts and not file.exists()
         return
     wanted = files[chosen]
-    assert facts["judged"] and file.read_bytes() == wanted.content
+    assert facts["slower"] and facts["agreement"] and file.read_bytes() == wanted.content
     assert (facts["nodes_in_float"], facts["gone"]) == (len(wanted.floats), wanted.gone)
     if wanted.expected >= 0.9:
         assert "reason" not in facts
@@ -280,12 +292,8 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
 def test_a_repair_that_gains_nothing_is_not_offered(
     repaired, nothing_found, tmp_path, monkeypatch, gone, before, after, is_offered
 ):
-    judged = {
-        "gone_held_out": {"count": gone[0], "total": gone[1]},
-        "differ_before": {"count": before, "total": 100},
-        "agreement": {"differ": {"count": after, "total": 100}},
-    }
-    monkeypatch.setattr(repairing, "judge", lambda *_given: judged)
+    judged = judged_repair(gone, before, after)
+    monkeypatch.setattr(judging, "judge", lambda *_given: judged)
     facts = repaired(triggers=nothing_found)["facts"]
     assert (tmp_path / "repaired/repaired.onnx").exists() == is_offered
     assert ("sha256" in facts, "bytes" in facts, "agreement" in facts) == (is_offered,) * 3
@@ -340,7 +348,7 @@ UNSEEN = np.arange(0, 200, 2)
 
 def test_a_perfect_repair_leaves_nothing(digits):
     with opened(digits, "damaged.onnx", confidence=0.9) as vetted:
-        found = judge(vetted, digits / "original.onnx", UNSEEN, 0)
+        found = judge(vetted, digits / "original.onnx", UNSEEN, 0).to_json()
         before = int(vetted.deviates[UNSEEN].sum())
         right = by_runtime(digits / "original.onnx", x=vetted.inputs.items[UNSEEN]).argmax(axis=1)
         correct = int((right == vetted.inputs.labels[UNSEEN]).sum())
@@ -366,7 +374,7 @@ def test_a_perfect_repair_leaves_nothing(digits):
 
 def test_a_file_that_repairs_nothing_keeps_all(digits):
     with opened(digits, "damaged.onnx") as vetted:
-        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0)
+        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0).to_json()
     assert found["gone_held_out"]["count"] == 0 < found["gone_held_out"]["total"]
     assert found["agreement"]["differ"] == found["differ_before"]
     assert not found["agreement_fell"]
@@ -389,7 +397,7 @@ def test_a_repair_that_makes_it_worse_is_seen(digits):
     }
     with opened(digits, "int8.onnx", changes__inputs=50, **changes) as vetted:
         few = vetted.deviates.sum()
-        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0)
+        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0).to_json()
         items = vetted.inputs.items[UNSEEN]
     f, g = (by_runtime(digits / name, x=items) for name in ("original.onnx", "damaged.onnx"))
     now = int((f.argmax(axis=1) != g.argmax(axis=1)).sum())
@@ -405,7 +413,7 @@ def test_a_repair_that_makes_it_worse_is_seen(digits):
 def test_a_repair_is_judged_by_the_comparison(digits):
     few = {"search__seeds": 1, "search__queries": 1, "changes__inputs": 0}
     with opened(digits, "damaged.onnx", comparison=relative(0.001), **few) as vetted:
-        found = judge(vetted, digits / "int8.onnx", UNSEEN, 0)
+        found = judge(vetted, digits / "int8.onnx", UNSEEN, 0).to_json()
         items = vetted.inputs.items[UNSEEN]
     before, after = (
         parts(digits / "original.onnx", digits / name, items, 0.001)
@@ -424,7 +432,9 @@ def test_a_repair_is_judged_by_the_comparison(digits):
 
 def test_a_new_search_has_its_own_random_numbers(digits):
     with opened(digits, "damaged.onnx", changes__inputs=0) as vetted:
-        one, other = (judge(vetted, digits / "int8.onnx", UNSEEN, seed) for seed in (0, 1))
+        one, other = (
+            judge(vetted, digits / "int8.onnx", UNSEEN, seed).to_json() for seed in (0, 1)
+        )
     assert one["new_search"] != other["new_search"]
     assert one["flips"] == [] and len(one["criteria"]) == 2
 
@@ -462,7 +472,9 @@ def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(
         assert (first_call(runs[2])["x"] == items[[8, 9, 9, 9]]).all()
         found = [
             TrialRunner(
-                match(open_pair(pair.original, pair.compressed)), pair.runs(items), pair.deviation()
+                match(open_graphs(pair.original, pair.compressed)),
+                pair.runs(items),
+                pair.deviation(),
             ).base
             for pair in pairs
         ]

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import zlib
+from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
 
@@ -20,10 +21,11 @@ from asterism.models.tensor_models.model import FileModel
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting import repeating
 from asterism.vetting.certificate import read_certificate
-from asterism.vetting.measurement import measure
-from asterism.vetting.repairing import repair
+from asterism.vetting.measurement import measure_opened
+from asterism.vetting.opening import GivenPair, open_vetted
+from asterism.vetting.repairing import repair_opened
 from asterism.vetting.repeating import repeat_certificate
-from asterism.vetting.searching import search
+from asterism.vetting.searching import search_opened
 from asterism.vetting.statistics import share_of
 from thinning import every
 
@@ -39,14 +41,18 @@ def vetted(digits, tmp_path_factory):
     made = folder / "artifacts"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subjects, "IsolatedFileModel", FileModel)
-        results = {
-            "measure": measure(params, 0, made / "vet_measure"),
-            "search": search(params, 0, made / "vet_search"),
-            "repair": repair(params, 0, made / "vet_search/triggers.npz", made / "vet_repair"),
-        }
+        with open_vetted(params, 0) as pair:
+            results = {
+                "measure": measure_opened(pair, 0, made / "vet_measure"),
+                "search": search_opened(pair, 0, made / "vet_search"),
+                "repair": repair_opened(
+                    pair, 0, made / "vet_search/triggers.npz", made / "vet_repair"
+                ),
+            }
     for name, value in results.items():
         write_json(folder / f"metrics/vet_{name}.json", value)
-    write_vet_page(params, 0, folder, folder / "page")
+    hashes = GivenPair.by_files(params).hashes(params.label_file)
+    write_vet_page(params, 0, folder, folder / "page", hashes)
     return folder
 
 
@@ -65,13 +71,14 @@ def check(vetted, told, monkeypatch):
     found = {name: whole[name] for name in ("measured", "searches", "repair")}
 
     def put(function, name):
-        def run(params, seed, *places):
+        def run(opened, seed, *places):
             calls.append((function, *places))
             value = deepcopy(found[name])
-            return value if (params, seed) == (asked, whole["seed"]) else _changed(value)
+            return value if opened == (asked, seed) == (asked, whole["seed"]) else _changed(value)
 
-        monkeypatch.setattr(repeating, function, run)
+        monkeypatch.setattr(repeating, f"{function}_opened", run)
 
+    monkeypatch.setattr(repeating, "open_vetted", lambda *asked: nullcontext(asked))
     for function, name in (("measure", "measured"), ("search", "searches"), ("repair", "repair")):
         put(function, name)
     path = vetted / "page/told.json"

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from small_vetting import Rule, by_runtime, digit_params, vet_params, vetted_rules
+from small_vetting import Rule, by_runtime, digit_params, vet_params, vetted_rules, with_files
 
 from asterism.core.resuming.work_units import WorkUnits
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.opening import drawn, read_given
-from asterism.vetting.searching import search, search_rows
+from asterism.vetting.searching import search_opened, search_rows
 
 pytestmark = pytest.mark.usefixtures("models_here")
 
@@ -24,7 +24,7 @@ def left(digits, tmp_path):
 
     def of(compressed="damaged.onnx", **changes):
         params = digit_params(digits, compressed, **changes)
-        summaries = search(params, 0, tmp_path / "found")
+        summaries = with_files(search_opened, params, 0, tmp_path / "found")
         assert json.loads((tmp_path / "found/summary.json").read_text()) == summaries
         with np.load(tmp_path / "found/triggers.npz") as arrays:
             return params, summaries, dict(arrays)
@@ -97,7 +97,9 @@ def test_outputs_without_answers_are_ordered_by_their_distance(left):
 
 def test_a_search_is_the_same_again_and_another_with_another_seed(digits, tmp_path):
     params = digit_params(digits)
-    first, again, other = (search(params, seed, tmp_path / "found") for seed in (0, 0, 1))
+    first, again, other = (
+        with_files(search_opened, params, seed, tmp_path / "found") for seed in (0, 0, 1)
+    )
     assert first == again != other
 
 
@@ -116,13 +118,13 @@ def test_the_work_is_shared_by_who_is_asked_to(digits, tmp_path):
     units = Noted()
     searches = {"one": PAPER, "two": BLIND}
     params = digit_params(digits, search__searches=searches, search__queries=1)
-    search(params, 0, tmp_path / "found", units)
+    with_files(search_opened, params, 0, tmp_path / "found", units)
     assert units.names == ["one-0", "two-0"]
 
 
 def test_no_more_seeds_are_asked_for_than_there_are_inputs(digits, tmp_path):
     params = digit_params(digits, limit=7, search__queries=1)
-    assert search(params, 0, tmp_path / "found")["paper"]["seeds"] == 7
+    assert with_files(search_opened, params, 0, tmp_path / "found")["paper"]["seeds"] == 7
 
 
 SHIFT = np.array([0.5, 0])

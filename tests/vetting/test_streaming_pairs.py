@@ -5,13 +5,13 @@ import json
 import numpy as np
 import onnx
 import pytest
-from small_vetting import run_stages
+from small_vetting import run_stages, with_files
 
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repairing import repair
+from asterism.vetting.repairing import repair_opened
 from localisation import streaming_networks
 from localisation.damages import damaged, sites
 from places import ROOT
@@ -69,7 +69,7 @@ def test_a_pair_without_quantised_nodes_says_so(tmp_path):
     params = settled(made(tmp_path), "same.onnx").params
     items = streaming_networks.sequences(60)
     np.savez(tmp_path / "triggers.npz", items=items, seeds=np.arange(60))
-    facts = repair(params, 0, tmp_path / "triggers.npz", tmp_path / "repaired")
+    facts = with_files(repair_opened, params, 0, tmp_path / "triggers.npz", tmp_path / "repaired")
     assert facts == {
         "reason": "nothing is to exchange: no node of same.onnx has fewer bits or other weights "
         "than the node of original.onnx that it stands for"

@@ -4,14 +4,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from small_vetting import by_runtime, vet_params
+from small_vetting import by_runtime, vet_params, with_files
 from truths import pairs
 
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repairing import repair
+from asterism.vetting.repairing import repair_opened
 from places import ROOT
 
 pytestmark = pytest.mark.usefixtures("models_here")
@@ -108,7 +108,7 @@ def written(given, folder, *changes):
 
 def repaired(params, folder):
     np.savez(folder / "none.npz", items=np.zeros((0, 32, 32, 3), np.uint8))
-    return repair(params, 0, folder / "none.npz", folder / "repaired")
+    return with_files(repair_opened, params, 0, folder / "none.npz", folder / "repaired")
 
 
 @pytest.mark.parametrize(

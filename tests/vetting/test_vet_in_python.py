@@ -10,15 +10,16 @@ import numpy as np
 import onnxruntime
 import pytest
 import structlog
+from small_vetting import with_files
 
 import asterism
 from asterism.api.vetting import vet
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
-from asterism.vetting.measurement import measure
-from asterism.vetting.repairing import repair
-from asterism.vetting.searching import search
+from asterism.vetting.measurement import measure_opened
+from asterism.vetting.repairing import repair_opened
+from asterism.vetting.searching import search_opened
 from places import ROOT
 
 FEW = [
@@ -53,9 +54,11 @@ def stages(digits, tmp_path_factory):
         overrides=FEW,
     )
     params, folder = settle(request, ROOT / "conf").params, tmp_path_factory.mktemp("stages")
-    measured = measure(params, 0, folder / "measured")
-    searches = search(params, 0, folder / "found")
-    return measured, searches, repair(params, 0, folder / "found/triggers.npz", folder / "repaired")
+    return [
+        with_files(measure_opened, params, 0, folder / "measured"),
+        with_files(search_opened, params, 0, folder / "found"),
+        with_files(repair_opened, params, 0, folder / "found/triggers.npz", folder / "repaired"),
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,14 @@
 """Parameters of vetting: what they need of each other, and which files they are about."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 from small_vetting import digit_params, vet_params
 
 from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.errors import UserError
+from asterism.vetting.opening import GivenPair
 
 NOISE = {"noise": {"low": 0.0, "high": 0.1}}
 KINDS = ("bytes", "images", "sound", "tensors", "tokens")
@@ -44,7 +46,7 @@ def test_results_depend_on_all_files(tmp_path):
     files = {name: f"{name}.x" for name in ("original", "compressed", "inputs", "labels")}
     params = vet_params(**files)
     assert params.files == tuple(files.values())
-    assert params.label_file == "labels.x"
+    assert params.label_file == Path("labels.x")
     assert vet_params(labels=NO_FILE).label_file is None
 
 
@@ -55,9 +57,10 @@ def test_files_are_known_by_their_content(tmp_path):
     for name in ("original.onnx", "damaged.onnx"):
         (tmp_path / name).write_text(name)
     params = digit_params(tmp_path, inputs=str(tmp_path / "inputs"))
-    hashes = params.hashes()
+    hashes = GivenPair.by_files(params).hashes(None)
     assert list(hashes) == ["original", "compressed", "inputs"]
     assert hashes["original"] == hashlib.sha256(b"original.onnx").hexdigest()
     assert hashes["compressed"] == hashlib.sha256(b"damaged.onnx").hexdigest()
     (tmp_path / "inputs/b.txt").write_text("c")
-    assert params.hashes() == hashes | {"inputs": params.hashes()["inputs"]} != hashes
+    now = GivenPair.by_files(params).hashes(None)
+    assert now == hashes | {"inputs": now["inputs"]} != hashes

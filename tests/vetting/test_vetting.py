@@ -10,14 +10,14 @@ import onnx
 import pytest
 import yaml
 from digit_pairs import make_lite_pair
-from small_vetting import by_runtime, run_stages
+from small_vetting import by_runtime, run_stages, with_files
 
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
-from asterism.vetting.measurement import measure
-from asterism.vetting.repairing import repair
+from asterism.vetting.measurement import measure_opened
+from asterism.vetting.repairing import repair_opened
 from asterism.vetting.repeating import repeat_certificate
-from asterism.vetting.searching import search
+from asterism.vetting.searching import search_opened
 from places import ROOT
 from report.drawings import unfolded
 
@@ -51,7 +51,9 @@ def test_a_good_file_agrees_and_a_damaged_one_does_not(digits, tmp_path):
         inputs = given["inputs"]
     original, shares = by_runtime(digits / "original.onnx", x=inputs), {}
     for name in ("int8.onnx", "damaged.onnx"):
-        found = measure(settled(digits, "original.onnx", name).params, 0, tmp_path / name)
+        found = with_files(
+            measure_opened, settled(digits, "original.onnx", name).params, 0, tmp_path / name
+        )
         shares[name] = found["agreement"]["differ"]["share"]
         counted = by_runtime(digits / name, x=inputs).argmax(1) != original.argmax(1)
         assert shares[name] == pytest.approx(counted.mean())
@@ -97,8 +99,10 @@ def test_a_litert_file_is_localised_and_repaired_as_onnx(tmp_path, monkeypatch):
     make_lite_pair(tmp_path)
     found = settled(tmp_path, "original.keras", "int8.tflite")
     assert any("comes from a softmax" in line for line in found.said)
-    search(found.params, 0, tmp_path / "found")
-    facts = repair(found.params, 0, tmp_path / "found/triggers.npz", tmp_path / "repaired")
+    with_files(search_opened, found.params, 0, tmp_path / "found")
+    facts = with_files(
+        repair_opened, found.params, 0, tmp_path / "found/triggers.npz", tmp_path / "repaired"
+    )
     assert facts["gone"] >= 0.5 and facts["gone_held_out"]["share"] >= 0.5
     again = facts["new_search"]["paper"]
     # The file that is offered has 8 bits too: a new search may succeed as often as before.
@@ -109,7 +113,9 @@ def test_a_litert_file_is_localised_and_repaired_as_onnx(tmp_path, monkeypatch):
     monkeypatch.setattr("asterism.vetting.onnx_pairs.as_onnx", lambda path, folder: path)
     crossed = found.params.model_copy(update={"original": str(tmp_path / "original.onnx")})
     shutil.copy(tmp_path / "repaired/repaired.onnx", tmp_path / "original.onnx")
-    facts = repair(crossed, 0, tmp_path / "found/triggers.npz", tmp_path / "again")
+    facts = with_files(
+        repair_opened, crossed, 0, tmp_path / "found/triggers.npz", tmp_path / "again"
+    )
     assert "give two ONNX files, or a LiteRT file beside" in facts["reason"]
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from asterism.api.inputs import as_given
 from asterism.api.lane_results import LaneResult
 from asterism.api.models import is_file, is_program, is_torch_module
-from asterism.attacks.attack import Ints
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.params import AttackParams
 from asterism.config import changed_params
@@ -25,11 +24,10 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data.given.reading import Arrays
-from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import FittedCriteria, fit
 from asterism.deepimportance.heatmaps import Heatmaps, heatmaps
 from asterism.deepimportance.judged_model import JudgedModel
-from asterism.deepimportance.measurement import AdequacyMeasurement, measure
+from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.results import save_fitted
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -167,26 +165,14 @@ def judge_tests(
     )
     judged = _judged(model, given.items, scaled)
     fitted = fit(judged, given.items, given.labels, params.importance, params.criteria)
-    base, pool, added = _parted(judged, tests, params)
-    controlled = {
-        name: compare(
-            inputs,
-            name,
-            tests.items,
-            Split(base, pool),
-            params.importance.draws,
-            params.importance.noise_std,
-            params.seed,
-        )
-        for name, inputs in added.items()
-    }
-    measured = measure(fitted, tests.items[base], tests.items[pool], controlled)
+    split, added = _parted(judged, tests, params)
+    measured = measure_augmented(fitted, tests.items, split, added, params.importance, params.seed)
     alone = measured.metrics["test_set"]
     return JudgedTests(
         layer=fitted.subject,
         values={name: float(value) for name, value in alone.items() if name != "inputs"},
         combinations=measured.metrics["combinations"],
-        subset={name: base[found.subset] for name, found in measured.exercised.items()},
+        subset={name: split.base[found.subset] for name, found in measured.exercised.items()},
         added=added,
         _fitted=fitted,
         _measured=measured,
@@ -213,11 +199,11 @@ def _relevance_of_pixels(judged: JudgedModel, tests: Arrays, params: _Params) ->
 
 def _parted(
     judged: JudgedModel, tests: Arrays, params: _Params
-) -> tuple[Ints, Ints, dict[str, AugmentationSet]]:
-    """Positions of the tests that are judged and of the others, and what is added to the first."""
-    every = np.arange(len(tests.items))
+) -> tuple[Split, dict[str, AugmentationSet]]:
+    """The tests that are judged and the others, and what is added to the first."""
     if not params.attack.names:
-        return every, every[:0], {}
+        every = np.arange(len(tests.items))
+        return Split(every, every[:0]), {}
     from asterism.attacks.augmenting import make_augmentations
     from asterism.attacks.estimator import PixelEstimator
 
@@ -226,12 +212,12 @@ def _parted(
             "attacks start from inputs that the model classifies correctly: give test_labels"
         )
     judged.require(tests.items)
-    split = Split.draw(len(every), params.attack.base_share, params.seed)
+    split = Split.draw(len(tests.items), params.attack.base_share, params.seed)
     estimator = PixelEstimator(judged.on_pixels())
     added = make_augmentations(
         estimator, tests.items, tests.labels, split, params.attack, params.seed
     )
-    return split.base, split.pool, added
+    return split, added
 
 
 def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams) -> JudgedModel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from asterism.asking.request import VetRequest
@@ -31,8 +30,8 @@ def earlier_run(request: VetRequest, params: VetParams) -> VetParams | None:
         return None
     if earlier.budget is None and earlier.counts() != params.counts():
         return None
-    labels = None if params.label_file is None else Path(params.label_file)
-    return earlier if request.given.hashes(labels) == certificate.sha256 else None
+    same = request.given.hashes(params.label_file) == certificate.sha256
+    return earlier if same else None
 
 
 def _question(params: VetParams) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class OriginalProbe:
             rows = np.nan_to_num(rows, posinf=float(LOST), neginf=-float(LOST))
         known, specs = rows[answered], {spec.name: spec for spec in self._answers}
         outputs, start = [], 0
-        for name, shape in model.shapes.items():
+        for name, shape in model.form.shapes.items():
             size = int(np.prod(shape))
             values = known[:, start : start + size].reshape(len(known), *shape)
             start += size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -73,30 +74,22 @@ def settle(request: VetRequest, conf: Path) -> SettledQuestion:
     return _Question(request, conf).settled()
 
 
-@dataclass
+@dataclass(frozen=True)
 class SettledQuestion:
     """What the question comes to.
 
     Attributes:
         overrides: of Hydra.
         said: a line for each thing that was settled.
-        tries: how many preprocessings were tried.
         large: whether an input or the answers to it take so much memory that stages run one after
             the other.
-        params: what the overrides lead to; None as long as something is open.
+        params: what the overrides lead to.
     """
 
     overrides: list[str]
     said: list[str]
-    tries: int = 1
     large: bool = False
     params: VetParams | None = None
-
-    def take(self, said: str, **values: Any) -> None:
-        """Set parameters, whose names have two underscores for dots, and say why."""
-        for name, value in values.items():
-            self.overrides.append(f"vet.{name.replace('__', '.')}={written(value)}")
-        self.said.append(said)
 
 
 class _Question:
@@ -105,67 +98,81 @@ class _Question:
     def __init__(self, request: VetRequest, conf: Path) -> None:
         self._request, self._conf, self._given = request, conf, request.given
         self._signature, self._other = (one.signature for one in self._given.subjects)
+        #: What is settled so far: overrides, beside the request's own, and a line for each.
+        self._overrides: list[str] = []
+        self._said: list[str] = []
+        #: How many preprocessings were tried.
+        self._tries = 1
         #: What the original answered, by what it was fed with.
         self._seen: dict[str, OriginalAnswers] = {}
-        #: Parameters by the overrides that lead to them.
-        self._composed: dict[tuple[str, ...], VetParams] = {}
+        self._compose = cache(partial(vet_params, conf))
         require_pair(request, self._signature, self._other)
+
+    @property
+    def _params(self) -> VetParams:
+        """The parameters so far."""
+        return self._compose((*self._overrides, *self._request.overrides))
+
+    def _take(self, said: str, **values: Any) -> None:
+        """Set parameters, whose names have two underscores for dots, and say why."""
+        for name, value in values.items():
+            self._overrides.append(f"vet.{name.replace('__', '.')}={written(value)}")
+        self._said.append(said)
 
     def settled(self) -> SettledQuestion:
         """See :func:`settle`."""
         request, models = self._request, self._given.subjects
-        said = [f"{one.name}: {told_of(one.signature)}" for one in models]
+        files = [f"{one.name}: {told_of(one.signature)}" for one in models]
         kind, told = kind_of_request(request, self._signature)
-        found = SettledQuestion([f"vet={kind}"], [*said, told])
+        self._overrides.append(f"vet={kind}")
+        self._said += [*files, told]
         for name, told_by in self._references().items():
-            found.overrides.append(f"vet.{name}={quoted(told_by)}")
-        self._settle_further_inputs(found)
+            self._overrides.append(f"vet.{name}={quoted(told_by)}")
+        self._settle_further_inputs()
         if request.comparison is not None:
             if request.comparison not in COMPARISONS:
                 raise unknown("comparison", request.comparison, list(COMPARISONS))
             if request.comparison != "together":  # whose parts are told by the outputs
                 choice = ComparisonChoice(request.comparison, "", request.options or {})
-                found.overrides += _comparison(choice)
-        params = self._params(found)
-        given = read_given(params, self._signature, request.inputs)
+                self._overrides += _comparison(choice)
+        given = read_given(self._params, self._signature, request.inputs)
         inputs = drawn(given, LOOKED, 0)
         if inputs.kind == "tokens":
-            self._settle_tokens(found, inputs)
+            self._settle_tokens(inputs)
         if inputs.kind == "images":
-            self._settle_pictures(found, params, inputs)
-        params = self._params(found)
-        seen = self._seen.get(params.feeding.model_dump_json())
-        if seen is None:
-            seen = look(models[0], params.feeding, inputs)
+            self._settle_pictures(inputs)
+        feeding = self._params.feeding
+        seen = self._seen.get(feeding.model_dump_json()) or look(models[0], feeding, inputs)
         require_answers(seen, models[0], inputs)
-        self._settle_comparison(found, params, seen, scene_of(self._signature, inputs, seen))
-        params = self._params(found)
+        self._settle_comparison(seen, scene_of(self._signature, inputs, seen))
         doubts = [
-            require_right(request, params, given, seen, found.tries),
+            require_right(request, self._params, given, seen, self._tries),
             copies(inputs),
             same_file(*models),
-            unlike_calibration(params, self._signature, models[1], inputs),
+            unlike_calibration(self._params, self._signature, models[1], inputs),
         ]
         tried = drawn(inputs, _TRIED, 0)
-        other = look(models[1], params.feeding.model_copy(update={"outputs": None}), tried)
+        feeding = self._params.feeding
+        other = look(models[1], feeding.model_copy(update={"outputs": None}), tried)
         own = None  # the original's answers to these
         if seen.inputs == len(inputs.items) and not seen.silent:
             own = seen.to(rows_drawn(len(inputs.items), _TRIED, 0))
-        self._settle_matching(found, params, seen, own, other, tried)
-        params = self._params(found)
+        self._settle_matching(seen, own, other, tried)
         sides = (self._signature, seen.outputs), (self._other, other.outputs)
-        require_alike(request, params, *sides)
+        require_alike(request, self._params, *sides)
         if own is not None:
-            doubts.append(self._other_preprocessing(params, tried, own))
-        found.said += [doubt for doubt in doubts if doubt]
-        changing = require_changes(params, inputs.items)
-        found.overrides.append(f"vet.asked={written(request.words())}")
-        found.overrides.append(f"vet.settled={written(found.said[2:])}")
-        found.said += given.notes
-        self._settle_budget(found, params, given, seen, other, changing)
-        found.params = self._params(found)
-        found.overrides += request.overrides
-        return found
+            doubts.append(self._other_preprocessing(tried, own))
+        self._said += [doubt for doubt in doubts if doubt]
+        changing = require_changes(self._params, inputs.items)
+        answer = compared(self._params, seen.outputs)[1].shape[1]
+        cost = Cost(seen.seconds + other.seconds, given.items[0].nbytes, answer, changing)
+        params = self._params
+        self._overrides.append(f"vet.asked={written(request.words())}")
+        self._overrides.append(f"vet.settled={written(self._said[len(files) :])}")
+        self._said += given.notes
+        self._settle_budget(params, len(given.items), cost)
+        overrides = [*self._overrides, *request.overrides]
+        return SettledQuestion(overrides, self._said, cost.large, self._params)
 
     def _references(self) -> dict[str, str]:
         """What parameters call the pair's files; objects have names there."""
@@ -179,31 +186,27 @@ class _Question:
             found["labels"] = str(whole_path(request.labels))
         return found | ({"source": "objects"} if objects else {})
 
-    def _settle_further_inputs(self, found: SettledQuestion) -> None:
+    def _settle_further_inputs(self) -> None:
         told = told_inputs(self._request.constants)
         roles = following_roles(self._signature, self._other, told)
         for name, role in roles.items():
-            found.said.append(
+            self._said.append(
                 f"the compressed model's {name} is the {role}, which the original has in that form "
                 f"(another: --constant {name}=…)"
             )
         if told or roles:
             values = [{"input": name, "value": value} for name, value in {**told, **roles}.items()]
-            found.overrides.append(f"vet.feeding.constants={written(values)}")
+            self._overrides.append(f"vet.feeding.constants={written(values)}")
 
-    def _settle_budget(
-        self,
-        found: SettledQuestion,
-        params: VetParams,
-        inputs: GivenInputs,
-        seen: OriginalAnswers,
-        other: OriginalAnswers,
-        changing: float,
-    ) -> None:
+    def _settle_budget(self, params: VetParams, inputs: int, cost: Cost) -> None:
+        """Cut the counts to what the minutes allow, those of an earlier run among them.
+
+        Args:
+            params: what is wanted.
+            inputs: how many are given.
+            cost: of an input.
+        """
         minutes = self._request.minutes or MINUTES
-        answer = compared(params, seen.outputs)[1].shape[1]
-        cost = Cost(seen.seconds + other.seconds, inputs.items[0].nbytes, answer, changing)
-        found.large = cost.large
         if (earlier := earlier_run(self._request, params)) is not None:
             if earlier.budget is None:
                 return
@@ -217,7 +220,7 @@ class _Question:
         smaller, told = within(
             minutes,
             params,
-            len(inputs.items),
+            inputs,
             cost,
             lambda name: not self._request.settles(name),
             resumes=self._request.earlier is not None,
@@ -226,23 +229,16 @@ class _Question:
             budget = VetBudget(
                 minutes=minutes, seconds=cost.seconds, changing=cost.changing, left_out=told
             )
-            found.take(told, **smaller, budget=budget.model_dump())
+            self._take(told, **smaller, budget=budget.model_dump())
 
-    def _params(self, found: SettledQuestion) -> VetParams:
-        """The parameters so far."""
-        overrides = (*found.overrides, *self._request.overrides)
-        if overrides not in self._composed:
-            self._composed[overrides] = vet_params(self._conf, overrides)
-        return self._composed[overrides]
-
-    def _settle_tokens(self, found: SettledQuestion, inputs: GivenInputs) -> None:
+    def _settle_tokens(self, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
             pad, told = told_padding(items)
-            found.take(told, feeding__pad=pad)
+            self._take(told, feeding__pad=pad)
         else:
-            pad = int(self._params(found).feeding.pad)
-        found.overrides.append(f"vet.domain.options.padding={max(pad, 0)}")
+            pad = int(self._params.feeding.pad)
+        self._overrides.append(f"vet.domain.options.padding={max(pad, 0)}")
         if self._request.settles("vet.domain.options.vocabulary"):
             return
         if not rows:
@@ -251,22 +247,20 @@ class _Question:
         else:
             told = f"tokens are below {rows}, the rows of the table that they index"
         protected = special_tokens(items, pad)
-        found.take(told, domain__options__vocabulary=rows, domain__options__protected=protected)
+        self._take(told, domain__options__vocabulary=rows, domain__options__protected=protected)
 
-    def _settle_pictures(
-        self, found: SettledQuestion, params: VetParams, inputs: GivenInputs
-    ) -> None:
-        request, spec = self._request, self._signature.given[0]
+    def _settle_pictures(self, inputs: GivenInputs) -> None:
+        request, spec, params = self._request, self._signature.given[0], self._params
         if request.settles("vet.feeding.preprocessing"):
             return
         named = self._preprocessings()
         if request.preprocessing is not None:
             if request.preprocessing not in named:
                 raise unknown("preprocessing", request.preprocessing, list(named))
-            self._take_preprocessing(found, named, request.preprocessing, "rgb", "as was asked")
+            self._take_preprocessing(named, request.preprocessing, "rgb", "as was asked")
             return
         if spec.dtype == "uint8":
-            found.said.append("no preprocessing: the model takes bytes (another: --preprocessing)")
+            self._said.append("no preprocessing: the model takes bytes (another: --preprocessing)")
             return
         known = _of_channels(named, channels := inputs.items.shape[-1])
         quantised = [signature.given[0] for signature in (self._signature, self._other)]
@@ -274,7 +268,7 @@ class _Question:
         kept = next((name for name in ranges if name is not None), None)
         if kept is not None and inputs.labels is None:
             why = "its numbers fill the range that the quantised input keeps"
-            self._take_preprocessing(found, named, kept, "rgb", why)
+            self._take_preprocessing(named, kept, "rgb", why)
             return
         with OriginalProbe(self._given.original, params.feeding, inputs) as original:
 
@@ -292,40 +286,38 @@ class _Question:
             tried = try_preprocessing(known, colours, ask, request.comparison or stated)
 
         chosen, why = best(tried, kept)
-        found.tries = len(tried)
-        found.overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
-        self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
+        self._tries = len(tried)
+        self._overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
+        self._take_preprocessing(named, chosen.name, chosen.channels, why)
 
     def _preprocessings(self) -> dict[str, Any]:
         """The project's preprocessings by name, as their files have them."""
         folder = self._conf / "preprocessing"
         return {path.stem: read_yaml(path) for path in sorted(folder.glob("*.yaml"))}
 
-    def _other_preprocessing(
-        self, params: VetParams, tried: GivenInputs, own: OriginalAnswers
-    ) -> str:
+    def _other_preprocessing(self, tried: GivenInputs, own: OriginalAnswers) -> str:
         """See :func:`other_preprocessing`; nothing where no pictures are preprocessed."""
+        params = self._params
         if tried.kind != "images" or params.feeding.preprocessing is None:
             return ""
         known = _of_channels(self._preprocessings(), tried.items.shape[-1])
         return other_preprocessing(self._given.compressed, params, known, tried, own)
 
     def _take_preprocessing(
-        self, found: SettledQuestion, named: Mapping[str, Any], name: str, channels: str, why: str
+        self, named: Mapping[str, Any], name: str, channels: str, why: str
     ) -> None:
         order = "" if channels == "rgb" else f", channels {channels}"
-        found.take(
+        self._take(
             f"preprocessing {name}{order}: {why} (another: --preprocessing)",
             feeding__preprocessing=named[name],
             feeding__channels=channels,
         )
 
-    def _settle_comparison(
-        self, found: SettledQuestion, params: VetParams, seen: OriginalAnswers, scene: OutputContext
-    ) -> None:
+    def _settle_comparison(self, seen: OriginalAnswers, scene: OutputContext) -> None:
         request, settled = self._request, self._request.settles("vet.comparison")
         if settled and request.comparison is None:
             return
+        all_real = self._params.feeding.outputs is None
         try:
             names, choice = choose_all(seen.outputs, scene, request.comparison)
         except UserError:
@@ -335,17 +327,15 @@ class _Question:
         if request.options is not None:
             choice = replace(choice, options=request.options)
         if not settled:
-            found.overrides += _comparison(choice)
+            self._overrides += _comparison(choice)
         told = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
-        found.said.append(f"outputs are compared by {choice.kind}: {told}")
+        self._said.append(f"outputs are compared by {choice.kind}: {told}")
         usual = [o.name for o in seen.outputs if not o.integer] or [o.name for o in seen.outputs]
-        if params.feeding.outputs is None and names != usual:
-            found.take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
+        if all_real and names != usual:
+            self._take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
 
     def _settle_matching(
         self,
-        found: SettledQuestion,
-        params: VetParams,
         seen: OriginalAnswers,
         own: OriginalAnswers | None,
         other: OriginalAnswers,
@@ -354,11 +344,12 @@ class _Question:
         """Find which of the compressed model's outputs belong to the original's.
 
         Args:
-            found, params, seen: see :meth:`settled`.
+            seen: what the original answers.
             own: the original's answers to ``tried``; None where it has to be asked.
             other: the compressed model's answers to them.
             tried: some of the inputs.
         """
+        params = self._params
         names = compared_names(params, seen.outputs)
         chosen = params.feeding.outputs is not None
         if self._request.settles("vet.matching") or told_by_names(names, chosen, other.outputs):
@@ -369,7 +360,7 @@ class _Question:
         )
         if matching:
             pairs = ", ".join(f"{theirs} for {mine}" for mine, theirs in matching.items())
-            found.take(
+            self._take(
                 f"the compressed model's outputs by sizes and values: {pairs} (others: "
                 "-S vet.matching)",
                 matching=[{"original": a, "compressed": b} for a, b in matching.items()],

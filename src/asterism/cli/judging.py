@@ -57,11 +57,12 @@ def judge_tests(
     command runs a DVC experiment in a workspace of its own, so that the cache answers the same
     question the next time.
     """
-    from asterism.judging_tests import JudgeRequest, judge_run, write_answers
+    from asterism.asking.judging import JudgeRequest, settle_judging
     from asterism.models.tensor_models.trial import require_runs
     from asterism.project import conf_of, place_of_project
-    from asterism.sweep.app import sweep_command
+    from asterism.sweep.app import SweepRequest, sweep_command
     from asterism.sweep.point import KEPT
+    from asterism.sweep.points import fitting_name
 
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
@@ -71,25 +72,52 @@ def judge_tests(
     with whole_models(model) as (file,):
         require_runs(file, model)
         asked = JudgeRequest(
-            model=file, data=data, preprocessing=preprocessing, overrides=override or (), name=name
+            model=file, data=data, preprocessing=preprocessing, overrides=override or ()
         )
-        run = judge_run(asked, conf)
-        enter_project(tell, run.request.overrides)
+        settled = settle_judging(asked, conf)
+        enter_project(tell, settled.overrides)
         if (stays := keep_whole(file)) != file:
-            run = judge_run(replace(asked, model=stays), Path("conf"))
-    for line in run.said:
+            asked = replace(asked, model=stays)
+            settled = settle_judging(asked, Path("conf"))
+    for line in settled.said:
         tell(line)
-    code = sweep_command(run.request, dry_run, tell)
+    called = name or fitting_name(f"judge-tests-{asked.model.stem}")
+    folder, lane = Path("sweeps", called, "points/0000"), settled.lane
+    run = SweepRequest(
+        overrides=settled.overrides, targets=[lane.stage], name=called, jobs=2, kept=lane.kept
+    )
+    code = sweep_command(run, dry_run, tell)
     if code == 0 and not dry_run:
-        page, answers = write_answers(run)
+        page, answers = write_answers(folder, lane.section)
         if as_json:
             say_json([asdict(answer) for answer in answers])
         else:
             for answer in answers:
                 _print_answer(answer)
-            say(f"files: {run.folder / KEPT}")
+            say(f"files: {folder / KEPT}")
             show_page(page, show)
     sys.exit(code)
+
+
+def write_answers(folder: Path, lane: str) -> tuple[Path, tuple[FrontPageAnswer, ...]]:
+    """Write the page of a point that has finished; the page, and the answers at its beginning.
+
+    Args:
+        folder: the point's.
+        lane: whose section the page has.
+
+    Raises:
+        UserError: the results are not there.
+    """
+    from asterism.report.whole.page import SECTIONS, write_page
+    from asterism.sweep.point import KEPT, REPORT, name_own_sweep
+
+    page, kept = folder / REPORT.name, folder / KEPT
+    write_page(kept, page, [lane])
+    name_own_sweep(page)
+    section = SECTIONS[lane](kept)
+    assert section is not None, "the page has it"
+    return page, section.answers
 
 
 def _print_answer(answer: FrontPageAnswer) -> None:

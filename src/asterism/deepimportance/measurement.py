@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.core.messages.console import progress
 from asterism.criteria.criterion import ActivationCriterion
-from asterism.deepimportance.controls import ControlledAugmentation
+from asterism.deepimportance.controls import ControlledAugmentation, compare
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import FittedCriteria, cover
+from asterism.deepimportance.params import ImportanceParams
 
 Numbers = dict[str, Any]
 
@@ -103,6 +105,35 @@ def measure(
             reached = _idc(union, m).exercised(since=len(base))
             inputs.new[name] = replace(reached, inputs=reached.inputs - len(base))
     return AdequacyMeasurement(metrics, rows, exercised)
+
+
+def measure_augmented(
+    fitted: FittedCriteria,
+    images: NDArray[Any],
+    split: Split,
+    augmentations: Mapping[str, AugmentationSet],
+    importance: ImportanceParams,
+    seed: int,
+) -> AdequacyMeasurement:
+    """Coverage of a test set, alone and with each augmentation, whose controls are drawn.
+
+    Args:
+        fitted: what the training set taught.
+        images: all test inputs.
+        split: which of them are the test set, and the pool of other ones.
+        augmentations: what is added, by name.
+        importance: how many controls there are.
+        seed: root of the random streams.
+
+    Raises:
+        UserError: for an augmentation no control can be drawn.
+    """
+    draws, noise = importance.draws, importance.noise_std
+    controlled = {
+        name: compare(added, name, images, split, draws, noise, seed)
+        for name, added in augmentations.items()
+    }
+    return measure(fitted, images[split.base], images[split.pool], controlled)
 
 
 def _idc(criteria: Mapping[str, ActivationCriterion], name: str) -> ImportanceDrivenCoverage:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, compose, helper
 from onnx.version_converter import convert_version
@@ -16,6 +15,7 @@ from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
 from asterism.models.foreign.onnx_files import read_onnx
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.runtimes.formats.onnx import open_session
 
 Outputs = NDArray[np.float32]
 
@@ -91,7 +91,7 @@ def write_fused(compressed: Path, repairer: Repairer, path: Path, logits: bool) 
         fused = _fuse(_modern(read_onnx(compressed)), repairer, logits)
         with replacing(path) as temporary:
             temporary.write_bytes(fused.SerializeToString(deterministic=True))
-            _open(temporary)
+            open_session(temporary, str(path))
     except Exception as error:  # whatever a foreign graph makes ONNX and its runtime raise
         return " ".join(f"{compressed.name} and its repairer make no one file: {error}".split())
     return ""
@@ -131,7 +131,7 @@ class RepairedModel:
     """
 
     def __init__(self, compressed: Model, repairer: Repairer) -> None:
-        self._session = _open(_head(repairer).SerializeToString())
+        self._session = open_session(_head(repairer).SerializeToString(), "the repairer")
         self._compressed = compressed
         self.name = f"{compressed.name}, repaired"
         self.classes = compressed.classes
@@ -153,9 +153,3 @@ class RepairedModel:
         outputs = outputs[: len(probabilities)]
         outputs[np.isnan(probabilities).any(axis=1)] = np.nan
         return outputs
-
-
-def _open(model: Path | bytes) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -21,7 +21,7 @@ from asterism.dflare.domains import accept_bound
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import ModelPair, PairedOutputs, open_pair
+from asterism.dflare.pair import ModelPair, PairedOutputs, open_classifiers
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import (
@@ -77,7 +77,7 @@ def search_images(
     domain.require_shape(data.image_shape)
     seeds = draw_seeds(data.test_images, params.seeds, seed)
     files = Path(pair.original), Path(pair.compressed)
-    with open_pair(*files, preprocessing) as models:
+    with open_classifiers(*files, preprocessing) as models:
         under_test = PairUnderTest(ModelPair(*models), domain, TopLabel(), params.bound)
         with replacing(folder) as temporary:
             budget, minimise = budget_of(params), params.minimise_queries
@@ -128,7 +128,7 @@ def repair_images(
             f"{', '.join(trigger.searches)}"
         )
     seeds, findings = load_seeds(found), Findings.load(found / params.search)
-    with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
+    with open_classifiers(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
         models = ModelPair(f, g)
         of_seeds = models.ask(seeds.items)
         of_rest = models.ask(drepair.unused_images(data.test_images, seeds))

@@ -168,7 +168,7 @@ def _ask(model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
 
 
 @contextmanager
-def open_pair(
+def open_classifiers(
     original: Path, compressed: Path, preprocessing: PreprocessingParams
 ) -> Iterator[tuple[IsolatedClassifier, IsolatedClassifier]]:
     """Both model files, each in a process of its own, checked to belong together.

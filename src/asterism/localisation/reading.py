@@ -41,7 +41,7 @@ class OpenedPair:
     compressed_file: bytes
 
 
-def open_pair(original: Path, compressed: Path) -> OpenedPair:
+def open_graphs(original: Path, compressed: Path) -> OpenedPair:
     """Read both files.
 
     Args:
@@ -52,10 +52,8 @@ def open_pair(original: Path, compressed: Path) -> OpenedPair:
     Raises:
         UserError: a file cannot be read or run, or they have other inputs or outputs.
     """
-    models: list[Any] = []
-    for path in (original, compressed):
-        models.append(read_onnx(path))
-    return pair_of(models[0], models[1], names=(str(original), str(compressed)))
+    models = read_onnx(original), read_onnx(compressed)
+    return pair_of(*models, names=(str(original), str(compressed)))
 
 
 def pair_of(
@@ -72,7 +70,7 @@ def pair_of(
         names: of the two, for messages.
 
     Raises:
-        UserError: see :func:`open_pair`.
+        UserError: see :func:`open_graphs`.
     """
     original = _with_outputs_as(original, compressed)
     files = [model.SerializeToString(deterministic=True) for model in (original, compressed)]

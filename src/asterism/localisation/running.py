@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
+from asterism.models.runtimes.formats.onnx import open_session
 
 Array = NDArray[Any]
 #: The inputs of one call, by the model's names.
@@ -97,21 +97,8 @@ class Session:
     """
 
     def __init__(self, model: Any, name: str, *, optimised: bool = True) -> None:
-        levels = onnxruntime.GraphOptimizationLevel
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
-        options.graph_optimization_level = level
         content = model if isinstance(model, bytes) else model.SerializeToString()
-        try:
-            self._session: Any = onnxruntime.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # ONNX Runtime's errors share no base class
-            why = telling_line(str(error))
-            raise UserError(f"ONNX Runtime cannot open {name}: {why}") from None
+        self._session = open_session(content, name, optimised=optimised)
         self._name = name
         self.input_types = {i.name: _element(i.type) for i in self._session.get_inputs()}
         self.output_types = {o.name: _element(o.type) for o in self._session.get_outputs()}

@@ -33,7 +33,7 @@ class Certificate:
 
     Attributes:
         verdict: :meth:`.Verdict.to_json` of the numbers below.
-        sha256: of the files that the numbers are about, see :meth:`.VetParams.hashes`.
+        sha256: of the files that the numbers are about, see :meth:`.GivenPair.hashes`.
         versions: of the libraries that compute, as far as they are installed.
         commands: that repeat it, see :meth:`.VetParams.commands`.
         seed: of everything that is random.
@@ -79,9 +79,9 @@ def certify(
     Args:
         params: the pair and what was asked.
         seed: the run's seed.
-        measured: see :func:`~asterism.vetting.measurement.measure`.
-        searches: see :func:`~asterism.vetting.searching.search`.
-        repair: see :func:`~asterism.vetting.repairing.repair`.
+        measured: see :func:`~asterism.vetting.measurement.measure_opened`.
+        searches: see :func:`~asterism.vetting.searching.search_opened`.
+        repair: see :func:`~asterism.vetting.repairing.repair_opened`.
         sha256: of the pair's files.
 
     Raises:

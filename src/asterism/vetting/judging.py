@@ -1,30 +1,85 @@
-"""Judging a repaired file on inputs that its repair has not seen, and by a new search."""
+"""Judging a repaired model on inputs that its repair has not seen, and by a new search."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.randomness.random_streams import stream
 from asterism.dflare.outcome import Findings
-from asterism.models.tensor_models.subjects import Subject
+from asterism.models.tensor_models.subjects import FileSubject, Subject
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
-from asterism.vetting.opening import Vetted, beside
+from asterism.vetting.opening import Vetted, beside, opened_beside
 from asterism.vetting.params import VetParams
+from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
 from asterism.vetting.searching import search_rows
+from asterism.vetting.speed import Speed, speed_of, write_speeds
 from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.symptoms import symptoms_of
 from asterism.vetting.verdict import criteria_of
 
 
+@dataclass(frozen=True)
+class RepairTask:
+    """What a repair is about, and what it is judged by.
+
+    Attributes:
+        vetted: the pair.
+        unseen: rows of the inputs that the repair has not seen, int64, ascending.
+        seed: the run's seed.
+        speeds: of the original and of the compressed model.
+        folder: gets tables and the repaired file.
+    """
+
+    vetted: Vetted
+    unseen: NDArray[np.int64]
+    seed: int
+    speeds: Sequence[Speed]
+    folder: Path
+
+    def conclude(
+        self, found: RepairFigures, made: RepairFigures, repaired: Subject, emulated: bool = False
+    ) -> RepairFigures:
+        """Judge a repaired model; one that gains nothing is no repair, and its file goes.
+
+        Args:
+            found: what is to blame.
+            made: the same, with what the repaired model is.
+            repaired: the model.
+            emulated: whether the compressed model may emulate its integers, as a graph does that
+                no compiler has seen: where it is slow itself, its repair is not to blame.
+        """
+        judged = judge(self.vetted, repaired, self.unseen, self.seed)
+        if nothing := judged.no_gain:
+            if isinstance(repaired, FileSubject):
+                repaired.path.unlink()
+            told = f"{nothing} on {len(self.unseen)} inputs that it was not made by"
+            return replace(found, reason=told)
+        with opened_beside(self.vetted, repaired) as model:
+            speed = speed_of("repaired", repaired.size, model, self.vetted.inputs.items)
+        original, compressed = self.speeds
+        write_speeds([original, compressed, speed], self.folder)
+        given = self.vetted.given
+        return replace(
+            made,
+            bytes=repaired.size,
+            bytes_before=given.compressed.size,
+            bytes_original=given.original.size,
+            sha256=repaired.digest,
+            slower=speed.slower_than(original)
+            and not (emulated and compressed.slower_than(original)),
+            judged=judged,
+        )
+
+
 def judge(
     vetted: Vetted, path: Path | Subject, unseen: NDArray[np.int64], seed: int
-) -> dict[str, Any]:
+) -> JudgedRepair:
     """How a repaired model does where its repair has not looked.
 
     The new search starts from unseen inputs, with other random numbers than the first, and from
@@ -36,12 +91,6 @@ def judge(
         path: the repaired file, or the model.
         unseen: rows of the inputs that the repair has not seen, int64, ascending.
         seed: the run's seed.
-
-    Returns:
-        ``gone_held_out``: of the deviations on unseen inputs and of the new search; ``agreement``
-        of the repaired file and ``differ_before`` of the compressed model on unseen inputs;
-        ``flips`` of the repaired file; ``new_search``: shares of seeds with a triggering input,
-        ``before`` and ``after`` the repair; ``criteria`` of the verdict.
     """
     params, confidence = vetted.params, vetted.params.confidence
     again = int(stream(seed, "vet", "judging").integers(2**31))
@@ -69,22 +118,20 @@ def judge(
     criteria = criteria_of(
         agreement, broken, next(iter(slight), None), params.thresholds, confidence
     )
-    differed = int(formerly[unseen].sum())
-    return {
-        "gone_held_out": share_of(int((~still).sum()), len(still), confidence).to_json(),
-        "differ_before": share_of(differed, len(unseen), confidence).to_json(),
-        "agreement": agreement.to_json(),
-        "agreement_fell": agreement.differ.count > differed,
-        "flips": [flip.to_json() for flip in flips],
-        "new_search": {
+    return JudgedRepair(
+        gone_held_out=share_of(int((~still).sum()), len(still), confidence),
+        differ_before=share_of(int(formerly[unseen].sum()), len(unseen), confidence),
+        agreement=agreement,
+        flips=flips,
+        new_search={
             name: {
-                "before": _succeeded(before[name], confidence).to_json(),
-                "after": _succeeded(after[name], confidence).to_json(),
+                "before": _succeeded(before[name], confidence),
+                "after": _succeeded(after[name], confidence),
             }
             for name in before
         },
-        "criteria": [criterion.to_json() for criterion in criteria],
-    }
+        criteria=criteria,
+    )
 
 
 def _without_bounds(vetted: Vetted) -> Vetted:
@@ -98,14 +145,3 @@ def _succeeded(findings: Findings, confidence: float) -> Share:
     """The share of seeds from which a triggering input was found."""
     seeds = {trigger.seed for trigger in findings.triggers}
     return share_of(len(seeds), len(findings.seeds), confidence)
-
-
-def no_gain(judged: dict[str, Any]) -> str:
-    """Why a repair gains nothing on inputs that it has not seen; empty where it does."""
-    gone, before = (judged.get(name, {}) for name in ("gone_held_out", "differ_before"))
-    if gone.get("total") and not gone["count"]:
-        return "the best file takes none of the deviations away"
-    after = judged.get("agreement", {}).get("differ", {}).get("count", 0)
-    if before.get("count") and after >= before["count"]:
-        return "the best file makes as many new deviations as it takes away"
-    return ""

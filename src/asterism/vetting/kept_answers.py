@@ -46,17 +46,14 @@ class KeptAnswers:
         self, model: OpenModel, path: Path, params: FeedingParams, items: NDArray[Any]
     ) -> None:
         self.model = model
-        self.name, self.classes, self.shapes, self.axes = (
-            model.name, model.classes, model.shapes, model.axes
-        )  # fmt: skip
-        self.room, self.rooms, self.moved = model.room, model.rooms, model.moved
+        self.name, self.classes, self.form = model.name, model.classes, model.form
         self.notes = model.notes
         facts = {
             "model": digest_of(path),
             "feeding": params.model_dump(mode="json"),
-            "outputs": {name: list(shape) for name, shape in model.shapes.items()},
-            "rooms": model.rooms,
-            "moved": model.moved,
+            "outputs": {name: list(shape) for name, shape in model.form.shapes.items()},
+            "rooms": model.form.rooms,
+            "moved": model.form.moved,
             "items": [str(items.dtype), *items.shape[1:]],
         }
         self._run = run_of("vet_measure", facts, [])

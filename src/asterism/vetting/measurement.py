@@ -11,23 +11,10 @@ from asterism.core.messages.console import get_logger
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
 from asterism.vetting.device import on_device
-from asterism.vetting.opening import Vetted, open_vetted
-from asterism.vetting.params import VetParams
+from asterism.vetting.opening import Vetted
 from asterism.vetting.symptoms import symptoms_of
 
 log = get_logger(__name__)
-
-
-def measure(
-    params: VetParams, seed: int, folder: Path, keep_answers: bool = False
-) -> dict[str, Any]:
-    """Open the files of a pair, and measure it; see :func:`measure_opened`.
-
-    Raises:
-        UserError: see :func:`~asterism.vetting.opening.open_vetted`.
-    """
-    with open_vetted(params, seed, keep_answers=keep_answers) as vetted:
-        return measure_opened(vetted, seed, folder)
 
 
 def measure_opened(vetted: Vetted, seed: int, folder: Path) -> dict[str, Any]:

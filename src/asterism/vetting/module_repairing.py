@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import write_table
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.repair import allowed_floats
@@ -25,15 +24,14 @@ from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
-from asterism.vetting.judging import judge, no_gain
+from asterism.vetting.judging import RepairTask
 from asterism.vetting.opening import Vetted, opened_beside, shape_of
 from asterism.vetting.params import REPAIRED_PROGRAM
 from asterism.vetting.quantised_graphs import exchange_of
-from asterism.vetting.speed import Speed, speed_of, write_speeds
-from asterism.vetting.tables import error_table
+from asterism.vetting.repair_figures import BlamedPart, RepairFigures, write_localisation
 
-#: Parts of the ranking that are named, and inputs of a call that follows all parts.
-_BLAMED, _BATCH = 5, 8
+#: Inputs of a call that follows all parts.
+_BATCH = 8
 
 _Opened = ModuleRuntime | TorchRuntime
 
@@ -75,14 +73,7 @@ def _opened(subject: Subject) -> _Opened:
     raise UserError("parts are exchanged between modules or programs of PyTorch")
 
 
-def repair_modules(
-    vetted: Vetted,
-    cases: NDArray[Any],
-    unseen: NDArray[np.int64],
-    seed: int,
-    speeds: list[Speed],
-    folder: Path,
-) -> dict[str, Any]:
+def repair_modules(task: RepairTask, cases: NDArray[Any]) -> RepairFigures:
     """Find the fewest modules that have to stay in float, and judge the model with them in float.
 
     Each part that differs is exchanged for the original's alone. Then weights of few scales get one
@@ -90,76 +81,61 @@ def repair_modules(
     first, until enough of the deviations are gone.
 
     Args:
-        vetted: a pair of modules or programs.
+        task: a pair of modules or programs, and the folder that gets ``ranking.csv``,
+            ``tensors.csv`` and ``speed.csv``; of a file also ``repaired.pt2``.
         cases: inputs on which they deviate, ``(n, ...)``.
-        unseen: rows of the inputs that the repair has not seen, int64, ascending.
-        seed: the run's seed.
-        speeds: of both models.
-        folder: gets ``ranking.csv``, ``tensors.csv`` and ``speed.csv``; of a file also
-            ``repaired.pt2``.
-
-    Returns:
-        Figures of the repair; ``kept_in_float`` and ``with_finer_scales`` name the modules,
-        ``reason`` says why there is none.
 
     Raises:
         UserError: there is nothing to repair.
     """
-    trials, params = _Trials(vetted, cases), vetted.params
-    ranking = trials.ranking(params.repair.evaluations // 2)
-    most = allowed_floats(len(trials.parts), params.repair.float_share)
+    trials, wanted = _Trials(task.vetted, cases), task.vetted.params.repair
+    ranking = trials.ranking(wanted.evaluations // 2)
+    most = allowed_floats(len(trials.parts), wanted.float_share)
     trials.refine()
     chosen = trials.grown([one.index for one in ranking], most)
-    _write_tables(trials, ranking, folder)
+    blamed = [
+        BlamedPart(
+            trials.parts[one.index].name,
+            trials.parts[one.index].operator,
+            one.explained,
+            one.error_explained,
+            one.own,
+        )
+        for one in ranking
+    ]
+    write_localisation(blamed, trials.errors, task.folder)
+    found = RepairFigures(
+        quantised_nodes=len(trials.parts),
+        evaluations=trials.spent,
+        deviating_inputs=len(cases),
+        blamed=blamed,
+    )
     gone = 1 - chosen.deviation / trials.base.deviation
-    names = [trials.parts[index].name for index in sorted(chosen.floats)]
-    facts: dict[str, Any] = {
-        "quantised_nodes": len(trials.parts),
-        "evaluations": trials.spent,
-        "deviating_inputs": len(cases),
-        "blamed": [
-            {
-                "node": trials.parts[one.index].name,
-                "operator": trials.parts[one.index].operator,
-                "explained": one.explained,
-            }
-            for one in ranking[:_BLAMED]
-        ],
-    }
     within = f"with at most {most} of the {len(trials.parts)} quantised modules in float"
     if gone <= 0:
-        return facts | {"reason": f"no model {within} takes any of the deviations away"}
-    if gone < params.repair.gone:
-        facts["reason"] = (
-            f"no model {within} takes {params.repair.gone:.0%} of the deviations away; this one "
+        return replace(found, reason=f"no model {within} takes any of the deviations away")
+    reason = None
+    if gone < wanted.gone:
+        reason = (
+            f"no model {within} takes {wanted.gone:.0%} of the deviations away; this one "
             f"takes {gone:.0%} of those that it was made by"
         )
-    repaired: Subject = trials.subject(sorted(chosen.floats))
-    if vetted.given.compressed.path is not None:
-        repaired = trials.written(sorted(chosen.floats), folder / REPAIRED_PROGRAM)
-    judged = judge(vetted, repaired, unseen, seed)
-    if nothing := no_gain(judged):
-        (folder / REPAIRED_PROGRAM).unlink(missing_ok=True)
-        return facts | {"reason": f"{nothing} on {len(unseen)} inputs that it was not made by"}
-    with opened_beside(vetted, repaired) as model:
-        speeds.append(speed_of("repaired", repaired.size, model, vetted.inputs.items))
-    write_speeds(speeds, folder)
-    own: dict[str, Any] = {
-        "kept_in_float": names,
-        "with_finer_scales": [name for name in trials.finer if name not in names],
-        "applied_by": trials.applied_by,
-        "nodes_in_float": len(names),
-        "float_share": len(names) / len(trials.parts),
-        "bytes": repaired.size,
-        "bytes_before": vetted.given.compressed.size,
-        "bytes_original": vetted.given.original.size,
-        "gone": gone,
-        # A graph that no compiler has seen emulates its integers, and is slow with or without.
-        "slower": not speeds[1].slower_than(speeds[0]) and speeds[-1].slower_than(speeds[0]),
-    }
-    if isinstance(repaired, FileSubject):
-        own["sha256"] = repaired.digest
-    return facts | own | judged
+    floats = sorted(chosen.floats)
+    repaired: Subject = trials.subject(floats)
+    if task.vetted.given.compressed.path is not None:
+        repaired = trials.written(floats, task.folder / REPAIRED_PROGRAM)
+    names = [trials.parts[index].name for index in floats]
+    made = replace(
+        found,
+        reason=reason,
+        kept_in_float=names,
+        with_finer_scales=[name for name in trials.finer if name not in names],
+        applied_by=trials.applied_by,
+        nodes_in_float=len(names),
+        float_share=len(names) / len(trials.parts),
+        gone=gone,
+    )
+    return task.conclude(found, made, repaired, emulated=True)
 
 
 class _Trials:
@@ -293,18 +269,3 @@ class _Trials:
     def _feed(self, runtime: _Opened) -> Feed:
         images = self._vetted.inputs.kind == "images"
         return Feed(runtime.signature, self._vetted.params.feeding, images)
-
-
-def _write_tables(trials: _Trials, ranking: Sequence[_Ranked], folder: Path) -> None:
-    import polars as pl
-
-    parts = trials.parts
-    ranked = {
-        "node": [parts[one.index].name for one in ranking],
-        "operator": [parts[one.index].operator for one in ranking],
-        "explained": [one.explained for one in ranking],
-        "error_explained": [one.error_explained for one in ranking],
-        "own_error": [one.own for one in ranking],
-    }
-    write_table(folder / "ranking.csv", pl.DataFrame(ranked, strict=False))
-    write_table(folder / "tensors.csv", error_table(trials.errors))

@@ -119,10 +119,8 @@ class OnnxPair:
         vetted, params = self.vetted, self.vetted.params
         comparison = build_comparison(params.comparison, shape_of(vetted.shapes))
         comparison.know(vetted.answers.f, vetted.answers.f)
-        original = vetted.original
-        names = params.feeding.outputs
         outputs = ComparedOutputs(
-            self.signature, names, params.original, original.axes, original.room
+            self.signature, params.feeding.outputs, params.original, vetted.original.form
         )
 
         def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
@@ -226,16 +224,16 @@ def _turned_outputs(pair: OnnxPair) -> dict[str, TurnedTensor]:
     Raises:
         UserError: the first axis of such an output does not count the inputs.
     """
-    theirs = pair.compressed_signature.answers
+    theirs, moved = pair.compressed_signature.answers, pair.vetted.compressed.form.moved
     named = {spec.name for spec in theirs}
     found = {}
     for place, spec in enumerate(pair.signature.answers):
         name = spec.name if spec.name in named or place >= len(theirs) else theirs[place].name
-        if name not in pair.vetted.moved:
+        if name not in moved:
             continue
-        if pair.vetted.original.axes.get(spec.name) != 0:
+        if pair.vetted.original.form.axes.get(spec.name) != 0:
             raise UserError("nodes are not exchanged between files whose outputs lie elsewhere")
-        before, behind = pair.vetted.moved[name]
+        before, behind = moved[name]
         order = list(range(len(spec.shape)))
         order.insert(before, order.pop(behind))
         found[spec.name] = TurnedTensor(name, order)

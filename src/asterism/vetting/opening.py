@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
 from asterism.vetting.kept_answers import KeptAnswers
 from asterism.vetting.params import Operators, VetParams
@@ -37,19 +38,22 @@ class GivenPair:
         original: the original model.
         compressed: its compressed version.
         inputs: a file, a folder, or arrays.
+        keeps_answers: whether the answers of files are kept and taken from earlier runs, see
+            :class:`.KeptAnswers`.
     """
 
     original: Subject
     compressed: Subject
     inputs: Path | Arrays
+    keeps_answers: bool = False
 
     @staticmethod
-    def by_files(params: VetParams) -> GivenPair:
+    def by_files(params: VetParams, keeps_answers: bool = False) -> GivenPair:
         """The files that parameters name."""
         original, compressed, inputs = map(
             Path, (params.original, params.compressed, params.inputs)
         )
-        return GivenPair(FileSubject(original), FileSubject(compressed), inputs)
+        return GivenPair(FileSubject(original), FileSubject(compressed), inputs, keeps_answers)
 
     def hashes(self, labels: Path | None) -> dict[str, str]:
         """SHA-256 of all that is known by its content, by names.
@@ -80,28 +84,28 @@ class Vetted:
         params: what is asked.
         given: where models and inputs come from.
         inputs: the given inputs.
-        original: the original model.
-        pair: both models.
+        original: the original model, open.
+        compressed: the compressed model, open.
+        pair: both models, which are asked at once.
         comparison: when they deviate.
         notes: what was settled without being told, by the file's name or ``inputs``.
-        shapes: of each compared output of one item, by its name.
         answers: what both models say about the given inputs.
-        keep_answers: see :func:`open_vetted`.
-        moved: how channels of the compressed model's outputs are moved, by their names, see
-            :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
     """
 
     params: VetParams
     given: GivenPair
     inputs: GivenInputs
     original: OpenModel
+    compressed: OpenModel
     pair: ModelPair
     comparison: Comparison
     notes: dict[str, tuple[str, ...]]
-    shapes: dict[str, tuple[int, ...]]
     answers: PairedOutputs
-    keep_answers: bool = False
-    moved: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of each compared output of one item, by its name."""
+        return self.original.form.shapes
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
@@ -123,17 +127,13 @@ class Vetted:
 
 
 @contextmanager
-def open_vetted(
-    params: VetParams, seed: int, given: GivenPair | None = None, keep_answers: bool = False
-) -> Iterator[Vetted]:
+def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) -> Iterator[Vetted]:
     """Read the inputs and open both models, files in processes of their own.
 
     Args:
         params: what is asked.
         seed: the run's seed.
         given: models and inputs; None for the files that the parameters name.
-        keep_answers: whether the answers of files are kept and taken from earlier runs, see
-            :class:`.KeptAnswers`.
 
     Raises:
         UserError: a file cannot be read, the inputs do not fit the models, or the models' answers
@@ -144,20 +144,20 @@ def open_vetted(
     _require_known(params, signatures)
     inputs = drawn(read_given(params, signatures[0], given.inputs), params.limit, seed)
     with ExitStack() as stack:
-        how = params, inputs, keep_answers
-        f = stack.enter_context(_opened(given.original, *how))
-        g = stack.enter_context(_opened(given.compressed, *how, original=f))
-        if len(f.rooms) == len(g.rooms) and f.rooms != g.rooms:
-            most = _rooms_of_both(f, g)
-            f = stack.enter_context(_opened(given.original, *how, most))
-            g = stack.enter_context(_opened(given.compressed, *how, most, f))
-        yield replace(_paired(params, given, inputs, f, g), keep_answers=keep_answers)
+        opened = partial(_opened, given, params, inputs)
+        f = stack.enter_context(opened(given.original))
+        g = stack.enter_context(opened(given.compressed, beside=f.form))
+        if len(f.form.rooms) == len(g.form.rooms) and f.form.rooms != g.form.rooms:
+            most = _rooms_of_both(f.form, g.form)
+            f = stack.enter_context(opened(given.original, most))
+            g = stack.enter_context(opened(given.compressed, most, f.form))
+        yield _paired(params, given, inputs, f, g)
 
 
-def _rooms_of_both(f: OpenModel, g: OpenModel) -> list[int]:
+def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
     """The room that each output needs for the rows of either model, 0 where neither needs one."""
-    models = zip(f.rooms, g.rooms, f.shapes.values(), g.shapes.values(), strict=True)
-    return [max(*rooms, one[0], other[0]) if any(rooms) else 0 for *rooms, one, other in models]
+    outputs = zip(f.rooms, g.rooms, f.shapes.values(), g.shapes.values(), strict=True)
+    return [max(*rooms, one[0], other[0]) if any(rooms) else 0 for *rooms, one, other in outputs]
 
 
 @contextmanager
@@ -169,33 +169,32 @@ def beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
     """
     with opened_beside(vetted, other) as g:
         given = replace(vetted.given, compressed=subject_of(other))
-        paired = _paired(vetted.params, given, vetted.inputs, vetted.original, g)
-        yield replace(paired, keep_answers=vetted.keep_answers)
+        yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
 
 
 def opened_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
-    how = vetted.params, vetted.inputs, vetted.keep_answers
-    return _opened(subject_of(other), *how, vetted.original.rooms, vetted.original)
+    form = vetted.original.form
+    return _opened(vetted.given, vetted.params, vetted.inputs, subject_of(other), form.rooms, form)
 
 
 def _opened(
-    subject: Subject,
+    given: GivenPair,
     params: VetParams,
     inputs: GivenInputs,
-    keep_answers: bool,
+    subject: Subject,
     rooms: Sequence[int] | None = None,
-    original: OpenModel | None = None,
+    beside: OutputForm | None = None,
 ) -> OpenModel:
     """A model; one beside the original answers with its outputs as the original has them."""
     images, some, feeding, wanted = inputs.kind == "images", inputs.items[:16], params.feeding, None
-    if original is not None:
-        names = [params.counterpart(name) for name in original.shapes]
-        wanted = list(original.shapes.values())
+    if beside is not None:
+        names = [params.counterpart(name) for name in beside.shapes]
+        wanted = list(beside.shapes.values())
         if {spec.name for spec in subject.signature.answers}.issuperset(names):
             feeding = feeding.model_copy(update={"outputs": names})
     model = subject.open(feeding, images, some, rooms, wanted)
-    if not keep_answers or subject.path is None:
+    if not given.keeps_answers or subject.path is None:
         return model
     return KeptAnswers(model, subject.path, feeding, inputs.items)
 
@@ -206,23 +205,21 @@ def _paired(
     """Ask both models about the inputs."""
     if f.classes != g.classes:
         raise UserError(
-            f"{f.name} answers {f.shapes}, but {g.name} {g.shapes}: set feeding.outputs to "
-            "outputs that both have"
+            f"{f.name} answers {f.form.shapes}, but {g.name} {g.form.shapes}: set "
+            "feeding.outputs to outputs that both have"
         )
-    shape = shape_of(f.shapes)
-    comparison = build_comparison(params.comparison, shape)
-    if len(f.shapes) > 1 and not comparison.several:
+    comparison = build_comparison(params.comparison, shape_of(f.form.shapes))
+    if len(f.form.shapes) > 1 and not comparison.several:
         raise UserError(
             f"comparison {params.comparison.kind} compares one output, and there are "
-            f"{', '.join(f.shapes)}: choose one by feeding.outputs, or the comparison together"
+            f"{', '.join(f.form.shapes)}: choose one by feeding.outputs, or the comparison together"
         )
     require_labels(inputs, comparison, f.classes)
     pair = ModelPair(f, g)
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    paired = Vetted(params, given, inputs, f, pair, comparison, notes, f.shapes, answers)
-    return replace(paired, moved=g.moved)
+    return Vetted(params, given, inputs, f, g, pair, comparison, notes, answers)
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -296,13 +293,7 @@ def read_given(
         pad=params.feeding.pad,
         fit=params.fit,
     )
-    labels = params.label_file
-    return read_inputs(
-        given or Path(params.inputs),
-        params.domain.kind,
-        shaping,
-        None if labels is None else Path(labels),
-    )
+    return read_inputs(given or Path(params.inputs), params.domain.kind, shaping, params.label_file)
 
 
 def rows_drawn(count: int, limit: int, seed: int) -> NDArray[np.int64]:

@@ -9,7 +9,6 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.files.hashes import digest_of
 from asterism.core.files.user_files import NO_FILE, File
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
@@ -173,16 +172,6 @@ class VetParams(ParameterSection):
         """All files of the user's that results depend on."""
         return self.original, self.compressed, self.inputs, self.labels
 
-    def hashes(self) -> dict[str, str]:
-        """SHA-256 of models, inputs and, where there is a file of them, labels, by their names."""
-        paths = {
-            "original": self.original,
-            "compressed": self.compressed,
-            "inputs": self.inputs,
-            "labels": self.label_file,
-        }
-        return {name: digest_of(Path(path)) for name, path in paths.items() if path is not None}
-
     def commands(self) -> list[str]:
         """The commands that repeat everything: the numbers alone, and the page."""
         if self.source == "objects":
@@ -217,6 +206,6 @@ class VetParams(ParameterSection):
         return f"asterism.vet({', '.join(told)})"
 
     @property
-    def label_file(self) -> str | None:
+    def label_file(self) -> Path | None:
         """The file of labels, None where there is none."""
-        return None if self.labels == NO_FILE else self.labels
+        return None if self.labels == NO_FILE else Path(self.labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
-from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import open_pair
+from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import (
     RepairCurve,
     RepairedFile,
@@ -21,19 +21,19 @@ from asterism.localisation.repair import (
     latency,
     repair_curve,
 )
-from asterism.vetting.judging import judge, no_gain
+from asterism.localisation.running import Run
+from asterism.models.tensor_models.subjects import FileSubject
+from asterism.vetting.judging import RepairTask
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
-from asterism.vetting.opening import Vetted, open_vetted, opened_beside
-from asterism.vetting.params import REPAIRED, VetParams
+from asterism.vetting.opening import Vetted
+from asterism.vetting.params import REPAIRED
+from asterism.vetting.repair_figures import BlamedPart, RepairFigures, write_localisation
 from asterism.vetting.speed import Speed, speed_of, write_speeds
-from asterism.vetting.tables import error_table
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50
 #: Inputs that ranges are measured on.
 _MEASURED = 64
-#: Nodes of the ranking that the certificate names.
-_BLAMED = 5
 #: Why nothing is repaired, where there is nothing to repair it by.
 _NONE = "no input was found on which the models deviate"
 _OF_OTHER_HALF = (
@@ -42,14 +42,6 @@ _OF_OTHER_HALF = (
 )
 #: Bits of the outputs that runtimes compute faster than float.
 _FAST = 8
-
-
-def repair(
-    params: VetParams, seed: int, triggers: Path, folder: Path, keep_answers: bool = False
-) -> dict[str, Any]:
-    """Open the files of a pair, and repair it; see :func:`repair_opened`."""
-    with open_vetted(params, seed, keep_answers=keep_answers) as vetted:
-        return repair_opened(vetted, seed, triggers, folder)
 
 
 def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
@@ -70,55 +62,64 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
         temporary.mkdir()
         seen, unseen = _halves(len(vetted.deviates), seed)
         deviating = vetted.inputs.items[seen[vetted.deviates[seen]]]
-        found = _found_from(triggers, seen)
-        cases = np.concatenate([deviating, found])[: params.repair.inputs]
+        searched = _found_from(triggers, seen)
+        cases = np.concatenate([deviating, searched])[: params.repair.inputs]
         speeds = _speeds_of_both(vetted)
         write_speeds(speeds, temporary)
         if not len(cases):
             others = vetted.deviates.any() or len(read_arrays(triggers)["items"])
             return {"reason": _OF_OTHER_HALF if others else _NONE}
+        task = RepairTask(vetted, unseen, seed, speeds, temporary)
         try:
             if all(one.signature.format == "torch" for one in vetted.given.subjects):
                 from asterism.vetting.module_repairing import repair_modules
 
-                return repair_modules(vetted, cases, unseen, seed, speeds, temporary)
+                return repair_modules(task, cases).to_json()
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
-                most = allowed_floats(len(curve.pair.nodes), params.repair.float_share)
-                chosen = _best(curve, params.repair.gone, most)
-                _write_tables(curve, pair, cases, temporary)
+                ranking = _ranking(curve)
+                write_localisation(ranking[:_RANKED], curve.localisation.errors, temporary)
+                _write_curve(curve, pair.runs(cases[:1])[0], temporary)
         except UserError as reason:
             return {"reason": str(reason)}
-        facts: dict[str, Any] = {
-            "quantised_nodes": len(curve.pair.nodes),
-            "evaluations": curve.evaluations,
-            "deviating_inputs": len(cases),
-            "blamed": [
-                {
-                    "node": entry.node.name,
-                    "operator": entry.node.operator,
-                    "explained": entry.explained,
-                }
-                for entry in curve.localisation.ranking[:_BLAMED]
-            ],
-        }
-        if chosen is None:
-            return facts | {"reason": _nothing(curve, most)}
-        if chosen.expected < params.repair.gone:
-            facts["reason"] = _too_little(curve, params.repair.gone, most, chosen)
-        path = temporary / REPAIRED
-        chosen.write(path)
-        judged = judge(vetted, path, unseen, seed)
-        if nothing := no_gain(judged):
-            path.unlink()
-            return facts | {"reason": f"{nothing} on {len(unseen)} inputs that it was not made by"}
-        with opened_beside(vetted, path) as model:
-            size = path.stat().st_size
-            speeds.append(speed_of("repaired", size, model, vetted.inputs.items))
-        write_speeds(speeds, temporary)
-        facts |= {"sha256": digest_of(path), "slower": speeds[-1].slower_than(speeds[0])}
-        return facts | _told(chosen, params) | judged
+        found = RepairFigures(
+            quantised_nodes=len(curve.pair.nodes),
+            evaluations=curve.evaluations,
+            deviating_inputs=len(cases),
+            blamed=ranking,
+        )
+        return _repaired(task, curve, found).to_json()
+
+
+def _repaired(task: RepairTask, curve: RepairCurve, found: RepairFigures) -> RepairFigures:
+    """The best file, and how it is judged.
+
+    Args:
+        task: gets the file.
+        curve: the files.
+        found: what is to blame.
+    """
+    wanted = task.vetted.params.repair
+    most = allowed_floats(len(curve.pair.nodes), wanted.float_share)
+    chosen = _best(curve, wanted.gone, most)
+    if chosen is None:
+        return replace(found, reason=_nothing(curve, most))
+    path = task.folder / REPAIRED
+    chosen.write(path)
+    enough = chosen.expected >= wanted.gone
+    made = replace(
+        found,
+        reason=None if enough else _too_little(curve, wanted.gone, most, chosen),
+        nodes_in_float=len(chosen.floats),
+        nodes_with_finer_scales=len(chosen.finer),
+        bits=chosen.bits,
+        nodes_with_finest_weights=len(chosen.finest),
+        float_share=chosen.float_share,
+        gone=chosen.gone,
+        expected=chosen.expected,
+    )
+    return task.conclude(found, made, FileSubject(path))
 
 
 def _halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -158,7 +159,7 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
         UserError: there is nothing to repair, or the files do not fit together.
     """
     params = pair.vetted.params
-    nodes = match(open_pair(pair.original, pair.compressed))
+    nodes = match(open_graphs(pair.original, pair.compressed))
     if not nodes.nodes:
         raise UserError(
             f"nothing is to exchange: no node of {Path(params.compressed).name} has fewer bits or "
@@ -174,21 +175,6 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
         params.repair.gone,
         pair.runs(ordinary),
     )
-
-
-def _told(chosen: RepairedFile, params: VetParams) -> dict[str, Any]:
-    return {
-        "nodes_in_float": len(chosen.floats),
-        "nodes_with_finer_scales": len(chosen.finer),
-        "bits": chosen.bits,
-        "nodes_with_finest_weights": len(chosen.finest),
-        "float_share": chosen.float_share,
-        "bytes": chosen.size,
-        "bytes_before": Path(params.compressed).stat().st_size,
-        "bytes_original": Path(params.original).stat().st_size,
-        "gone": chosen.gone,
-        "expected": chosen.expected,
-    }
 
 
 def _best(curve: RepairCurve, gone: float, most: int) -> RepairedFile | None:
@@ -232,20 +218,24 @@ def _too_little(curve: RepairCurve, gone: float, most: int, chosen: RepairedFile
     )
 
 
-def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folder: Path) -> None:
+def _ranking(curve: RepairCurve) -> list[BlamedPart]:
+    """The quantised nodes, the most to blame first."""
+    return [
+        BlamedPart(
+            entry.node.name,
+            entry.node.operator,
+            entry.explained,
+            entry.error_explained,
+            entry.own,
+        )
+        for entry in curve.localisation.ranking
+    ]
+
+
+def _write_curve(curve: RepairCurve, one: Run, folder: Path) -> None:
+    """Write ``curve.csv``: a row for each file, with its latency for one input."""
     import polars as pl
 
-    ranking = curve.localisation.ranking[:_RANKED]
-    ranked = {
-        "node": [entry.node.name for entry in ranking],
-        "operator": [entry.node.operator for entry in ranking],
-        "explained": [entry.explained for entry in ranking],
-        "error_explained": [entry.error_explained for entry in ranking],
-        "own_error": [entry.own for entry in ranking],
-    }
-    write_table(folder / "ranking.csv", pl.DataFrame(ranked, strict=False))
-    write_table(folder / "tensors.csv", error_table(curve.localisation.errors))
-    (one,) = pair.runs(items[:1])
     points = {
         "nodes_in_float": [len(file.floats) for file in curve.files],
         "nodes_with_finer_scales": [len(file.finer) for file in curve.files],

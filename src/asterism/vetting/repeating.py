@@ -15,10 +15,11 @@ from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError, naming, shortened
 from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import Certificate, certify, read_certificate, verdict_on
-from asterism.vetting.measurement import measure
+from asterism.vetting.measurement import measure_opened
+from asterism.vetting.opening import GivenPair, open_vetted
 from asterism.vetting.params import REPAIRED, REPAIRED_PROGRAM, VetParams
-from asterism.vetting.repairing import repair
-from asterism.vetting.searching import search
+from asterism.vetting.repairing import repair_opened
+from asterism.vetting.searching import search_opened
 from asterism.vetting.verdict import Verdict
 
 #: Relative difference of real numbers that rounding on another processor may make.
@@ -72,7 +73,7 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
     """
     told, params, _ = read_certificate(path)
     here = params.model_copy(update=_files(path, params, named))
-    hashes = here.hashes()
+    hashes = GivenPair.by_files(here).hashes(here.label_file)
     changed = [
         f"{name}: {getattr(here, name)} is another file than the certificate is about"
         for name, found in hashes.items()
@@ -80,12 +81,13 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
     ]
     if changed:
         return RepeatedCertificate(changed, None)
-    with naming(path), tempfile.TemporaryDirectory() as name:
-        folder, seed = Path(name), told.seed
+    seed = told.seed
+    with naming(path), tempfile.TemporaryDirectory() as name, open_vetted(here, seed) as vetted:
+        folder = Path(name)
         found = (
-            measure(here, seed, folder / "measured"),
-            search(here, seed, folder / "found"),
-            repair(here, seed, folder / "found/triggers.npz", folder / "repaired"),
+            measure_opened(vetted, seed, folder / "measured"),
+            search_opened(vetted, seed, folder / "found"),
+            repair_opened(vetted, seed, folder / "found/triggers.npz", folder / "repaired"),
         )
     now = certify(params, seed, *found, hashes)
     # What else a certificate says follows from its own numbers, to the letter.
@@ -101,7 +103,7 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
 def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str, str]:
     """Where the pair's files are, by the parameters' names."""
     own = {name: getattr(params, name) for name in ("original", "compressed", "inputs")}
-    own |= {} if params.label_file is None else {"labels": params.label_file}
+    own |= {} if params.label_file is None else {"labels": params.labels}
     for name in named.keys() - own.keys():
         raise UserError(f"{path} is about inputs without a file of {name}: leave --{name} out")
     folders = path.resolve().parents

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-import onnxruntime
 
-from asterism.core.messages.errors import UserError, telling_line
 from asterism.localisation.graph import OnnxGraph
+from asterism.models.runtimes.formats.onnx import open_session
 
 _NAMES = onnx.TensorProto.DataType.Name
 #: What ONNX Runtime writes before the name of a tensor that it has in 32 bits instead.
@@ -100,16 +99,8 @@ def optimised(path: Path) -> OnnxGraph:
     """
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "optimised.onnx"
-        options = onnxruntime.SessionOptions()
-        options.optimized_model_filepath = str(target)
-        options.log_severity_level = 4
-        options.intra_op_num_threads = 1
-        try:
-            onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-            return OnnxGraph(onnx.load(target))
-        except Exception as error:  # ONNX Runtime's errors share no base class
-            why = telling_line(str(error))
-            raise UserError(f"ONNX Runtime cannot open {path}: {why}") from None
+        open_session(path, str(path), optimised_file=target)
+        return OnnxGraph(onnx.load(target))
 
 
 def ran_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:

@@ -14,20 +14,7 @@ from asterism.dflare.comparisons import ProbabilisticComparison
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.trigger import SearchSeeds, save_found, search_pair
-from asterism.vetting.opening import Vetted, drawn_rows, open_vetted
-from asterism.vetting.params import VetParams
-
-
-def search(
-    params: VetParams,
-    seed: int,
-    folder: Path,
-    units: WorkUnits = ALONE,
-    keep_answers: bool = False,
-) -> dict[str, Any]:
-    """Open the files of a pair, and search it; see :func:`search_opened`."""
-    with open_vetted(params, seed, keep_answers=keep_answers) as vetted:
-        return search_opened(vetted, seed, folder, units)
+from asterism.vetting.opening import Vetted, drawn_rows
 
 
 def search_opened(

@@ -127,7 +127,7 @@ def _require_classes(model: FileModel, path: Path) -> int:
     Raises:
         UserError: its output for an image is no vector of at least two numbers.
     """
-    (shape,) = model.shapes.values()
+    (shape,) = model.form.shapes.values()
     one_step = model.streams and shape[:1] == (1,)  # it keeps state, and an image is one step
     classes = require_vector((None, *(shape[1:] if one_step else shape)), path)
     if classes < 2:

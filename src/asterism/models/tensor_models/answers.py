@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,34 @@ Shape = tuple[int, ...]
 _ROOM, _LEAST_ROOM = 4, 100
 
 
+@dataclass(frozen=True)
+class OutputForm:
+    """How the compared outputs of a model lie in a row of numbers.
+
+    Attributes:
+        shapes: of each compared output of one item, by its name, in the order of the row.
+        axes: of each output, the axis that counts the inputs; None where none does.
+        room: rows that outputs of a varying number of rows are filled up to, by name.
+        moved: of each output whose channels lie elsewhere than in the model that it is compared
+            with, the axis that is moved, and where to.
+    """
+
+    shapes: dict[str, Shape]
+    axes: dict[str, int | None] = field(default_factory=dict)
+    room: dict[str, int] = field(default_factory=dict)
+    moved: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def rooms(self) -> list[int]:
+        """The room of each output in the order of the row, 0 where it has a size of its own."""
+        return [self.room.get(name, 0) for name in self.shapes]
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row; for a classifier its classes."""
+        return sum(map(math.prod, self.shapes.values()))
+
+
 class ComparedOutputs:
     """Takes the compared outputs out of all that a model gives.
 
@@ -27,15 +57,10 @@ class ComparedOutputs:
         signature: the model's.
         names: of the outputs that are compared; None for all of real numbers.
         file: the model's file, for messages.
-        axes: see below, where it is known.
-        room: see below, where it is known.
+        form: how they lie, where it is known.
 
     Attributes:
-        axes: of each output, the axis that counts the inputs; None where none does. Until they
-            are settled it is the first.
-        room: rows that outputs of a varying number of rows are filled up to.
-        moved: of each output whose channels lie elsewhere than in the model that it is compared
-            with, the axis that is moved, and where to.
+        axes, room, moved: see :class:`OutputForm`. Until axes are settled each is the first.
         batched: whether each output has an axis that counts the inputs of a call. Where one has
             none, a call may have one input only.
 
@@ -48,14 +73,12 @@ class ComparedOutputs:
         signature: Signature,
         names: list[str] | None,
         file: str,
-        axes: Mapping[str, int | None] | None = None,
-        room: Mapping[str, int] | None = None,
+        form: OutputForm | None = None,
     ) -> None:
         self._file = file
         self._specs = _chosen(signature.answers, names)
-        self.axes = dict(axes or {})
-        self.room = dict(room or {})
-        self.moved: dict[str, tuple[int, int]] = {}
+        form = form or OutputForm({})
+        self.axes, self.room, self.moved = dict(form.axes), dict(form.room), dict(form.moved)
         self.batched = True
 
     def settle(self, tried: Tensors, count: int, other: Tensors | None, other_count: int) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.records import record_from
 from asterism.models.isolation.isolated_model import IsolatedModel, Served
-from asterism.models.tensor_models.answers import Rows, Shape
+from asterism.models.tensor_models.answers import OutputForm, Rows, Shape
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.model import FileModel
 
@@ -47,13 +49,8 @@ class IsolatedFileModel(IsolatedModel):
         shapes = None if wanted is None else [list(shape) for shape in wanted]
         arguments = [str(path), params.model_dump(), images, rooms, shapes]
         super().__init__(path, served_model, arguments, [probes])
-        self.shapes = {name: tuple(shape) for name, shape in self.facts["shapes"].items()}
-        self.axes: dict[str, int | None] = self.facts["axes"]
-        self.room: dict[str, int] = self.facts["room"]
-        self.rooms: list[int] = self.facts["rooms"]
-        self.moved: dict[str, tuple[int, int]] = self.facts["moved"]
-        #: Numbers in a row; for a classifier its classes.
-        self.classes = int(self.facts["classes"])
+        self.form = record_from(OutputForm, self.facts["form"])
+        self.classes = self.form.width
         self.notes = tuple(self.facts["notes"])
 
     def predict(self, items: NDArray[Any]) -> Rows:
@@ -73,10 +70,6 @@ class IsolatedFileModel(IsolatedModel):
         return rows
 
 
-#: What is told of an opened model.
-_FACTS = ("shapes", "axes", "room", "rooms", "moved", "classes", "notes")
-
-
 def served_model(
     path: str,
     params: dict[str, Any],
@@ -89,5 +82,5 @@ def served_model(
     feeding = FeedingParams.model_validate(params)
     shapes = None if wanted is None else [tuple(shape) for shape in wanted]
     model = FileModel(Path(path), feeding, images, probes, rooms=rooms, wanted=shapes)
-    facts = {name: getattr(model, name) for name in _FACTS}
+    facts = {"form": asdict(model.form), "notes": model.notes}
     return facts, lambda arrays: [model.predict(arrays[0])]

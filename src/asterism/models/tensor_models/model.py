@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, naming
 from asterism.models.runtimes.runtime import Runtime, Tensors, open_runtime
-from asterism.models.tensor_models.answers import ComparedOutputs, Rows, Shape, side_by_side
+from asterism.models.tensor_models.answers import (
+    ComparedOutputs,
+    OutputForm,
+    Rows,
+    Shape,
+    side_by_side,
+)
 from asterism.models.tensor_models.batching import PROBES, IndependentRows
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
 
@@ -35,9 +41,7 @@ class FileModel:
 
     Attributes:
         name: the file's name.
-        shapes: of each compared output of one item, by its name.
-        axes, room, moved: see :class:`~asterism.models.tensor_models.answers.ComparedOutputs`.
-        rooms: the room of each compared output in their order, 0 where it has a size of its own.
+        form: how its compared outputs lie in a row.
         classes: numbers in a row; for a classifier its classes.
         notes: what a reader of the results should know.
 
@@ -85,11 +89,10 @@ class FileModel:
                 f"{path} failed on the first inputs, each {probes.dtype} {probes.shape[1:]}; it "
                 f"takes {takes}: {error}"
             ) from error
-        self.axes, self.room = self._outputs.axes, self._outputs.room
-        self.moved = self._outputs.moved
-        self.shapes = {name: value.shape[1:] for name, value in tried.items()}
-        self.rooms = [self.room.get(name, 0) for name in self.shapes]
-        self.classes = sum(value[0].size for value in tried.values())
+        shapes = {name: value.shape[1:] for name, value in tried.items()}
+        outputs = self._outputs
+        self.form = OutputForm(shapes, outputs.axes, outputs.room, outputs.moved)
+        self.classes = self.form.width
 
     def _settle(self, some: NDArray[Any], fixed: int | None) -> int | None:
         """Find how outputs hold inputs, and how many inputs a call has to have; None for any."""

@@ -16,7 +16,7 @@ from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.runtimes.runtime import Runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.answers import Rows, Shape
+from asterism.models.tensor_models.answers import OutputForm, Rows, Shape
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.models.tensor_models.model import FileModel
@@ -30,11 +30,7 @@ class OpenModel(Protocol):
 
     name: str
     classes: int
-    shapes: dict[str, tuple[int, ...]]
-    axes: dict[str, int | None]
-    room: dict[str, int]
-    rooms: list[int]
-    moved: dict[str, tuple[int, int]]
+    form: OutputForm
     notes: tuple[str, ...]
 
     def predict(self, items: NDArray[Any]) -> Rows:

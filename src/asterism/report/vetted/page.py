@@ -41,7 +41,7 @@ def write_vet_page(
     seed: int,
     workspace: Path,
     folder: Path,
-    sha256: Mapping[str, str] | None = None,
+    sha256: Mapping[str, str],
 ) -> Verdict:
     """Write ``index.html``, ``certificate.json`` and, where there is one, the repaired file.
 
@@ -50,7 +50,7 @@ def write_vet_page(
         seed: the run's seed.
         workspace: the project with the results of the stages before.
         folder: replaced.
-        sha256: of the pair; None for that of the files that the parameters name.
+        sha256: of models, inputs and labels, see :meth:`.GivenPair.hashes`.
 
     Returns:
         The verdict.
@@ -79,7 +79,7 @@ def write_vet_page(
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            certify(params, seed, measured, searches, repair, sha256 or params.hashes()).to_json(),
+            certify(params, seed, measured, searches, repair, sha256).to_json(),
         )
         for name in (REPAIRED, REPAIRED_PROGRAM):
             repaired = workspace / "artifacts/vet_repair" / name

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
 from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
@@ -34,15 +34,24 @@ class OnnxFileRuntime(Runtime):
         return dict(zip(self._outputs, self._session.run(None, given), strict=True))
 
 
-def open_session(content: bytes, named: str, device: str = "cpu") -> Any:
+def open_session(
+    model: bytes | Path,
+    named: str,
+    device: str = "cpu",
+    *,
+    optimised: bool = True,
+    optimised_file: Path | None = None,
+) -> Any:
     """A session of ONNX Runtime, on the CPU with one thread: several calls run side by side.
 
     Sums come out the same on machines with any number of processors.
 
     Args:
-        content: a serialised model with names of ours.
+        model: a serialised model, or its file.
         named: what messages call it.
         device: ``"cpu"``, or ``"cuda"`` with or without a number.
+        optimised: whether ONNX Runtime fuses nodes, as it does in use.
+        optimised_file: where the graph goes that ONNX Runtime runs; None for nowhere.
 
     Raises:
         UserError: ONNX Runtime cannot open it, or cannot use the device.
@@ -62,11 +71,16 @@ def open_session(content: bytes, named: str, device: str = "cpu") -> Any:
     onnxruntime.set_default_logger_severity(3)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what goes wrong is raised
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if optimised_file is not None:
+        options.optimized_model_filepath = str(optimised_file)
     try:
-        return onnxruntime.InferenceSession(content, options, providers=providers)
+        return onnxruntime.InferenceSession(model, options, providers=providers)
     except Exception as error:  # ONNX Runtime's own errors share no base class
-        raise UserError(f"ONNX Runtime cannot open {named}: {error}") from None
+        why = telling_line(str(error))
+        raise UserError(f"ONNX Runtime cannot open {named}: {why}") from None
 
 
 @FORMATS.register("onnx")

@@ -1,4 +1,4 @@
-"""Judging a test set by one command: which stage runs on which files, and what it answers."""
+"""The settled request to judge a test set: which lane judges it, and on which files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted
 from asterism.models.signatures.reading import read_signature
-from asterism.report.base.section import FrontPageAnswer
-from asterism.report.whole.page import SECTIONS, write_page
-from asterism.sweep.app import SweepRequest
-from asterism.sweep.point import KEPT, REPORT, name_own_sweep
-from asterism.sweep.points import fitting_name
 from asterism.vetting.lanes import IMPORTANCE, RECURRENT, uses
 
 
 @dataclass(frozen=True)
-class _Judge:
+class JudgingLane:
     """A lane that judges test sets.
 
     Attributes:
@@ -42,14 +37,14 @@ class _Judge:
 
 
 #: By what the lane does with a model, the first that can use it judges.
-_JUDGES = {
-    IMPORTANCE: _Judge(
+_LANES = {
+    IMPORTANCE: JudgingLane(
         stage="measure_importance",
         section="importance",
         question="which combinations of important neurons the tests exercise",
         artifacts=("measure_importance",),
     ),
-    RECURRENT: _Judge(
+    RECURRENT: JudgingLane(
         stage="measure_coverage",
         section="stateful",
         question="which states and transitions the tests reach",
@@ -67,38 +62,31 @@ class JudgeRequest:
         data: an ``.npz``, a folder with ``train/`` and ``test/``, or the name of known data.
         preprocessing: a choice of ``conf/preprocessing``; None for the project's.
         overrides: further overrides of Hydra.
-        name: of the experiment; None to make it of the model's.
     """
 
     model: Path
     data: str
     preprocessing: str | None = None
     overrides: Sequence[str] = ()
-    name: str | None = None
 
 
 @dataclass(frozen=True)
-class JudgeRun:
+class SettledJudging:
     """The run that judges a test set.
 
     Attributes:
-        request: the sweep of one point.
-        section: the part of the report that answers.
+        lane: that judges it.
+        overrides: of Hydra.
         said: what was found out about the files, one line each.
     """
 
-    request: SweepRequest
-    section: str
+    lane: JudgingLane
+    overrides: list[str]
     said: tuple[str, ...]
 
-    @property
-    def folder(self) -> Path:
-        """Where the point leaves its results."""
-        return Path("sweeps", str(self.request.name), "points/0000")
 
-
-def judge_run(asked: JudgeRequest, conf: Path) -> JudgeRun:
-    """The run for a request.
+def settle_judging(asked: JudgeRequest, conf: Path) -> SettledJudging:
+    """The lane that judges the tests of a model, and the overrides of Hydra for it.
 
     Args:
         asked: the command line's.
@@ -108,11 +96,11 @@ def judge_run(asked: JudgeRequest, conf: Path) -> JudgeRun:
         UserError: the model cannot be read, no lane can judge its tests, or there are no such data.
     """
     found = {use.lane: use for use in uses(asked.model, read_signature(asked.model))}
-    lane = next((lane for lane in _JUDGES if found[lane].possible), None)
-    if lane is None:
-        reasons = "; ".join(f"{lane}: {found[lane].how}" for lane in _JUDGES)
+    name = next((name for name in _LANES if found[name].possible), None)
+    if name is None:
+        reasons = "; ".join(f"{name}: {found[name].how}" for name in _LANES)
         raise UserError(f"the tests of {asked.model} cannot be judged: {reasons}")
-    judge, group = _JUDGES[lane], "classifier" if lane == IMPORTANCE else "rnn"
+    lane, group = _LANES[name], "classifier" if name == IMPORTANCE else "rnn"
     overrides = [
         f"{group}=file",
         f"{group}.path={quoted(str(whole_path(asked.model)))}",
@@ -120,28 +108,7 @@ def judge_run(asked: JudgeRequest, conf: Path) -> JudgeRun:
     ]
     if asked.preprocessing is not None:
         overrides.append(f"preprocessing={asked.preprocessing}")
-    request = SweepRequest(
-        overrides=[*overrides, *asked.overrides],
-        targets=[judge.stage],
-        name=asked.name or fitting_name(f"judge-tests-{asked.model.stem}"),
-        jobs=2,
-        kept=judge.kept,
-    )
-    return JudgeRun(request, judge.section, (f"{lane}: {judge.question}",))
-
-
-def write_answers(run: JudgeRun) -> tuple[Path, tuple[FrontPageAnswer, ...]]:
-    """Write the page of a run that has finished; the page, and the answers at its beginning.
-
-    Raises:
-        UserError: the results are not there.
-    """
-    page, kept = run.folder / REPORT.name, run.folder / KEPT
-    write_page(kept, page, [run.section])
-    name_own_sweep(page)
-    section = SECTIONS[run.section](kept)
-    assert section is not None, "the page has it"
-    return page, section.answers
+    return SettledJudging(lane, [*overrides, *asked.overrides], (f"{name}: {lane.question}",))
 
 
 def _data(told: str, conf: Path) -> list[str]:

@@ -1,0 +1,166 @@
+"""What came of a repair: parts to blame, the repaired model, and how it does on other inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import write_table
+from asterism.localisation.tensor_errors import TensorError
+from asterism.vetting.agreement import Agreement
+from asterism.vetting.changes import Flips
+from asterism.vetting.statistics import Share
+from asterism.vetting.verdict import Threshold
+
+#: Parts of the ranking that the figures name.
+_BLAMED = 5
+
+
+@dataclass(frozen=True)
+class BlamedPart:
+    """A node or a module that the compressed model computes in another way.
+
+    Attributes:
+        node: its name.
+        operator: its type.
+        explained: share of the deviations that is gone with this part alone in float; None where
+            it was not tried.
+        error_explained: the same of the outputs' squared error.
+        own_error: relative error of its output, where it takes what the original's part takes.
+    """
+
+    node: str
+    operator: str
+    explained: float | None
+    error_explained: float | None
+    own_error: float
+
+
+@dataclass(frozen=True)
+class JudgedRepair:
+    """How a repaired model does where its repair has not looked.
+
+    Attributes:
+        gone_held_out: of the deviations on unseen inputs and of the new search.
+        differ_before: of the compressed model on unseen inputs.
+        agreement: of the repaired model on them.
+        flips: of the repaired model.
+        new_search: by the search's name, shares of seeds with a triggering input, ``before`` and
+            ``after`` the repair.
+        criteria: of the verdict.
+    """
+
+    gone_held_out: Share
+    differ_before: Share
+    agreement: Agreement
+    flips: Sequence[Flips]
+    new_search: dict[str, dict[str, Share]]
+    criteria: Sequence[Threshold]
+
+    @property
+    def no_gain(self) -> str:
+        """Why the repair gains nothing; empty where it does."""
+        if self.gone_held_out.total and not self.gone_held_out.count:
+            return "the best file takes none of the deviations away"
+        before = self.differ_before.count
+        if before and self.agreement.differ.count >= before:
+            return "the best file makes as many new deviations as it takes away"
+        return ""
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value."""
+        return {
+            "gone_held_out": self.gone_held_out.to_json(),
+            "differ_before": self.differ_before.to_json(),
+            "agreement": self.agreement.to_json(),
+            "agreement_fell": self.agreement.differ.count > self.differ_before.count,
+            "flips": [flip.to_json() for flip in self.flips],
+            "new_search": {
+                name: {when: share.to_json() for when, share in shares.items()}
+                for name, shares in self.new_search.items()
+            },
+            "criteria": [criterion.to_json() for criterion in self.criteria],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairFigures:
+    """What came of a repair. What there is none of is None.
+
+    Attributes:
+        reason: why there is no repair, or why it is not enough.
+        quantised_nodes: nodes or modules that can be exchanged.
+        evaluations: candidates that ran.
+        deviating_inputs: that candidates were judged by.
+        blamed: the parts to blame, the most to blame first.
+        nodes_in_float: of the repaired model.
+        float_share: these as a share of the quantised ones.
+        nodes_with_finer_scales, bits, nodes_with_finest_weights, expected: of a repaired ONNX
+            file, see :class:`~asterism.localisation.repair.RepairedFile`.
+        kept_in_float: names of modules of PyTorch that the repaired model has in float.
+        with_finer_scales: names of those whose weights have a scale for each channel instead.
+        applied_by: see :class:`~asterism.vetting.module_pairs.PartExchange`.
+        gone: share of the deviations that is gone on the inputs that the repair was made by.
+        bytes: of the repaired model.
+        bytes_before: of the compressed one.
+        bytes_original: of the original.
+        sha256: of the repaired file.
+        slower: whether the repaired model is noticeably slower than the original.
+        judged: on inputs that the repair has not seen.
+    """
+
+    reason: str | None = None
+    quantised_nodes: int | None = None
+    evaluations: int | None = None
+    deviating_inputs: int | None = None
+    blamed: Sequence[BlamedPart] | None = None
+    nodes_in_float: int | None = None
+    float_share: float | None = None
+    nodes_with_finer_scales: int | None = None
+    bits: int | None = None
+    nodes_with_finest_weights: int | None = None
+    expected: float | None = None
+    kept_in_float: list[str] | None = None
+    with_finer_scales: list[str] | None = None
+    applied_by: str | None = None
+    gone: float | None = None
+    bytes: int | None = None
+    bytes_before: int | None = None
+    bytes_original: int | None = None
+    sha256: str | None = None
+    slower: bool | None = None
+    judged: JudgedRepair | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value, with what was judged beside the rest."""
+        values = asdict(replace(self, blamed=None, judged=None))
+        found = {name: value for name, value in values.items() if value is not None}
+        if self.blamed is not None:
+            found["blamed"] = [
+                {"node": part.node, "operator": part.operator, "explained": part.explained}
+                for part in self.blamed[:_BLAMED]
+            ]
+        return found | ({} if self.judged is None else self.judged.to_json())
+
+
+def write_localisation(
+    ranking: Sequence[BlamedPart], errors: Sequence[TensorError], folder: Path
+) -> None:
+    """Write ``ranking.csv`` and ``tensors.csv``: a row for each part, and for each tensor."""
+    import polars as pl
+
+    names = [one.name for one in fields(BlamedPart)]
+    parts = {name: [getattr(part, name) for part in ranking] for name in names}
+    write_table(folder / "ranking.csv", pl.DataFrame(parts, strict=False))
+    columns = {
+        "tensor": [error.tensor for error in errors],
+        "node": [error.node for error in errors],
+        "operator": [error.operator for error in errors],
+        "sqnr_db": [error.cumulative.sqnr_db for error in errors],
+        "relative_l2": [error.cumulative.relative_l2 for error in errors],
+        "largest": [error.cumulative.largest for error in errors],
+        "own_relative_l2": [None if e.own is None else e.own.relative_l2 for e in errors],
+    }
+    write_table(folder / "tensors.csv", pl.DataFrame(columns, strict=False))

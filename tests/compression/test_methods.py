@@ -12,7 +12,7 @@ import torch
 from structlog.testing import capture_logs
 
 from asterism.compression.compressor import COMPRESSORS, TrainingData, method_options
-from asterism.compression.methods.distillation import _with_logits
+from asterism.compression.methods.keras import _with_logits
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.classifier import open_classifier

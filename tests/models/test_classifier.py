@@ -20,8 +20,8 @@ from structlog.testing import capture_logs
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.runtimes import keras_export
-from asterism.models.runtimes.keras_runtime import KerasRuntime
+from asterism.models.runtimes.formats import keras as keras_export
+from asterism.models.runtimes.formats.keras import KerasRuntime
 from asterism.models.runtimes.runtime import FORMATS, open_runtime
 from onnx_texts import write_onnx
 from thinning import every

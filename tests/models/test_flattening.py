@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.models.layers.flattening import flattened
+from asterism.models.keras_models.layers import flattened
 
 L = keras.layers
 

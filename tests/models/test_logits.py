@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from asterism.models.keras_models.layers import ClassifierHead, up_to_logits
 from asterism.models.keras_models.probabilities import FROM_PROBABILITIES, notes_on, softmax
-from asterism.models.layers.logits import ClassifierHead, up_to_logits
 
 L = keras.layers
 

@@ -15,9 +15,13 @@ from strange_programs import entries
 from strange_programs import write as write_entries
 
 from asterism.models.runtimes.runtime import open_runtime
-from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
-from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
+from asterism.models.signatures.signature import (
+    Signature,
+    TensorSpec,
+    kind_of_inputs,
+    matching_states,
+)
 from onnx_texts import write_onnx
 from readers.formats import litert_edited
 from thinning import every

@@ -13,8 +13,7 @@ import onnx
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, naming
-from asterism.models.classifiers.classifier import open_classifier, probe_images
-from asterism.models.classifiers.isolated import IsolatedClassifier
+from asterism.models.classifiers.classifier import IsolatedClassifier, open_classifier, probe_images
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.recurrent import open_rnn

@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.isolated import IsolatedClassifier
+from asterism.models.classifiers.classifier import IsolatedClassifier
 from readers import onnx_models
 from readers.crafted_networks import before
 from readers.of_models import UNIT

@@ -96,7 +96,7 @@ def compress(
         Size of both files in bytes, as they are and deflated; accuracy of both on the test
         images; and agreement, the share of test images that both give the same label.
     """
-    from asterism.models.layers.flattening import flattened
+    from asterism.models.keras_models.layers import flattened
 
     method = COMPRESSORS[params.method]
     options = method_options(params)

@@ -165,19 +165,6 @@ def test_the_lead_of_a_class_and_its_gradient(estimator, victims):
     assert (np.abs(gradient).max(axis=(1, 2, 3)) > 0).tolist() == [True, False, True, True, True]
 
 
-@pytest.mark.parametrize("ends", [["softmax"], [None, "softmax"], [None]])
-def test_a_softmax_is_left_off_wherever_it_is(ends):
-    keras.utils.set_random_seed(0)
-    last = [L.Dense(3, ends[0]), *([L.Softmax()] if len(ends) > 1 else [])]
-    model = keras.Sequential([keras.Input((2, 2, 1)), L.Flatten(), *last])
-    pixels = np.random.default_rng(0).random((5, 2, 2, 1), np.float32)
-    kernel, bias = model.get_weights()
-    expected = pixels.reshape(5, -1) @ kernel + bias
-    np.testing.assert_allclose(
-        on_keras(model, UNIT).predict(pixels), expected, rtol=1e-4, atol=1e-5
-    )
-
-
 @pytest.fixture(scope="module")
 def attacked(estimator, victims):
     """What each attack makes of the victims, made when it is first asked for."""

@@ -15,7 +15,7 @@ from small_trainings import UNIT
 
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import ForkServer, LaunchError
-from asterism.models.classifiers.classifier import IsolatedClassifier, open_classifier
+from asterism.models.classifiers.classifier import FileClassifier, IsolatedClassifier
 from asterism.models.isolation.isolated_model import ModelCrashError
 from thinning import every
 
@@ -30,7 +30,7 @@ def tflite(tmp_path_factory):
 def test_it_answers_as_in_this_process(tflite):
     with IsolatedClassifier(tflite, UNIT) as isolated:
         assert isolated.input_shape == (8, 8, 1)
-        expected = open_classifier(tflite, UNIT).predict(images(20))
+        expected = FileClassifier(tflite, UNIT).predict(images(20))
         assert np.array_equal(isolated.predict(images(20)), expected)
         assert isolated.predict(images(0)).shape == (0, 4)
         with pytest.raises(UserError, match="uint8"):

@@ -167,15 +167,6 @@ def test_probabilities_rounded_to_a_few_bits_are_no_logits():
     assert not RecurrentModel(Wrong(rounded)).logits
 
 
-def test_as_many_threads_as_the_engine_bears(monkeypatch):
-    monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 5)
-    engine = Sums()
-    assert RecurrentModel(engine).workers == 5
-    engine.threads = False
-    assert RecurrentModel(engine).workers == 1
-    assert RecurrentModel(Sums(batch=3)).block == 3
-
-
 class Watched(Sums):
     """Notes how many calls of it run at a time."""
 
@@ -199,8 +190,11 @@ def test_an_engine_without_threads_is_called_once_at_a_time(monkeypatch):
     monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 4)
     alone, together = Watched(threads=False), Watched(threads=True)
     items = np.random.default_rng(0).normal(size=(16, 4, 3))
-    found = [RecurrentModel(engine, block=2).run(items) for engine in (alone, together)]
+    models = [RecurrentModel(engine, block=2) for engine in (alone, together)]
+    found = [model.run(items) for model in models]
+    assert [model.workers for model in models] == [1, 4]
     assert alone.most == 1 < together.most
+    assert RecurrentModel(Sums(batch=3)).block == 3
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 

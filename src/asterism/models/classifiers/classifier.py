@@ -55,28 +55,21 @@ class Classifier(Protocol):
         ...
 
 
-def open_classifier(path: Path, preprocessing: PreprocessingParams) -> FileClassifier:
-    """Open a model file of any supported format in this process.
-
-    :class:`IsolatedClassifier` does the same for a file that
-    may take the process down.
-
-    Raises:
-        UserError: no such file, damaged, of another format than its name says, no classifier
-            of images, or one that fails on :func:`probe_images`. One line says which.
-    """
-    return FileClassifier(path, preprocessing)
-
-
 class FileClassifier:
     """A model file with one input of images, its preprocessing and, for logits, a softmax.
 
+    It runs in this process; a file that may take that down is for :class:`IsolatedClassifier`.
+
     Args:
-        path: the file; its suffix names the format.
+        path: the file, of any supported format; its suffix names that.
         preprocessing: what happens to the uint8 images first.
 
     Attributes:
         logits: whether the file ends in logits, so that a softmax was added.
+
+    Raises:
+        UserError: no such file, damaged, of another format than its name says, no classifier
+            of images, or one that fails on :func:`probe_images`. One line says which.
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
@@ -218,6 +211,6 @@ _FACTS = ("input_shape", "classes", "notes", "logits")
 
 def served_classifier(path: str, preprocessing: dict[str, Any]) -> Served:
     """A classifier as :class:`IsolatedClassifier` opens it in the other process."""
-    model = open_classifier(Path(path), PreprocessingParams.model_validate(preprocessing))
+    model = FileClassifier(Path(path), PreprocessingParams.model_validate(preprocessing))
     facts = {name: getattr(model, name) for name in _FACTS}
     return facts, lambda arrays: [model.predict(arrays[0])]

@@ -18,8 +18,8 @@ from asterism.models.keras_models.probabilities import are_logits, softmax
 Floats = NDArray[np.float32]
 Inputs = NDArray[Any]
 
-#: The uint8 level that becomes 1: a recurrent network takes images in [0, 1], whatever it is.
-_WHITE = np.float32(255)
+#: The uint8 level that becomes 1: recurrent networks get images in [0, 1], those of users too.
+WHITE = np.float32(255)
 
 
 class SequenceForm(ParameterSection):
@@ -131,7 +131,7 @@ class RecurrentModel:
         count = len(inputs)
         given = inputs.reshape(sequences[:count].shape)
         if inputs.dtype == np.uint8:
-            np.divide(given, _WHITE, out=sequences[:count])
+            np.divide(given, WHITE, out=sequences[:count])
         else:
             sequences[:count] = given
         outputs, states = self.engine.compute(sequences)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.attacks.image_set import prefixed
+from asterism.attacks.augmentation import prefixed
 from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.files.artifacts import write_arrays, write_json, write_table

@@ -24,10 +24,9 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.models.keras_models.belonging import require_images_of
+from asterism.models.keras_models.layers import require_images_of, up_to_logits
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
-from asterism.models.layers.logits import up_to_logits
 from places import ROOT
 from set_options import section
 
@@ -164,19 +163,6 @@ def test_the_lead_of_a_class_and_its_gradient(estimator, victims):
     lead, gradient = estimator.lead(victims.images, second, weights, 100.0)
     assert (lead < 0).all()
     assert (np.abs(gradient).max(axis=(1, 2, 3)) > 0).tolist() == [True, False, True, True, True]
-
-
-@pytest.mark.parametrize("ends", [["softmax"], [None, "softmax"], [None]])
-def test_a_softmax_is_left_off_wherever_it_is(ends):
-    keras.utils.set_random_seed(0)
-    last = [L.Dense(3, ends[0]), *([L.Softmax()] if len(ends) > 1 else [])]
-    model = keras.Sequential([keras.Input((2, 2, 1)), L.Flatten(), *last])
-    pixels = np.random.default_rng(0).random((5, 2, 2, 1), np.float32)
-    kernel, bias = model.get_weights()
-    expected = pixels.reshape(5, -1) @ kernel + bias
-    np.testing.assert_allclose(
-        on_keras(model, UNIT).predict(pixels), expected, rtol=1e-4, atol=1e-5
-    )
 
 
 @pytest.fixture(scope="module")

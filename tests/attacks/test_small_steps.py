@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.attacks.attack import AttackSeeds
-from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.image_set import ImageSet, mean_of, prefixed
+from asterism.attacks.augmentation import AugmentationSet, ImageSet, Split, mean_of, prefixed
 from asterism.attacks.methods.carlini_wagner import CarliniWagner
 from asterism.core.messages.errors import UserError
 

@@ -13,7 +13,7 @@ from asterism.compression.compressor import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import TRAINING_THREADS
-from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.classifiers.classifier import FileClassifier
 from asterism.models.keras_models.reading import load_keras, save_keras
 from asterism.models.training.image_classifier import train_classifier
 from models.small_trainings import UNIT, classifier, digits
@@ -84,7 +84,7 @@ def test_a_compressed_model_is_smaller_works_and_is_the_same_each_time(
     assert json.loads((tmp_path / "a" / "summary.json").read_text()) == facts
     compressed = next((tmp_path / "a").glob("model.*"))
     known, found = (
-        open_classifier(path, UNIT).predict(data.test_images).argmax(1)
+        FileClassifier(path, UNIT).predict(data.test_images).argmax(1)
         for path in (original, compressed)
     )
     assert facts == {
@@ -128,7 +128,7 @@ def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("asterism.compression.compressor.open_classifier", killed)
+    monkeypatch.setattr("asterism.compression.compressor.FileClassifier", killed)
     params = CompressionParams(method="litert_dynamic_range", options={})
     with pytest.raises(KeyboardInterrupt):
         compress(params, original, tmp_path / "m", data, UNIT, 0)

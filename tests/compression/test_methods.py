@@ -12,10 +12,10 @@ import torch
 from structlog.testing import capture_logs
 
 from asterism.compression.compressor import COMPRESSORS, TrainingData, method_options
-from asterism.compression.methods.distillation import _with_logits
+from asterism.compression.methods.keras import _with_logits
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.classifiers.classifier import FileClassifier
 from asterism.models.keras_models.reading import load_keras
 from models.small_trainings import UNIT
 from thinning import every
@@ -110,7 +110,7 @@ def test_weights_have_the_type_and_outputs_stay_close(name, quantised):
     path = quantised(name)
     assert largest(read(path)) == expected
     assert logging.getLogger().level == level
-    found = open_classifier(path, UNIT).predict(images(seed=1))
+    found = FileClassifier(path, UNIT).predict(images(seed=1))
     np.testing.assert_allclose(found, exact(), atol=2e-3 if name == "litert_float16" else 0.05)
     assert np.abs(found - exact()).max() > 1e-6
 
@@ -158,7 +158,7 @@ def test_keras_own_quantisation_keeps_8_bits(tmp_path):
     path = compressed("keras_int8", {}, tmp_path)
     read = load_keras(path)
     assert str(read.get_layer("hidden")._kernel.dtype) == "int8"
-    found = open_classifier(path, UNIT).predict(images(seed=1))
+    found = FileClassifier(path, UNIT).predict(images(seed=1))
     np.testing.assert_allclose(found, exact(), atol=0.05)
 
 

@@ -15,7 +15,7 @@ from asterism.dflare.image_pairs import repair_images, search_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
-from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.classifiers.classifier import FileClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from models.model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx_texts import write_onnx
@@ -163,7 +163,7 @@ def test_a_model_that_raises_loses_that_input_only(data, tmp_path):
 
     results = repair(picky, data, tmp_path / "t", tmp_path / "r", seeds=40)
     answered = data.test_images[~raised]
-    f, g = (open_classifier(file, UNIT).predict(answered).argmax(1) for file in picky)
+    f, g = (FileClassifier(file, UNIT).predict(answered).argmax(1) for file in picky)
     assert results["test_set"] == {
         "original_accuracy": pytest.approx((f == 0).mean()),
         "accuracy": pytest.approx((g == 0).mean()),
@@ -255,7 +255,7 @@ def test_minimal_inputs_have_one_schema_in_parts_and_in_results(files, data, tmp
         name: a.shape for name, a in triggers.items()
     }
     for name, file in zip("fg", files, strict=False):
-        assert np.array_equal(minimal[name], open_classifier(file, UNIT).predict(minimal["items"]))
+        assert np.array_equal(minimal[name], FileClassifier(file, UNIT).predict(minimal["items"]))
 
 
 def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):

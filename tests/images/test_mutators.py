@@ -75,6 +75,7 @@ def test_an_image_mutates_alike_alone_and_in_a_batch(
         assert np.array_equal(together[i : i + 1], mutator.apply(images[i : i + 1], own[i]))
     rows = np.arange(len(images))[::-1]
     assert np.array_equal(mutator.apply(images[rows], take(draws, rows)), together[rows])
+    assert len(mutator.apply(images[:0], take(draws, np.arange(0)))) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,18 +88,6 @@ def test_the_same_stream_draws_the_same_mutants(name: str) -> None:
     assert not np.array_equal(first, images)
     random = any(not np.array_equal(values, others[key]) for key, values in draws.items())
     assert random != np.array_equal(first, other)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_batches_of_more_than_one_chunk(name: str) -> None:
-    mutator = MUTATORS[name]()
-    images = pictures(1, 300, 28, 28, 1)
-    draws = mutator.draw(stream(1, name), images.shape)
-    whole = mutator.apply(images, draws)
-    halves = [slice(0, 130), slice(130, 300)]
-    parts = [mutator.apply(images[h], {k: v[h] for k, v in draws.items()}) for h in halves]
-    assert np.array_equal(whole, np.concatenate(parts))
-    assert len(mutator.apply(images[:0], take(draws, np.arange(0)))) == 0
 
 
 # The mutators once more, value by value: ``slow_<name>``, and an entry in ``TOLERANCE``.

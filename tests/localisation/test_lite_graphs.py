@@ -11,7 +11,7 @@ from asterism.localisation.lite_graphs import convertible
 from asterism.localisation.matching import match_tensors
 from asterism.localisation.reading import pair_of
 from asterism.models.signatures.reading import read_signature
-from models import file_models
+from models import onnx_networks
 from models.small_litert import LiteFile, lite_linear, lite_variable
 from onnx_texts import onnx_model
 from readers.formats import litert_edited
@@ -29,7 +29,7 @@ def opened(path):
 
 
 def answers(path, items):
-    return file_models.opened(path, items[:1]).predict(items)
+    return onnx_networks.opened(path, items[:1]).predict(items)
 
 
 def with_two_reads(path, operators):

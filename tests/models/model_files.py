@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.runtimes.keras_export import save_onnx
+from asterism.models.runtimes.formats.keras import save_onnx
 
 SHAPE = (8, 8, 1)
 CLASSES = 4

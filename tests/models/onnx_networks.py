@@ -1,4 +1,4 @@
-"""Small ONNX networks for tests: of one input, streaming, with a mask, on integers."""
+"""Small ONNX networks: of one input, streaming, with a mask, on integers; and opened files."""
 
 from pathlib import Path
 
@@ -6,6 +6,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.models.tensor_models.model import FileModel
 from onnx_texts import write_onnx
 
 
@@ -79,3 +81,15 @@ def quantised(path, weights):
     }}"""
     whole = np.rint(weights / scale).astype(np.int8)
     return write_onnx(path, text, q=whole, scale=scale, zero=np.int8(0))
+
+
+def feeding(**changes):
+    """Parameters of a model that takes its item alone, but for changes."""
+    facts = {"input": None, "outputs": None, "constants": [], "step": None}
+    facts |= {"context": 0, "pad": 0, "preprocessing": None}
+    return FeedingParams(**facts | changes)
+
+
+def opened(path, items, **changes):
+    """A file that is tried with the items, which are images where they have four axes."""
+    return FileModel(path, feeding(**changes), items.ndim == 4, items)

@@ -18,10 +18,10 @@ from strange_programs import write as write_entries
 from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.classifiers.classifier import FileClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.runtimes import keras_export
-from asterism.models.runtimes.keras_runtime import KerasRuntime
+from asterism.models.runtimes.formats import keras as keras_export
+from asterism.models.runtimes.formats.keras import KerasRuntime
 from asterism.models.runtimes.runtime import FORMATS, open_runtime
 from onnx_texts import write_onnx
 from thinning import every
@@ -43,7 +43,7 @@ def test_the_table_covers_every_format():
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_format_gives_the_same_probabilities_in_any_batch(files, suffix):
     model, paths = files
-    classifier = open_classifier(paths[suffix], UNIT)
+    classifier = FileClassifier(paths[suffix], UNIT)
     assert classifier.input_shape == SHAPE
     assert classifier.classes == CLASSES
     given = images(35)
@@ -94,7 +94,7 @@ def exported(files, tmp_path_factory):
     root = tmp_path_factory.mktemp("exported")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASTERISM_STATE_ROOT", str(root))
-        return root / "onnx", open_classifier(files[1][".keras"], UNIT).predict(images(5))
+        return root / "onnx", FileClassifier(files[1][".keras"], UNIT).predict(images(5))
 
 
 def test_a_keras_file_is_exported_once(files, exported, state_root, monkeypatch):
@@ -103,7 +103,7 @@ def test_a_keras_file_is_exported_once(files, exported, state_root, monkeypatch)
     (facts,) = folder.glob("*/facts.json")
     assert json.loads(facts.read_text())["faithful"]
     monkeypatch.setattr(keras_export, "save_onnx", lambda *_: pytest.fail("it is there"))
-    again = open_classifier(files[1][".keras"], UNIT)
+    again = FileClassifier(files[1][".keras"], UNIT)
     assert "run as its ONNX export" in again.notes[0]
     assert np.array_equal(first, again.predict(images(5)))
 
@@ -116,7 +116,7 @@ def test_a_damaged_export_is_set_aside_and_made_again(files, exported, state_roo
     shutil.copytree(folder, state_root / "onnx")
     (export,) = [path for path in (state_root / "onnx").iterdir() if path.is_dir()]
     damage(export)
-    again = open_classifier(files[1][".keras"], UNIT)
+    again = FileClassifier(files[1][".keras"], UNIT)
     assert np.array_equal(again.predict(images(5)), expected)
     assert "run as its ONNX export" in again.notes[0]
     assert (state_root / f"onnx/{export.name}.damaged-0").exists()
@@ -127,7 +127,7 @@ def test_no_export_is_written_through_a_link(files, state_root, tmp_path):
     state_root.mkdir()
     (state_root / "onnx").symlink_to(tmp_path / "victim")
     with pytest.raises(UserError, match="onnx is a symbolic link"):
-        open_classifier(files[1][".keras"], UNIT)
+        FileClassifier(files[1][".keras"], UNIT)
     assert list((tmp_path / "victim").iterdir()) == []
 
 
@@ -157,8 +157,8 @@ def test_what_kept_a_model_from_being_exported_once_is_not_held_against_it(
     with monkeypatch.context() as full:
         full.setattr(keras_export, "save_onnx", fail)
         with pytest.raises(type(error)):
-            open_classifier(files[1][".keras"], UNIT)
-    assert "run as its ONNX export" in open_classifier(files[1][".keras"], UNIT).notes[0]
+            FileClassifier(files[1][".keras"], UNIT)
+    assert "run as its ONNX export" in FileClassifier(files[1][".keras"], UNIT).notes[0]
 
 
 @pytest.mark.parametrize("changed", ["onnx", "onnxruntime", "code"])
@@ -178,7 +178,7 @@ def test_an_export_by_other_code_or_libraries_is_another(changed, files, tmp_pat
 def test_a_model_that_cannot_be_exported_runs_in_keras(tmp_path):
     model = keras_model()
     model.quantize("int8")
-    classifier = open_classifier(write(model, tmp_path / "int8.keras"), UNIT)
+    classifier = FileClassifier(write(model, tmp_path / "int8.keras"), UNIT)
     given = images(40)
     expected = model.predict(given.astype(np.float32) / 255, verbose=0)
     assert classifier.predict(given) == pytest.approx(expected, abs=1e-5)
@@ -191,7 +191,7 @@ def test_a_model_with_dropout_and_noise_predicts_as_keras_does_every_time(tmp_pa
     x = keras.layers.Dropout(0.5)(keras.layers.GaussianNoise(1.0)(inputs))
     x = keras.layers.Dense(CLASSES, "softmax")(keras.layers.Flatten()(x))
     model, path = keras.Model(inputs, x), tmp_path / "dropout.keras"
-    classifier = open_classifier(write(model, path), UNIT)
+    classifier = FileClassifier(write(model, path), UNIT)
     given = images(32)
     batch = given.astype(np.float32) / 255
     expected = pytest.approx(model.predict(batch, verbose=0), abs=1e-5)
@@ -211,7 +211,7 @@ def test_the_reason_why_a_model_is_not_exported_is_not_the_place_of_its_export(t
     model = keras.Model(inputs, keras.layers.Dense(CLASSES, "softmax")(rows))
     path = write(model, tmp_path / "gru.keras")
     with capture_logs() as told:
-        classifier = open_classifier(path, UNIT)
+        classifier = FileClassifier(path, UNIT)
     assert classifier.notes == ("runs in Keras, in batches of 32",)
     (reason,) = (entry["reason"] for entry in told if "reason" in entry)
     assert "cannot open model.onnx: " in reason and "output of any previous nodes" in reason
@@ -227,7 +227,7 @@ def test_exports_to_onnx_are_the_same_bytes(tmp_path):
 @pytest.mark.parametrize("suffix", every(3, [".onnx", ".keras", ".tflite"]))
 def test_logits_get_a_softmax_and_that_is_said(suffix, tmp_path):
     model = keras_model(softmax=False)
-    classifier = open_classifier(write(model, tmp_path / f"logits{suffix}"), UNIT)
+    classifier = FileClassifier(write(model, tmp_path / f"logits{suffix}"), UNIT)
     logits = model.predict(images(5).astype(np.float32) / 255, verbose=0)
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert classifier.predict(images(5)) == pytest.approx(expected, abs=1e-5)
@@ -278,7 +278,7 @@ def requantised_softmax(path, classes):
     ],
 )
 def test_quantised_probabilities_of_many_classes_are_no_logits(write_many, suffix, tmp_path):
-    classifier = open_classifier(write_many(tmp_path / f"many{suffix}", 1000), UNIT)
+    classifier = FileClassifier(write_many(tmp_path / f"many{suffix}", 1000), UNIT)
     assert abs(classifier.predict(images(5)).sum(axis=1) - 1).max() > 0.06
     assert not classifier.logits
 
@@ -288,7 +288,7 @@ def test_a_model_of_one_output_is_rejected(tmp_path):
     outputs = keras.layers.Dense(1, activation="sigmoid")(keras.layers.Flatten()(inputs))
     path = write(keras.Model(inputs, outputs), tmp_path / "one.onnx")
     with pytest.raises(UserError, match=r"one\.onnx .*one output"):
-        open_classifier(path, UNIT)
+        FileClassifier(path, UNIT)
 
 
 def test_a_model_that_mixes_its_batch_is_run_image_by_image(tmp_path):
@@ -303,7 +303,7 @@ def test_a_model_that_mixes_its_batch_is_run_image_by_image(tmp_path):
     }}"""
     weights = np.random.default_rng(0).normal(0, 1, (64, CLASSES)).astype(np.float32)
     path = write_onnx(tmp_path / "mixing.onnx", text, opset=13, one=np.float32(1), weights=weights)
-    classifier = open_classifier(path, UNIT)
+    classifier = FileClassifier(path, UNIT)
     given = images(9)
     given[0] //= 20
     alone = np.concatenate([classifier.predict(given[i : i + 1]) for i in range(9)])
@@ -316,7 +316,7 @@ def test_a_batch_size_written_into_the_file_is_kept(tmp_path):
         outputs = MatMul (flat, weights)
     }}"""
     weights = np.full((64, CLASSES), 0.1, np.float32)
-    classifier = open_classifier(write_onnx(tmp_path / "two.onnx", text, weights=weights), UNIT)
+    classifier = FileClassifier(write_onnx(tmp_path / "two.onnx", text, weights=weights), UNIT)
     assert classifier.predict(images(5)) == pytest.approx(np.full((5, CLASSES), 0.25))
 
 
@@ -333,7 +333,7 @@ def test_a_model_that_raises_on_a_probe_image_is_rejected_with_that_reason(tmp_p
     constants = {"table": np.zeros(1, np.float32), "weights": np.ones((64, CLASSES), np.float32)}
     write_onnx(tmp_path / "p.onnx", text, opset=13, **constants)
     with pytest.raises(UserError, match=r"p\.onnx failed"):
-        open_classifier(tmp_path / "p.onnx", UNIT)
+        FileClassifier(tmp_path / "p.onnx", UNIT)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -349,7 +349,7 @@ def test_damaged_files_are_one_line(files, suffix, tmp_path):
         if suffix == ".tflite" and name == "cut":
             continue  # may end the interpreter: tests of isolation
         with pytest.raises(UserError) as error:
-            open_classifier(path, UNIT)
+            FileClassifier(path, UNIT)
         assert "\n" not in str(error.value)
         assert path.name in str(error.value)
 
@@ -363,25 +363,25 @@ def test_a_wrong_suffix_is_told(files, true, claimed, hint, tmp_path):
     path = tmp_path / f"model{claimed}"
     path.write_bytes(files[1][true].read_bytes())
     with pytest.raises(UserError, match=rf"should be \{hint}"):
-        open_classifier(path, UNIT)
+        FileClassifier(path, UNIT)
 
 
 def test_a_first_byte_alone_accuses_no_file_of_being_onnx(tmp_path):
     path = tmp_path / "model.tflite"
     path.write_bytes(b"\x08" * 99)
     with pytest.raises(UserError, match=r"no \.tflite file"):
-        open_classifier(path, UNIT)
+        FileClassifier(path, UNIT)
 
 
 def test_a_missing_file_a_folder_and_an_unknown_suffix(tmp_path):
     with pytest.raises(UserError, match="no model file"):
-        open_classifier(tmp_path / "none.onnx", UNIT)
+        FileClassifier(tmp_path / "none.onnx", UNIT)
     (tmp_path / "folder.keras").mkdir()
     with pytest.raises(UserError, match=r"folder\.keras is a folder"):
-        open_classifier(tmp_path / "folder.keras", UNIT)
+        FileClassifier(tmp_path / "folder.keras", UNIT)
     (tmp_path / "model.pkl").write_bytes(b"x")
     with pytest.raises(UserError, match=r"known: .*onnx"):
-        open_classifier(tmp_path / "model.pkl", UNIT)
+        FileClassifier(tmp_path / "model.pkl", UNIT)
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def test_a_missing_file_a_folder_and_an_unknown_suffix(tmp_path):
     ],
 )
 def test_wrong_images_are_one_line(files, given, message):
-    classifier = open_classifier(files[1][".onnx"], UNIT)
+    classifier = FileClassifier(files[1][".onnx"], UNIT)
     with pytest.raises(UserError, match=message):
         classifier.predict(given)
 
@@ -413,7 +413,7 @@ def test_why_pytorch_cannot_open_an_archive_is_told(files, edit, reason, tmp_pat
     contents["model/models/model.json"] = edit(contents["model/models/model.json"])
     path = write_entries(tmp_path / "odd.pt2", contents)
     with pytest.raises(UserError, match=rf"PyTorch cannot open .*odd\.pt2: {reason}"):
-        open_classifier(path, UNIT)
+        FileClassifier(path, UNIT)
     assert not caplog.records
 
 
@@ -485,7 +485,7 @@ def test_usual_torch_networks_open(name, core, tmp_path):
 def test_a_pickled_torch_model_is_not_read(tmp_path):
     torch.save({"weight": torch.zeros(3)}, tmp_path / "model.pt2")
     with pytest.raises(UserError, match=r"torch\.export"):
-        open_classifier(tmp_path / "model.pt2", UNIT)
+        FileClassifier(tmp_path / "model.pt2", UNIT)
 
 
 @pytest.mark.parametrize("values", [{"mean": [1.0, 2.0]}, {"std": [1.0, 2.0]}])
@@ -507,7 +507,7 @@ def test_preprocessing_is_its_formula():
 def test_the_published_models_open(name, shared_models):
     shape = (28, 28, 1) if name == "lenet1" else (32, 32, 3)
     for file in (f"{name}.h5", f"{name}-quan.lite"):
-        classifier = open_classifier(shared_models / file, UNIT)
+        classifier = FileClassifier(shared_models / file, UNIT)
         given = np.random.default_rng(0).integers(0, 256, (9, *shape), dtype=np.uint8)
         together = classifier.predict(given)
         assert together.sum(axis=1) == pytest.approx(np.ones(9), abs=1e-3)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from file_models import opened
+from onnx_networks import opened
 
 from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import TensorSpec, growing_axis, matching_states

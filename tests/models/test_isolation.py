@@ -15,8 +15,7 @@ from small_trainings import UNIT
 
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import ForkServer, LaunchError
-from asterism.models.classifiers.classifier import open_classifier
-from asterism.models.classifiers.isolated import IsolatedClassifier
+from asterism.models.classifiers.classifier import FileClassifier, IsolatedClassifier
 from asterism.models.isolation.isolated_model import ModelCrashError
 from thinning import every
 
@@ -31,7 +30,7 @@ def tflite(tmp_path_factory):
 def test_it_answers_as_in_this_process(tflite):
     with IsolatedClassifier(tflite, UNIT) as isolated:
         assert isolated.input_shape == (8, 8, 1)
-        expected = open_classifier(tflite, UNIT).predict(images(20))
+        expected = FileClassifier(tflite, UNIT).predict(images(20))
         assert np.array_equal(isolated.predict(images(20)), expected)
         assert isolated.predict(images(0)).shape == (0, 4)
         with pytest.raises(UserError, match="uint8"):
@@ -96,7 +95,9 @@ def test_damaged_files_are_one_line(tflite, tmp_path):
 def test_after_an_error_the_same_process_answers_the_next_call(tflite, monkeypatch):
     with IsolatedClassifier(tflite, UNIT) as isolated:
         before, process = isolated.predict(images(3)), isolated.pid
-        monkeypatch.setattr("asterism.models.classifiers.isolated.require_images", lambda *_: None)
+        monkeypatch.setattr(
+            "asterism.models.classifiers.classifier.require_images", lambda *_: None
+        )
         with pytest.raises(UserError, match="takes images of shape") as error:
             isolated.predict(np.zeros((1, 2, 2, 1), np.uint8))
         assert not isinstance(error.value, ModelCrashError)

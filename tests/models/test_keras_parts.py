@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from asterism.models.architectures import build
-from asterism.models.runtimes import keras_export
+from asterism.models.runtimes.formats import keras as keras_export
 from asterism.models.runtimes.formats.torch_export import TorchRuntime
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.training.image_classifier import _augmented

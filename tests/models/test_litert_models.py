@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from file_models import feeding, opened
+from onnx_networks import feeding, opened
 from small_litert import LiteFile, lite_linear, lite_streaming, lite_variable
 
 from asterism.core.messages.errors import UserError

@@ -14,7 +14,8 @@ from small_trainings import digits as digits_of
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.classifiers.classifier import FileClassifier
+from asterism.models.classifiers.layout import image_shape, require_vector
 from asterism.models.parameters.params import ClassifierFile
 from asterism.models.training.image_classifier import obtain_classifier
 from places import ROOT
@@ -144,7 +145,7 @@ def test_what_is_no_classifier_of_these_images_is_one_line(
         obtain(path, digits)
     if as_a_pair:
         with pytest.raises(UserError, match=message):
-            open_classifier(path, UNIT)
+            FileClassifier(path, UNIT)
 
 
 def standardising(activation):
@@ -165,7 +166,7 @@ def test_images_that_a_classifier_fails_on_do_not_decide_what_it_gives(
     model.save(path)
     found, _ = obtain(path, digits)
     assert len(found.layers) == len(model.layers) + logits
-    pair = open_classifier(path, UNIT)
+    pair = FileClassifier(path, UNIT)
     assert pair.logits == logits
     black = np.zeros((1, 28, 28, 1), np.uint8)
     given = np.concatenate([digits.test_images[:3], black])
@@ -181,6 +182,44 @@ def test_nan_for_every_image_is_rejected(tmp_path, digits):
     model = small()
     model.set_weights([np.full_like(values, np.nan) for values in model.get_weights()])
     model.save(tmp_path / "m.keras")
-    for take in (lambda path: obtain(path, digits), lambda path: open_classifier(path, UNIT)):
+    for take in (lambda path: obtain(path, digits), lambda path: FileClassifier(path, UNIT)):
         with pytest.raises(UserError, match=r"NaN .*every kind"):
             take(tmp_path / "m.keras")
+
+
+FILE = Path("m.onnx")
+
+
+@pytest.mark.parametrize(
+    ("shape", "image"),
+    [
+        ((None, 4, 5, 3), (4, 5, 3)),
+        ((None, 4, 5, 1), (4, 5, 1)),
+        ((None, 3, 4, 5), (4, 5, 3)),
+        ((7, 1, 4, 5), (4, 5, 1)),
+        ((1, 3, 4, 3), (3, 4, 3)),
+    ],
+)
+def test_a_model_s_input_tells_the_shape_of_its_images(shape, image):
+    assert image_shape(shape, FILE) == image
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((None, 10), "an image classifier takes"),
+        ((None, 4, 5), "an image classifier takes"),
+        ((None, 4, None, 3), "only the batch may have a free size"),
+        ((None, 4, 5, 2), "no axis of 1 or 3 channels"),
+    ],
+)
+def test_what_is_no_image_is_told(shape, message):
+    with pytest.raises(UserError, match=rf"m\.onnx .*shape.*{message}"):
+        image_shape(shape, FILE)
+
+
+def test_a_classifier_gives_one_vector():
+    assert require_vector((None, 7), FILE) == require_vector((0, 7), FILE) == 7
+    for shape in ((7,), (None, 7, 1), (None, None), (None, 0)):
+        with pytest.raises(UserError, match="a classifier gives"):
+            require_vector(shape, FILE)

@@ -11,18 +11,20 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.models.keras_models.probabilities import softmax
 from asterism.models.recurrent import RecurrentModel
-from asterism.models.recurrent.engines import engine_for
+from asterism.models.recurrent.model import SequenceForm
 from asterism.models.recurrent.onnx_engine import OnnxEngine
+from asterism.models.recurrent.opening import engine_for
 from asterism.models.recurrent.trained import open_trained, save_trained, trained_file
 
 
 class Sums:
     """States are running sums of the steps; the outputs are made of the last state."""
 
-    batch, layer, threads = None, "sums", True
+    threads = True
 
-    def __init__(self, steps=4, features=3, numbers=None, logits=False):
-        self.steps, self.features, self.numbers = steps, features, numbers
+    def __init__(self, steps=4, features=3, numbers=None, logits=False, batch=None):
+        taken = {"steps": steps, "features": features, "batch": batch, "numbers": numbers}
+        self.form = SequenceForm(layer="sums", **taken)
         self._logits = logits
         self.shapes = []
 
@@ -165,16 +167,6 @@ def test_probabilities_rounded_to_a_few_bits_are_no_logits():
     assert not RecurrentModel(Wrong(rounded)).logits
 
 
-def test_as_many_threads_as_the_engine_bears(monkeypatch):
-    monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 5)
-    engine = Sums()
-    assert RecurrentModel(engine).workers == 5
-    engine.threads = False
-    assert RecurrentModel(engine).workers == 1
-    engine.batch = 3
-    assert RecurrentModel(engine).block == 3
-
-
 class Watched(Sums):
     """Notes how many calls of it run at a time."""
 
@@ -198,8 +190,11 @@ def test_an_engine_without_threads_is_called_once_at_a_time(monkeypatch):
     monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 4)
     alone, together = Watched(threads=False), Watched(threads=True)
     items = np.random.default_rng(0).normal(size=(16, 4, 3))
-    found = [RecurrentModel(engine, block=2).run(items) for engine in (alone, together)]
+    models = [RecurrentModel(engine, block=2) for engine in (alone, together)]
+    found = [model.run(items) for model in models]
+    assert [model.workers for model in models] == [1, 4]
     assert alone.most == 1 < together.most
+    assert RecurrentModel(Sums(batch=3)).block == 3
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 
@@ -226,7 +221,7 @@ def test_an_embedding_looks_token_ids_up():
     network = token_network()
     engine = engine_for(network, "cells")
     assert isinstance(engine, OnnxEngine)
-    assert (engine.numbers, engine.steps, engine.features) == ("int32", 5, None)
+    assert (engine.form.numbers, engine.form.steps, engine.form.features) == ("int32", 5, None)
     tokens = np.random.default_rng(1).integers(0, 7, (9, 5))
     probabilities, states = RecurrentModel(engine, block=4).run(tokens)
     assert probabilities == pytest.approx(np.asarray(network(tokens)), abs=1e-5)
@@ -241,7 +236,7 @@ def test_an_embedding_looks_token_ids_up():
 def test_an_embedding_that_masks_runs_in_keras():
     engine = engine_for(token_network(mask=True), "last")
     assert not isinstance(engine, OnnxEngine)
-    assert engine.layer == "last"
+    assert engine.form.layer == "last"
 
 
 def test_a_stored_network_is_opened_by_its_graph_and_has_a_file(tmp_path):

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.recurrent import RecurrentModel, open_rnn
-from asterism.models.recurrent.engines import engine_for
-from asterism.models.recurrent.keras_engine import KerasEngine
-from asterism.models.recurrent.keras_layers import find_layer, layer_chain
+from asterism.models.recurrent.keras_engine import KerasEngine, find_layer, layer_chain
 from asterism.models.recurrent.onnx_engine import OnnxEngine
 from asterism.models.recurrent.onnx_graph import write_graph
+from asterism.models.recurrent.opening import engine_for
 from thinning import every
 
 keras = pytest.importorskip("keras")

@@ -16,8 +16,7 @@ from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import UserError
 from asterism.models.parameters.params import Optimizer, RnnFile
 from asterism.models.recurrent import RecurrentModel
-from asterism.models.recurrent.engines import engine_for
-from asterism.models.recurrent.isolated import IsolatedEngine
+from asterism.models.recurrent.opening import IsolatedEngine, engine_for
 from asterism.models.recurrent.trained import open_trained, save_trained, store_file
 from asterism.models.training.recurrent import accuracy, build_rnn, rows_as_steps, train_rnn
 from thinning import every

@@ -3,8 +3,16 @@
 import keras
 import numpy as np
 import pytest
-from file_models import feeding, opened
-from onnx_networks import linear, linear_in_time, masked, mixing, quantised, streaming
+from onnx_networks import (
+    feeding,
+    linear,
+    linear_in_time,
+    masked,
+    mixing,
+    opened,
+    quantised,
+    streaming,
+)
 
 from asterism.core.messages.errors import UserError
 from asterism.models.runtimes.runtime import open_runtime

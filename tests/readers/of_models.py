@@ -13,8 +13,7 @@ import onnx
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, naming
-from asterism.models.classifiers.classifier import open_classifier, probe_images
-from asterism.models.classifiers.isolated import IsolatedClassifier
+from asterism.models.classifiers.classifier import FileClassifier, IsolatedClassifier, probe_images
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.recurrent import open_rnn
@@ -25,7 +24,7 @@ UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 
 def run_classifier(path: Path) -> object:
-    model = open_classifier(path, UNIT)
+    model = FileClassifier(path, UNIT)
     return model.predict(probe_images(model.input_shape)).shape
 
 

@@ -54,26 +54,18 @@ def serving(
     return reader, servers[reader.family]
 
 
-def require_answers(reader: Reader, server: Server, step: int) -> None:
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("serving", CASES, indirect=True)
+def test_a_crafted_file_gives_a_value_or_one_line(serving: Serving, few: bool) -> None:
     """Each of the whole and the crafted files, or of every few, gets the answer that is due."""
-    wrong = []
+    (reader, server), wrong = serving, []
+    step = (6 if reader.name in THOROUGH else 24) if few else 1
     for name, make, due in attacks_on(reader, server.whole(reader))[::step]:
         verdict = server.read(reader, make())
         takes_room = due == "rejected" and verdict.peak_mb > ROOM_MB
         if verdict.failed or takes_room or due not in ("", verdict.kind):
             wrong.append(f"{name}: {verdict}")
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("serving", CASES, indirect=True)
-def test_a_crafted_file_gives_a_value_or_one_line(serving: Serving) -> None:
-    require_answers(*serving, step=6 if serving[0].name in THOROUGH else 24)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("serving", READERS, indirect=True)
-def test_all_crafted_files(serving: Serving) -> None:
-    require_answers(*serving, step=1)
 
 
 @pytest.mark.parametrize("serving", CASES, indirect=True)

@@ -4,14 +4,22 @@ Files are either packed, with texts in all places in which a file with any text 
 have one text in one place, and most readers reject them.
 """
 
+from __future__ import annotations
+
+import io
+from functools import partial
+from typing import Any
+
+import h5py
+import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
 from asterism.models.isolation import isolated_model
 from hostile_text import MARK, TEXTS, environment_of_children, noted_by_children, watched
 from models.small_litert import lite_streaming, lite_variable
-from readers import consumers, onnx_models
-from readers.hostile_models import texts_in, with_texts
+from readers import consumers, formats, onnx_models
+from readers.formats import Change, changed_json
 from thinning import every
 
 #: Texts in whose place any text may stand of those that TensorFlow takes as names of layers.
@@ -199,3 +207,36 @@ def test_a_plain_text_of_a_litert_file_may_mean_anything_elsewhere(text, whole, 
         path.write_bytes(with_texts(content, {place: text}))
         assert works(consumers.signature, path, tmp_path)
         assert works(consumers.OF_ALL[1], path, tmp_path)
+
+
+def with_names(content: bytes, change: Change) -> bytes:
+    """An HDF5 file after a change of all names and texts."""
+    target = io.BytesIO()
+    with h5py.File(io.BytesIO(content)) as old, h5py.File(target, "w") as new:
+        parts = [("", old)]
+        old.visititems(lambda name, part: parts.append((name, part)))
+        for name, part in parts:
+            there = _of_path(change, name)
+            if isinstance(part, h5py.Dataset):
+                copied = new.create_dataset(there, data=part[()])
+            else:
+                copied = new.require_group(there) if name else new
+            for key, value in part.attrs.items():
+                copied.attrs[change(key)] = _of_attribute(value, change)
+    return target.getvalue()
+
+
+def _of_attribute(value: Any, change: Change) -> Any:
+    if isinstance(value, str) and value.startswith("{"):
+        return changed_json(value, change)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([*map(partial(_of_path, change), value.tolist())], object)
+    return _of_path(change, value) if isinstance(value, str) else value
+
+
+def _of_path(change: Change, name: str) -> str:
+    return "/".join(change(part) for part in name.split("/"))
+
+
+texts_in = partial(formats.texts_in, edit_h5=with_names)
+with_texts = partial(formats.with_texts, edit_h5=with_names)

@@ -28,7 +28,7 @@ DEFECTS = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("s")
-    with Server("planted", folder, cpu_s=2, wall_s=20, memory_mb=300) as server:
+    with Server("planted", folder, cpu_s=2, wall_s=8, memory_mb=300) as server:
         yield server
 
 

@@ -102,7 +102,7 @@ def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
     keras = sys.modules.get("keras")
     if keras is None or not isinstance(model, keras.Model):
         return None
-    from asterism.models.runtimes.keras_runtime import KerasRuntime
+    from asterism.models.runtimes.formats.keras import KerasRuntime
     from asterism.models.signatures.keras import signature_of_config
 
     if not getattr(model, "inputs", None):

@@ -224,12 +224,12 @@ def states(
 
 def _engine(model: Any, layer: str | None, given: Arrays, after: ExitStack) -> Any:
     if is_file(model):
-        from asterism.models.recurrent.isolated import IsolatedEngine
+        from asterism.models.recurrent.opening import IsolatedEngine
 
         return IsolatedEngine(Path(model), layer)
     keras = sys.modules.get("keras")
     if keras is not None and isinstance(model, keras.Model):
-        from asterism.models.recurrent.engines import engine_for
+        from asterism.models.recurrent.opening import engine_for
 
         return engine_for(model, layer)
     if is_torch_module(model):

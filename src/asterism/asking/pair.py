@@ -11,8 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.data.given.kind import INPUT_KINDS
 from asterism.data.given.reading import Arrays, files_of, kind_of, type_of_arrays
-from asterism.models.signatures.kinds import kind_of_inputs
-from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
 
 #: Rows of a table that bytes index, without and with those of further signs.
 _BYTES, _BYTES_AND_SIGNS = 256, 384

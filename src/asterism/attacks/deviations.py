@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.attack import Attack, AttackSeeds, Floats, build_suitable
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, Split, prefixed
 from asterism.attacks.estimator import PixelRegressor
-from asterism.attacks.image_set import prefixed
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.natural import natural_augmentations
 from asterism.attacks.params import AttackParams

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_suitable
+from asterism.attacks.augmentation import ImageSet
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.image_set import ImageSet
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
@@ -18,10 +18,10 @@ from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.data import Dataset
+from asterism.models.keras_models.layers import up_to_logits
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import notes_on
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
-from asterism.models.layers.logits import up_to_logits
 from asterism.models.recurrent.trained import open_trained, trained_file
 
 log = get_logger(__name__)

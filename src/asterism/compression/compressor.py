@@ -17,7 +17,7 @@ from asterism.core.parameters.construction import NoOptions, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.data import Dataset
-from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.classifiers.classifier import FileClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.training.fitting import make_deterministic
@@ -96,7 +96,7 @@ def compress(
         Size of both files in bytes, as they are and deflated; accuracy of both on the test
         images; and agreement, the share of test images that both give the same label.
     """
-    from asterism.models.layers.flattening import flattened
+    from asterism.models.keras_models.layers import flattened
 
     method = COMPRESSORS[params.method]
     options = method_options(params)
@@ -115,7 +115,7 @@ def _measure(
     original: Path, compressed: Path, data: Dataset, preprocessing: PreprocessingParams
 ) -> dict[str, Any]:
     labels = {
-        name: open_classifier(path, preprocessing).predict(data.test_images).argmax(axis=1)
+        name: FileClassifier(path, preprocessing).predict(data.test_images).argmax(axis=1)
         for name, path in (("original", original), ("compressed", compressed))
     }
     return {

@@ -137,7 +137,7 @@ def _sources(model: keras.Model) -> _Sources:
 
     Operations are layers, and what stands between them, as ``a + b`` does.
     """
-    from asterism.models.layers.flattening import graph_of
+    from asterism.models.keras_models.layers import graph_of
 
     graph = graph_of(model)
     sources: _Sources = {operation: [] for operation in graph.operations}

@@ -22,10 +22,13 @@ from asterism.deepimportance.judged_model import (
     Recorder,
 )
 from asterism.deepimportance.keras_relevance import Propagator, over_places
-from asterism.models.keras_models.belonging import require_images_of
+from asterism.models.keras_models.layers import (
+    ClassifierHead,
+    flattened,
+    require_images_of,
+    up_to_logits,
+)
 from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
-from asterism.models.layers.flattening import flattened
-from asterism.models.layers.logits import ClassifierHead, up_to_logits
 
 
 class JudgedKeras(JudgedModel):

@@ -16,8 +16,13 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
-from asterism.models.layers.flattening import flattened, graph_of
-from asterism.models.layers.logits import INERT, RESHAPING, gives_other_axes
+from asterism.models.keras_models.layers import (
+    INERT,
+    RESHAPING,
+    flattened,
+    gives_other_axes,
+    graph_of,
+)
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
 Converter = Callable[[Any, Network, list[int]], int]
@@ -34,7 +39,7 @@ def network_of(
 
     Args:
         model: functional or sequential, with one input and one output; models inside it are
-            opened, see :func:`asterism.models.layers.flattening.flattened`.
+            opened, see :func:`asterism.models.keras_models.layers.flattened`.
         low: smallest value that its input can take (after preprocessing); one, or one a channel.
         high: largest such value.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.image_set import prefixed
+from asterism.attacks.augmentation import prefixed
 from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.deepimportance.fitting import FittedCriteria
 from asterism.deepimportance.measurement import AdequacyMeasurement

@@ -35,7 +35,7 @@ from asterism.dflare.trigger import (
     write_confusion,
     write_models,
 )
-from asterism.models.classifiers.isolated import IsolatedClassifier
+from asterism.models.classifiers.classifier import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 log = get_logger(__name__)

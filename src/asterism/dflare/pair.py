@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import unanswered
-from asterism.models.classifiers.isolated import IsolatedClassifier
+from asterism.models.classifiers.classifier import IsolatedClassifier
 from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from asterism.models.signatures.kinds import kind_of_inputs
-from asterism.models.signatures.signature import Signature
+from asterism.models.signatures.signature import Signature, kind_of_inputs
 
 #: What lanes do that judge test sets.
 IMPORTANCE, RECURRENT = "importance-driven coverage", "fuzz a recurrent network"

@@ -30,8 +30,8 @@ def write_network(path: Path) -> None:
     """A random LSTM whose last state a least-squares fit reads, as the pipeline would run it."""
     import keras
 
-    from asterism.models.recurrent.engines import engine_for
     from asterism.models.recurrent.onnx_engine import OnnxEngine
+    from asterism.models.recurrent.opening import engine_for
 
     layers = keras.layers
     network = keras.Sequential(

@@ -1,6 +1,13 @@
 """Carlini and Wagner's L2 attack.
 
 "Towards evaluating the robustness of neural networks", S&P 2017, sections V-B and VI-A.
+
+Of the attacks this alone is written here. ART's version changed 3 of 36
+digits where this one changes all, and those by 10 to 23% more. It searches along lines, although
+pixels of exactly 0 and 1 have almost no gradient under tanh, and doubles the constant where the
+authors multiply it by 10. Foolbox's version gives the same results, and ends a trial for a whole
+batch at once: its inputs have to be passed one by one, in 100 s of a processor's time where this
+takes 15 s (``docs/measurements/importance.md``).
 """
 
 from __future__ import annotations

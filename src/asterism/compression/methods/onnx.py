@@ -15,7 +15,7 @@ from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingDat
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
-from asterism.models.runtimes.keras_export import save_onnx
+from asterism.models.runtimes.formats.keras import save_onnx
 
 if TYPE_CHECKING:
     import keras

@@ -1,15 +1,16 @@
-"""Any supported model file as a classifier: images in, probabilities out."""
+"""Any supported model file as a classifier, here or in a process of its own."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.layout import image_shape, require_vector
+from asterism.models.isolation.isolated_model import IsolatedModel, Served
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import are_logits, softmax
 from asterism.models.runtimes.runtime import open_runtime
@@ -54,28 +55,21 @@ class Classifier(Protocol):
         ...
 
 
-def open_classifier(path: Path, preprocessing: PreprocessingParams) -> FileClassifier:
-    """Open a model file of any supported format in this process.
-
-    :class:`asterism.models.classifiers.isolated.IsolatedClassifier` does the same for a file that
-    may take the process down.
-
-    Raises:
-        UserError: no such file, damaged, of another format than its name says, no classifier
-            of images, or one that fails on :func:`probe_images`. One line says which.
-    """
-    return FileClassifier(path, preprocessing)
-
-
 class FileClassifier:
     """A model file with one input of images, its preprocessing and, for logits, a softmax.
 
+    It runs in this process; a file that may take that down is for :class:`IsolatedClassifier`.
+
     Args:
-        path: the file; its suffix names the format.
+        path: the file, of any supported format; its suffix names that.
         preprocessing: what happens to the uint8 images first.
 
     Attributes:
         logits: whether the file ends in logits, so that a softmax was added.
+
+    Raises:
+        UserError: no such file, damaged, of another format than its name says, no classifier
+            of images, or one that fails on :func:`probe_images`. One line says which.
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
@@ -177,3 +171,46 @@ def gives_logits(raw: Probabilities, path: Path, step: float = 0.0) -> bool:
             "the preprocessing"
         )
     return are_logits(finite, step)
+
+
+class IsolatedClassifier(IsolatedModel):
+    """A :class:`~asterism.models.classifiers.classifier.Classifier` in a process of its own.
+
+    Args:
+        path: the model file.
+        preprocessing: what happens to the uint8 images first.
+
+    Raises:
+        UserError: see :class:`~asterism.models.isolation.isolated_model.IsolatedModel`.
+    """
+
+    def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
+        super().__init__(path, served_classifier, [str(path), preprocessing.model_dump()])
+        height, width, channels = self.facts["input_shape"]
+        self.input_shape: tuple[int, int, int] = (height, width, channels)
+        self.classes = int(self.facts["classes"])
+        self.notes = tuple(self.facts["notes"])
+        #: Whether the file ends in logits, so that a softmax was added.
+        self.logits = bool(self.facts["logits"])
+
+    def predict(self, images: Images) -> Probabilities:
+        """See :meth:`asterism.models.classifiers.classifier.Classifier.predict`.
+
+        Raises:
+            ModelCrashError: on these images the model ended its process, or raised an error.
+            ModelHangError: it did not answer in time.
+        """
+        require_images(images, self.input_shape, self.name)
+        (probabilities,) = self.ask([images])
+        return probabilities
+
+
+#: What is told of an opened classifier.
+_FACTS = ("input_shape", "classes", "notes", "logits")
+
+
+def served_classifier(path: str, preprocessing: dict[str, Any]) -> Served:
+    """A classifier as :class:`IsolatedClassifier` opens it in the other process."""
+    model = FileClassifier(Path(path), PreprocessingParams.model_validate(preprocessing))
+    facts = {name: getattr(model, name) for name in _FACTS}
+    return facts, lambda arrays: [model.predict(arrays[0])]

@@ -1,4 +1,4 @@
-"""The layout of images that a model takes: ``(N, H, W, C)`` or ``(N, C, H, W)``."""
+"""The shapes of what an image classifier takes and gives."""
 
 from __future__ import annotations
 
@@ -48,3 +48,18 @@ def require_vector(shape: Sequence[int | None], path: Path) -> int:
             f"{path} gives outputs of shape {list(shape)}; a classifier gives (batch, classes)"
         )
     return sizes[0]
+
+
+def require_score_for_each(classes: int, outputs: int, path: Path) -> None:
+    """Raise a :class:`UserError` unless a model has an output for each class of the data.
+
+    Args:
+        classes: how many classes the data have.
+        outputs: how many outputs the model has; more than classes are fine.
+        path: the model's file, for the message.
+    """
+    if outputs < classes:
+        raise UserError(
+            f"{path} has {outputs} output{'s' * (outputs != 1)}, but the data have {classes} "
+            "classes: a classifier needs a score for each"
+        )

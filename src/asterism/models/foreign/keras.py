@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.texts import require_plain_text
+from asterism.models.foreign.names import require_plain_text
 
 #: Objects of a model; the largest published ones have about a thousand layers.
 _MOST_OBJECTS = 10_000

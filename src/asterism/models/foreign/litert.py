@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.limits import read_within, require_room
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.texts import require_plain_text
+from asterism.models.foreign.names import require_plain_text
 
 #: Tables of a file: tensors, operators, their options and all others. Large models have thousands.
 _MOST_TABLES = 100_000

@@ -17,8 +17,12 @@ from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.size_expressions import ExpressionTerm, size_expression
-from asterism.models.foreign.torch_numbers import require_small_numbers, require_small_results
-from asterism.models.foreign.torch_operators import only_computes, schema_of
+from asterism.models.foreign.torch_operators import (
+    only_computes,
+    require_small_numbers,
+    require_small_results,
+    schema_of,
+)
 from asterism.models.foreign.torch_schema import Rewriting
 
 #: Kinds of our names: values and nodes of the graph; weights and other constants.

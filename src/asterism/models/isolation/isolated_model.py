@@ -42,7 +42,9 @@ _RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
 _IMPORTED = (
     "onnx",
     *(f"asterism.models.runtimes.formats.{name}" for name in ("onnx", "litert")),
-    *(f"asterism.models.{name}.isolated" for name in ("classifiers", "recurrent", "tensor_models")),
+    "asterism.models.classifiers.classifier",
+    "asterism.models.recurrent.opening",
+    "asterism.models.tensor_models.isolated",
     "asterism.models.signatures.reading",
     "asterism.models.tensor_models.trial",
 )

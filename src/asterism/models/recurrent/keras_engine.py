@@ -1,4 +1,4 @@
-"""Running a network with Keras itself, for whatever ONNX graphs cannot express."""
+"""Layers of recurrent Keras models, and Keras as their engine where ONNX cannot express them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from asterism.core.messages.errors import UserError
-from asterism.models.recurrent.keras_layers import is_recurrent, kind, sequence_shape
-from asterism.models.recurrent.model import Floats, Inputs
-from asterism.models.runtimes.keras_runtime import KerasRuntime
+from asterism.core.parameters.registry import closest
+from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
+from asterism.models.runtimes.formats.keras import KerasRuntime
+from asterism.models.signatures.keras import RECURRENT_LAYERS
 
 
 class KerasEngine:
@@ -22,13 +23,11 @@ class KerasEngine:
     """
 
     threads = False
-    batch: int | None = None
 
     def __init__(self, model: Any, profiled: Any) -> None:
         import keras
 
-        self.layer = profiled.name
-        self.steps, self.features, self.numbers = sequence_shape(model)
+        self.form = _sequence_form(model, profiled.name)
         try:
             states = _every_step(profiled)
             both = keras.Model(model.inputs, [model.outputs[0], states])
@@ -60,3 +59,75 @@ def _every_step(layer: Any) -> Any:
     states = twin(sequences, mask=mask[0]) if mask else twin(sequences)
     twin.set_weights(layer.get_weights())
     return states
+
+
+RECURRENT = ("LSTM", "GRU", "SimpleRNN")
+
+
+def kind(layer: Any) -> str:
+    """The layer's class name."""
+    return type(layer).__name__
+
+
+def is_recurrent(layer: Any) -> bool:
+    """Whether the layer is recurrent, or runs a recurrent one in both directions."""
+    return kind(layer) in RECURRENT_LAYERS
+
+
+def find_layer(model: Any, name: str | None) -> Any:
+    """The layer to profile.
+
+    Args:
+        model: a Keras model.
+        name: the layer's name, or None for the last recurrent one.
+
+    Raises:
+        UserError: there is no such layer; the message names those that there are.
+    """
+    names = [layer.name for layer in model.layers]
+    if name is not None:
+        if name not in names:
+            known = ", ".join(names)
+            raise UserError(f"the model has no layer {name!r}{closest(name, names)} ({known})")
+        return model.get_layer(name)
+    recurrent = [layer for layer in model.layers if is_recurrent(layer)]
+    if not recurrent:
+        raise UserError(
+            f"the model has no recurrent layer: name the one to profile ({', '.join(names)})"
+        )
+    return recurrent[-1]
+
+
+def layer_chain(model: Any) -> list[Any] | None:
+    """The model's layers from input to output, or None where they do not form one chain."""
+    import keras
+
+    layers = [layer for layer in model.layers if kind(layer) != "InputLayer"]
+    if isinstance(model, keras.Sequential):
+        return layers if model.built else None
+    if len(getattr(model, "inputs", None) or []) != 1 or len(model.outputs) != 1:
+        return None
+    current = model.inputs[0]
+    for layer in layers:
+        if len(layer._inbound_nodes) != 1 or layer.input is not current:
+            return None
+        current = layer.output
+    return layers if current is model.outputs[0] else None
+
+
+def _sequence_form(model: Any, layer: str) -> SequenceForm:
+    """What the model takes.
+
+    Raises:
+        UserError: its input is no sequence of vectors or of numbers.
+    """
+    inputs = getattr(model, "inputs", None) or []
+    shapes = [tuple(tensor.shape) for tensor in inputs]
+    if len(shapes) != 1 or len(shapes[0]) not in (2, 3):
+        raise UserError(
+            f"the model takes {shapes}, not one sequence of vectors (N, T, F) or numbers (N, T)"
+        )
+    _, steps, *features = shapes[0]
+    numbers = None if features else str(inputs[0].dtype)
+    width = features[0] if features else None
+    return SequenceForm(layer=layer, steps=steps, features=width, batch=None, numbers=numbers)

@@ -11,38 +11,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.settings import machine
 from asterism.models.keras_models.probabilities import are_logits, softmax
 
 Floats = NDArray[np.float32]
 Inputs = NDArray[Any]
 
+#: The uint8 level that becomes 1: recurrent networks get images in [0, 1], those of users too.
+WHITE = np.float32(255)
+
+
+class SequenceForm(ParameterSection):
+    """What an engine takes, and whose states it gives.
+
+    Attributes:
+        layer: name of the layer or tensor whose states it gives.
+        steps: length of a sequence, None where any will do.
+        features: width of a step, None where any will do.
+        batch: the number of sequences that it must be given, None where any will do.
+        numbers: dtype of the steps where each is one number, such as a token's id; None where each
+            is a vector of float32.
+    """
+
+    layer: str
+    steps: int | None
+    features: int | None
+    batch: int | None
+    numbers: str | None = None
+
 
 class Engine(Protocol):
     """What computes a network on sequences.
 
     Attributes:
-        steps: length of a sequence, None where any will do.
-        features: width of a step, None where any will do.
-        numbers: dtype of the steps where each is one number, such as a token's id; None where each
-            is a vector of float32.
-        batch: the number of sequences that it must be given, None where any will do.
-        layer: name of the layer or tensor whose states it gives.
+        form: what it takes, and whose states it gives.
         threads: whether calls from several threads run side by side.
     """
 
-    steps: int | None
-    features: int | None
-    numbers: str | None
-    batch: int | None
-    layer: str
+    form: SequenceForm
     threads: bool
 
     def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """Outputs ``(B, K)`` and states ``(B, T, H)`` of sequences.
 
         Args:
-            sequences: float32 ``(B, T, F)``, or ``(B, T)`` in the dtype of ``numbers``.
+            sequences: float32 ``(B, T, F)``, or ``(B, T)`` in the dtype of the form's numbers.
         """
         ...
 
@@ -67,9 +81,9 @@ class RecurrentModel:
     """
 
     def __init__(self, engine: Engine, block: int = 64) -> None:
-        self.engine = engine
-        self.block = engine.batch or block
-        self.layer = engine.layer
+        self.engine, self._form = engine, engine.form
+        self.block = self._form.batch or block
+        self.layer = self._form.layer
         sequences, outputs, states = self._probe()
         self.classes, self.width = outputs.shape[1], states.shape[2]
         self._steps: dict[int, int] = {sequences.shape[1]: states.shape[1]}
@@ -117,7 +131,7 @@ class RecurrentModel:
         count = len(inputs)
         given = inputs.reshape(sequences[:count].shape)
         if inputs.dtype == np.uint8:
-            np.divide(given, np.float32(255), out=sequences[:count])
+            np.divide(given, WHITE, out=sequences[:count])
         else:
             sequences[:count] = given
         outputs, states = self.engine.compute(sequences)
@@ -126,7 +140,7 @@ class RecurrentModel:
 
     def _require_kind(self, inputs: Inputs) -> None:
         """Reject inputs whose kind of numbers the network does not take."""
-        numbers, is_image = self.engine.numbers, inputs.dtype == np.uint8
+        numbers, is_image = self._form.numbers, inputs.dtype == np.uint8
         takes = "vectors" if numbers is None else f"sequences of single numbers ({numbers})"
         if numbers is None and inputs.dtype.kind in "iu" and not is_image:
             raise UserError(f"the network takes {takes}, but the inputs are token ids")
@@ -137,7 +151,7 @@ class RecurrentModel:
 
     def _empty(self, shape: tuple[int, ...]) -> Inputs:
         """A block of sequences of this shape, all zero."""
-        return np.zeros((self.block, *shape), self.engine.numbers or np.float32)
+        return np.zeros((self.block, *shape), self._form.numbers or np.float32)
 
     def sequence_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the sequence that an input of this shape becomes.
@@ -150,15 +164,15 @@ class RecurrentModel:
         """
         length, row = shape[0], math.prod(shape[1:])
         given = f"{'×'.join(map(str, shape))}: {length} steps with {row} inputs"
-        if self.engine.numbers is not None:
-            if row != 1 or self.engine.steps not in (None, length):
+        if self._form.numbers is not None:
+            if row != 1 or self._form.steps not in (None, length):
                 raise UserError(
-                    f"the network takes sequences of {self.engine.steps or 'any number of'} steps "
+                    f"the network takes sequences of {self._form.steps or 'any number of'} steps "
                     f"with one number, but the inputs are {given}"
                 )
             return (length,)
-        features = self.engine.features or row
-        steps = self.engine.steps or length * row // features
+        features = self._form.features or row
+        steps = self._form.steps or length * row // features
         if steps * features != length * row:
             raise UserError(
                 f"the network takes sequences of {steps} steps with {features} inputs, but the "
@@ -179,8 +193,8 @@ class RecurrentModel:
 
     def _probe(self) -> tuple[Inputs, Floats, Floats]:
         """Run on sequences of 0, of 1 and of random numbers, to learn the network's form."""
-        steps, features = self.engine.steps or 8, self.engine.features or 1
-        sequences = self._empty((steps,) if self.engine.numbers else (steps, features))
+        steps, features = self._form.steps or 8, self._form.features or 1
+        sequences = self._empty((steps,) if self._form.numbers else (steps, features))
         drawn = np.random.default_rng(0).random(sequences.shape, np.float32)
         sequences[:] = drawn if sequences.dtype.kind == "f" else np.rint(drawn)
         sequences[0], sequences[-1] = 0, 1

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
-from asterism.models.recurrent.keras_layers import RECURRENT, kind
+from asterism.models.recurrent.keras_engine import RECURRENT, kind
+from asterism.models.recurrent.model import SequenceForm
 from asterism.models.recurrent.onnx_engine import OnnxEngine
 
 #: The activations that ONNX's recurrent operators know: their names and parameters α and β there.
@@ -99,14 +100,14 @@ def write_graph(layers: list[Any] | None, profiled: Any) -> OnnxEngine:
         {"": 17},
         ir_version=9,
     )
-    return OnnxEngine(
-        model.SerializeToString(),
+    form = SequenceForm(
         layer=profiled.name,
         steps=shape[1],
         features=None if takes_ids else shape[2],
         batch=None,
         numbers="int32" if takes_ids else None,
     )
+    return OnnxEngine(model.SerializeToString(), form)
 
 
 class _Writer:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from asterism.core.messages.errors import UserError
-from asterism.models.recurrent.model import Floats, Inputs
+from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
 from asterism.models.runtimes.functions import ALONE, as_array
 
 
@@ -27,19 +27,21 @@ class TorchEngine:
     """
 
     threads = False
-    batch: int | None = None
 
     def __init__(self, module: nn.Module, layer: str | None, example: NDArray[Any]) -> None:
         known = [name for name, part in module.named_modules() if isinstance(part, nn.RNNBase)]
         if not known or (layer is not None and layer not in known):
             told = f"no recurrent layer {layer!r}" if layer else "no recurrent layer"
             raise UserError(f"the module has {told} (it has: {', '.join(known) or 'none'})")
-        self.layer = layer or known[-1]
-        self._module, self._part = module, module.get_submodule(self.layer)
-        tokens = example.ndim == 2
-        self.steps: int | None = None
-        self.features = None if tokens else int(np.prod(example.shape[2:]))
-        self.numbers = str(example.dtype) if tokens else None
+        name, tokens = layer or known[-1], example.ndim == 2
+        self.form = SequenceForm(
+            layer=name,
+            steps=None,
+            features=None if tokens else int(np.prod(example.shape[2:])),
+            batch=None,
+            numbers=str(example.dtype) if tokens else None,
+        )
+        self._module, self._part = module, module.get_submodule(name)
         self._device = next(module.parameters()).device
 
     def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:

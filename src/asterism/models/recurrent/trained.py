@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
-from asterism.models.classifiers.classes import require_score_for_each
+from asterism.models.classifiers.layout import require_score_for_each
 from asterism.models.foreign.onnx_files import renamed_onnx
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
-from asterism.models.recurrent.engines import open_engine
-from asterism.models.recurrent.isolated import IsolatedEngine
+from asterism.models.recurrent.model import SequenceForm
 from asterism.models.recurrent.onnx_engine import OnnxEngine
-from asterism.models.recurrent.opening import model_of
+from asterism.models.recurrent.opening import IsolatedEngine, model_of, open_engine
 
 if TYPE_CHECKING:
     import keras
@@ -34,12 +33,8 @@ def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
     file = folder / "model.keras"
     save_keras(model, file)
     engine = open_engine(file, None)
-    form = None
-    if isinstance(engine, OnnxEngine):
-        with replacing(folder / _GRAPH) as temporary:
-            temporary.write_bytes(engine.graph)
-        form = engine.form
-    _note(file, None, form, isolated=False)
+    graph = engine.graph if isinstance(engine, OnnxEngine) else b""
+    _describe(file, None, engine.form, graph, isolated=False)
     return model_of(engine, file)
 
 
@@ -63,11 +58,8 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
     require_score_for_each(classes, model.classes, source)
     with replacing(stored) as temporary:
         shutil.copyfile(source, temporary)
-    form = None if source.suffix == ".onnx" else engine.form
-    if form is not None:
-        with replacing(folder / _GRAPH) as temporary:
-            temporary.write_bytes(engine.graph)
-    _note(stored, params.layer, form, isolated=form is None)
+    graph = b"" if source.suffix == ".onnx" else engine.graph
+    _describe(stored, params.layer, engine.form, graph, isolated=not graph)
     return model
 
 
@@ -85,7 +77,7 @@ def open_trained(folder: Path) -> RecurrentModel:
     if note.graph is None:
         isolated = note.isolated or file.suffix == ".onnx"
         return open_rnn(file, note.layer, isolated=isolated)
-    return RecurrentModel(OnnxEngine(_written_here(graph), **note.graph.model_dump()))
+    return RecurrentModel(OnnxEngine(_written_here(graph), note.graph))
 
 
 def trained_file(folder: Path) -> Path:
@@ -93,22 +85,12 @@ def trained_file(folder: Path) -> Path:
     return folder / _read_note(folder / _NOTE).file
 
 
-class _Form(ParameterSection):
-    """See :attr:`OnnxEngine.form`."""
-
-    layer: str
-    steps: int | None
-    features: int | None
-    batch: int | None
-    numbers: str | None = None
-
-
 class _Note(ParameterSection):
     """What lies beside a network's file."""
 
     file: Literal["model.keras", "model.h5", "model.hdf5", "model.onnx"]
     layer: str | None
-    graph: _Form | None = None
+    graph: SequenceForm | None = None
     isolated: bool = False
 
 
@@ -136,7 +118,13 @@ def _written_here(path: Path) -> bytes:
     return file.content
 
 
-def _note(path: Path, layer: str | None, form: dict[str, Any] | None, *, isolated: bool) -> None:
-    """Write beside a network's file how to run it."""
-    facts = {"file": path.name, "layer": layer, "graph": form}
+def _describe(
+    path: Path, layer: str | None, form: SequenceForm, graph: bytes, *, isolated: bool
+) -> None:
+    """Write beside a network's file how to run it, and the graph that is run, if there is one."""
+    facts: dict[str, Any] = {"file": path.name, "layer": layer, "graph": None}
+    if graph:
+        with replacing(path.parent / _GRAPH) as temporary:
+            temporary.write_bytes(graph)
+        facts["graph"] = form.model_dump(exclude_defaults=True)
     write_json(path.parent / _NOTE, facts | ({"isolated": True} if isolated else {}))

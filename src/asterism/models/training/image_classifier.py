@@ -10,9 +10,8 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.models.architectures import build
-from asterism.models.classifiers.classes import require_score_for_each
 from asterism.models.classifiers.classifier import gives_logits, probe_images
-from asterism.models.classifiers.layout import image_shape, require_vector
+from asterism.models.classifiers.layout import image_shape, require_score_for_each, require_vector
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.parameters.params import ClassifierFile, ClassifierParams

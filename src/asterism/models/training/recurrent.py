@@ -12,6 +12,7 @@ from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.models.parameters.params import TrainedRnn
 from asterism.models.recurrent import RecurrentModel
+from asterism.models.recurrent.model import WHITE
 from asterism.models.training.fitting import compile_for, fit, make_deterministic
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def rows_as_steps(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Images ``(N, H, W, C)`` as sequences ``(N, H, W * C)`` in [0, 1]: a row is a time step."""
     count, height, width, channels = images.shape
-    return images.reshape(count, height, width * channels).astype(np.float32) / np.float32(255)
+    return images.reshape(count, height, width * channels).astype(np.float32) / WHITE
 
 
 def build_rnn(params: TrainedRnn, shape: tuple[int, int, int], classes: int) -> keras.Model:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.models.foreign.torch_archive import rewritten
+from asterism.models.runtimes.functions import as_array
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.torch import signature_of_graph
@@ -63,11 +64,7 @@ class TorchRuntime(Runtime):
         with torch.inference_mode():
             found = self.plain(*given)
         tensors = [found] if isinstance(found, torch.Tensor) else found
-        answers = [
-            (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy()
-            for tensor in tensors
-            if isinstance(tensor, torch.Tensor)
-        ]
+        answers = [as_array(tensor) for tensor in tensors if isinstance(tensor, torch.Tensor)]
         names = (spec.name for spec in self.signature.outputs)
         return dict(zip(names, answers, strict=True))
 

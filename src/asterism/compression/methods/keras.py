@@ -1,4 +1,4 @@
-"""Knowledge distillation (Hinton et al., 2015), with Keras' own Distiller."""
+"""Keras' own means: 8-bit quantisation, and knowledge distillation (Hinton et al., 2015)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.models.architectures import build
@@ -17,6 +18,22 @@ from asterism.models.training.fitting import compile_for, fit
 
 if TYPE_CHECKING:
     import keras
+
+
+@COMPRESSORS.register("keras_int8")
+class KerasInt8(Compressor):
+    """``model.quantize("int8")``: 8-bit weights of the layers that Keras can quantise."""
+
+    suffix: ClassVar[str] = ".keras"
+
+    @staticmethod
+    def compress(
+        model: keras.Model, options: NoOptions, training: TrainingData, target: Path
+    ) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`."""
+        model.quantize("int8")
+        save_keras(model, target)
+
 
 _SMALLEST = 1e-7  # of a probability, before its logarithm
 

@@ -1,1 +1,0 @@
-"""Layers of a Keras model as one flat graph, and its scores before the softmax."""

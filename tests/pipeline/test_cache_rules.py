@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra import cache_files
 from asterism.dvc_hydra.run_cache import fault_in_entry, key_of
 from places import ROOT
 
@@ -70,7 +70,7 @@ def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
     changed = deepcopy(ENTRY)
     changed["outs"][0]["path"] = path
     assert repr(path) in fault_in_entry(changed, key_of(changed))
-    assert not cache_rules.is_result(path)
+    assert not cache_files.is_result(path)
 
 
 @pytest.mark.parametrize(
@@ -102,16 +102,16 @@ def test_an_output_is_a_path_and_a_hash(facts):
         (b"\xff\xfe\x00", "not YAML"),
         (b"a: &a [1]\nb: *a\n", "aliases"),
         (b"[" * 60 + b"]" * 60, "nested"),
-        (b"#" * (cache_rules.LARGEST_ENTRY + 1), "bytes"),
+        (b"#" * (cache_files.LARGEST_ENTRY + 1), "bytes"),
     ],
 )
 def test_a_file_that_dvc_has_not_written_is_not_read_by_it(content, reason):
-    assert reason in cache_rules.fault_in_text(content)
+    assert reason in cache_files.fault_in_text(content)
 
 
 def test_ten_lines_of_references_take_no_time():
     lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 100))]
-    assert "aliases" in cache_rules.fault_in_text("\n".join(lines).encode())
+    assert "aliases" in cache_files.fault_in_text("\n".join(lines).encode())
 
 
 @pytest.mark.parametrize(
@@ -146,27 +146,27 @@ def test_ten_lines_of_references_take_no_time():
 )
 def test_a_list_that_leaves_its_folder_is_rejected(listed):
     began = time.monotonic()
-    assert 0 < len(cache_rules.fault_in_list(listed)) < 1000
+    assert 0 < len(cache_files.fault_in_list(listed)) < 1000
     assert time.monotonic() - began < 30
 
 
 def test_a_path_as_long_as_systems_allow_is_taken():
     for path in ("a" * 255, "/".join(["a" * 38] * 100)):
-        assert cache_rules.fault_in_list([{"relpath": path, "md5": HASH}]) is None
+        assert cache_files.fault_in_list([{"relpath": path, "md5": HASH}]) is None
 
 
 @given(st.text("ab./\\\0 ~", max_size=12))
 def test_a_file_of_a_list_that_is_taken_lies_in_the_folder(path):
-    if cache_rules.fault_in_list([{"relpath": path, "md5": HASH}]) is None:
+    if cache_files.fault_in_list([{"relpath": path, "md5": HASH}]) is None:
         assert os.path.normpath(f"/project/out/{path}") == f"/project/out/{path}"
         assert not path.startswith("/")
 
 
 @given(st.text("ab./\\ ~", max_size=20) | st.text("ab./", max_size=9).map("artifacts/".__add__))
 def test_an_output_that_is_taken_lies_below_the_results(path):
-    if cache_rules.is_result(path):
+    if cache_files.is_result(path):
         assert os.path.normpath(f"/project/{path}") == f"/project/{path}"
-        assert path.startswith(tuple(f"{folder}/" for folder in cache_rules.RESULTS))
+        assert path.startswith(tuple(f"{folder}/" for folder in cache_files.RESULTS))
 
 
 @pytest.mark.parametrize("command", ["pull", "check"])

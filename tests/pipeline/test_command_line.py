@@ -4,6 +4,7 @@ import json
 import sys
 import webbrowser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import numpy as np
@@ -25,9 +26,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
 from asterism.dvc_hydra import repository
 from asterism.models.tensor_models import trial
-from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
-from asterism.sweep import live_lines, pipeline, plan, sharing
+from asterism.sweep import pipeline, plan, sharing
 from asterism.sweep.workspace import git
 from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
@@ -75,8 +75,13 @@ def run(*words):
     return CliRunner().invoke(commands.app, [str(word) for word in words])
 
 
-@pytest.mark.parametrize("name", ["check", "params", "sweep", "repro", "push", "pull", "budget"])
-def test_a_command_on_a_project_needs_its_root(name, here, note):
+NEEDED = dict.fromkeys(("check", "sweep", "repro", "push", "pull", "budget"), "dvc.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "needed"), (NEEDED | {"params": "conf", "compare": "results"}).items()
+)
+def test_a_command_on_a_project_needs_its_root(name, needed, here, note):
     for owner, called in (
         (config, "check_params"),
         (config, "compose"),
@@ -87,10 +92,8 @@ def test_a_command_on_a_project_needs_its_root(name, here, note):
         note(owner, called)
     ended = run(name)
     assert isinstance(ended.exception, UserError)
-    needed = "conf" if name == "params" else r"dvc.yaml"
-    assert f"there is no {needed} here: run the command in the project's root" in str(
-        ended.exception
-    )
+    told = f"there is no {needed} here: run the command in the project's root"
+    assert told in str(ended.exception)
     assert note.calls == []
 
 
@@ -407,11 +410,12 @@ def pipeline_of(root, note, monkeypatch):
     """The project's pipeline, of which certain stages run; or running it fails."""
 
     monkeypatch.setattr(repository, "open_checked_repository", "repository of {}".format)
-    monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
-    note(live_lines, "run_table", ["a table"])
+    stages = [SimpleNamespace(name=name) for name in ("fresh", "stale")]
+    monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or stages)
+    note(budgets, "run_table", ["a table"])
     note(config, "check_params")
     note(pipeline, "use_this_python")
-    note(pipeline, "open_ends", ["stale"])
+    note(pipeline, "open_ends", stages[1:])
     note(pipeline, "lock_folder", Path("locks"))
     note(saved_state, "tidy")
     (root / "conf").symlink_to(ROOT / "conf")
@@ -428,12 +432,14 @@ def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
     ended = run("repro", "one", "--jobs", 2)
     assert (ended.output, ended.exit_code) == ("a table\n2 stages ran\n", 0)
     checked, python, (opened, targets), ends, locks, ran, tidied, tabled = note.calls
-    assert tabled == ("run_table", root, ["the plan"], ["stale"], ["one", "two"])
+    assert tabled == ("run_table", root, ["stale"], ["one", "two"], 1)
     assert checked == ("check_params", root)
     assert (python[0], tidied[0]) == ("use_this_python", "tidy")
     assert (opened, targets) == (f"repository of {root}", ["one"])
-    assert ends == ("open_ends", opened, ["the plan"]) and locks == ("lock_folder", root)
-    assert ran[:6] == ("run_stages", opened, ["the plan"], ["stale"], 2, Path("locks"))
+    _, plan, stale = ran[1:4]
+    assert ends == ("open_ends", opened, plan) and locks == ("lock_folder", root)
+    assert ran[:2] == ("run_stages", opened) and ran[4:6] == (2, Path("locks"))
+    assert [stage.name for stage in (*plan, *stale)] == ["fresh", "stale", "stale"]
     record = json.loads((root / "logs/repro.run.json").read_text())
     assert record["stages"] == 2 and record["jobs"] == 2
     assert 0 <= record["seconds"] < 60 and record["peak_memory_with_children_mb"] > 0
@@ -547,15 +553,3 @@ def test_outside_of_a_project_nothing_is_completed(here, monkeypatch, capsys):
     for words in ("asterism repro ", "asterism open mi"):
         completed(monkeypatch, words)
         assert capsys.readouterr().out.split() == []
-
-
-@pytest.mark.parametrize("check", [False, True])
-def test_the_papers_figures_are_set_beside_the_recorded_runs(here, note, check):
-    note(reproduction_app, "compare")
-    words = ["compare", *["--check"] * check]
-    assert "there is no results here" in str(run(*words).exception)
-    assert note.calls == []
-    (here / "results").mkdir()
-    assert run(*words).exit_code == 0
-    ((_, checked, say),) = note.calls
-    assert checked is check and callable(say)

@@ -14,7 +14,7 @@ from asterism.config import Params
 from asterism.core.parameters.labels import Label
 from asterism.core.running.stage import load_script
 from asterism.dflare.params import PairParams
-from asterism.dvc_hydra.cache_rules import is_result
+from asterism.dvc_hydra.cache_files import is_result
 
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 STAGES = sorted(PIPELINE)

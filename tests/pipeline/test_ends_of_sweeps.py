@@ -12,7 +12,7 @@ from asterism.core.files.locks import held
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import _ignore_interrupts
 from asterism.sweep.pipeline import use_this_python
-from asterism.sweep.point import Sweep
+from asterism.sweep.worker import Sweep
 
 TERMINATED = """
 import os, signal, subprocess, sys, time

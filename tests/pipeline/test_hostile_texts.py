@@ -14,7 +14,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved
 from asterism.differential.adapters import environments
 from asterism.differential.comparing import commands as comparing_app
-from asterism.doctor import examination
+from asterism.doctor import project as doctor_project
 from asterism.doctor.check import Check
 from asterism.dvc_hydra.run_cache import _warn as warn_of_cache
 from asterism.findings import campaign as campaigns
@@ -80,7 +80,7 @@ def fails(error):
 @pytest.mark.parametrize(
     ("command", "replaced"),
     [
-        ("doctor", [(examination, "examine", puts([Check(HOSTILE, "error", HOSTILE, HOSTILE)]))]),
+        ("doctor", [(doctor_project, "project", puts([Check(HOSTILE, "error", HOSTILE, HOSTILE)]))]),
         ("state", [(saved, "entries", puts([STATE])), (saved, "others", puts({HOSTILE: 1}))]),
         ("state --json", [(saved, "others", puts({HOSTILE: 1}))]),
         ("new x", [(project, "new_project", puts([HOSTILE]))]),

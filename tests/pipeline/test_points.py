@@ -18,6 +18,7 @@ from asterism.config import compose
 from asterism.core.messages.errors import UserError
 from asterism.sweep import app, launch, point, resources, workspace
 from asterism.sweep.executors import Shards
+from asterism.sweep.launch import hydra_settings, is_adaptive
 from asterism.sweep.plan import check_targets, unknown_stage
 from asterism.sweep.points import (
     Point,
@@ -27,7 +28,6 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.resources import fill, read_table
-from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.table import (
     make_table,
     most_telling_first,

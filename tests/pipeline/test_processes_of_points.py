@@ -25,9 +25,9 @@ from asterism.sweep import executors, pipeline, point
 from asterism.sweep.executors import Shards, compute_units, run_part
 from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
 from asterism.sweep.plan import read_plan
-from asterism.sweep.point import REPORT, VETTED, Sweep
+from asterism.sweep.point import REPORT, VETTED
 from asterism.sweep.points import Point
-from asterism.sweep.worker import ANSWER, JobResult
+from asterism.sweep.worker import RESULT, JobResult, Sweep
 from marked import wait_until
 
 
@@ -49,7 +49,7 @@ class TestPoint:
     def supervise(self, sweep, tmp_path, monkeypatch):
         """Run a script as the point's process; how it went. The script's fourth word is where."""
         here, log = tmp_path / "here", tmp_path / "log.txt"
-        (here / ANSWER).parent.mkdir(parents=True)
+        (here / RESULT).parent.mkdir(parents=True)
         sweep.folder.mkdir(parents=True)
 
         def run(text):
@@ -88,7 +88,7 @@ class TestPoint:
         self, supervise, tmp_path, answered, answer
     ):
         write_json(tmp_path / "answer", vars(answered))
-        assert supervise(f'cp {tmp_path}/answer "$4/{ANSWER}"') == (answer or answered)
+        assert supervise(f'cp {tmp_path}/answer "$4/{RESULT}"') == (answer or answered)
 
     def test_it_is_started_apart_with_its_log_its_lock_and_this_source(
         self, supervise, tmp_path, monkeypatch

@@ -8,9 +8,9 @@ from asterism.core.parameters.params import validate
 from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep import launch
 from asterism.sweep.executors import Shards
-from asterism.sweep.point import Sweep
 from asterism.sweep.points import Point
 from asterism.sweep.resources import TABLE, StageKindTable, fill, read_table
+from asterism.sweep.worker import Sweep
 
 SLURM = {
     "_target_": "x.SlurmLauncher",

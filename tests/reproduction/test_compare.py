@@ -22,10 +22,9 @@ from asterism.reproduction.claims import (
     read_claims,
     read_tables,
 )
-from asterism.reproduction.entry import admitted
 from asterism.reproduction.experiments import Experiment, read_experiments
 from asterism.reproduction.page import page
-from asterism.reproduction.records import largest, read_all_runs, write_run
+from asterism.reproduction.records import admitted, largest, read_all_runs, write_run
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
     NOT_DECIDED,

@@ -86,6 +86,25 @@ class _Errors(logging.Handler):
 
 
 @contextmanager
+def errors_of_dvc(source: str = "") -> Iterator[None]:
+    """Raise what DVC rejects in the block as one line.
+
+    Args:
+        source: what stands before DVC's message, such as a file's name.
+
+    Raises:
+        UserError: DVC raised any of its exceptions.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("dvc"):
+            raise
+        told = " ".join(str(error).split())
+        raise UserError(f"{source}: {told}" if source else told) from None
+
+
+@contextmanager
 def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
     """Let DVC, in this process and in those that it starts, use a folder of this user's alone.
 

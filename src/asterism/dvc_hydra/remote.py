@@ -17,11 +17,10 @@ from typing import Any
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.messages.terminal import say
-from asterism.dvc_hydra import cache_rules, run_cache
+from asterism.dvc_hydra import cache_files, run_cache
 from asterism.dvc_hydra.cache_files import is_digest, md5_of, object_path
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.commands import private_notes
-from asterism.dvc_hydra.pipeline_file import errors_of_dvc
+from asterism.dvc_hydra.commands import errors_of_dvc, private_notes
 
 #: Files that are fetched at the same time: most take longer to ask for than to send.
 _AT_ONCE = 16
@@ -49,9 +48,9 @@ class Remote:
         for path in self._files.find(runs) if listed else []:
             name = path.replace(os.sep, "/").removeprefix(f"{runs.replace(os.sep, '/')}/")
             target = self._cache / "runs" / name
-            if not cache_rules.ENTRY.fullmatch(name):
+            if not cache_files.ENTRY.fullmatch(name):
                 _warn(f"{path!r} is left where it is: no entry of a run-cache has such a name")
-            elif (self._files.size(path) or 0) > cache_rules.LARGEST_ENTRY:
+            elif (self._files.size(path) or 0) > cache_files.LARGEST_ENTRY:
                 _warn(f"{path!r} is left where it is: it is too large for an entry")
             elif not target.exists():
                 self._get(path, target)

@@ -26,8 +26,7 @@ from asterism.dvc_hydra.commands import dvc, dvc_quietly
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.left_locks import LOCK, require_usable
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
-from asterism.dvc_hydra.pipeline_file import read_stages
-from asterism.dvc_hydra.stage import Stage, outputs_of
+from asterism.dvc_hydra.stage import Stage, outputs_of, read_stages
 
 #: An entry of ``dvc.lock`` or of the run-cache.
 Entry = dict[str, Any]

@@ -20,7 +20,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.core.settings.regular_files import open_regular
-from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra import cache_files
 from asterism.dvc_hydra.cache_files import object_path
 from asterism.dvc_hydra.cache_objects import CacheObjects, members_of
 from asterism.dvc_hydra.lockfile import parse_as_dvc
@@ -64,7 +64,7 @@ def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
         key: the folder that it lies in. An entry with other outputs than the stage's belongs into
             another.
     """
-    if reason := cache_rules.fault_in_outputs(entry):
+    if reason := cache_files.fault_in_outputs(entry):
         return reason
     if key_of(entry) == key:
         return None
@@ -117,10 +117,10 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     try:
         with open_regular(path) as file:
-            content = file.read(cache_rules.LARGEST_ENTRY + 1)
+            content = file.read(cache_files.LARGEST_ENTRY + 1)
     except FileNotFoundError:
         return None
-    reason = cache_rules.fault_in_text(content)
+    reason = cache_files.fault_in_text(content)
     if reason is None:
         try:
             entry = parse_as_dvc(content.decode(), path.name)
@@ -157,7 +157,7 @@ def _unsized(facts: Any) -> Any:
 def fault_in_list_at(path: Path) -> str | None:
     """Why the list of a folder's files in this file cannot be used; None if it can."""
     try:
-        return cache_rules.fault_in_list(read_json(path))
+        return cache_files.fault_in_list(read_json(path))
     except UserError as error:
         return str(error)
 

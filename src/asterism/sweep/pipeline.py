@@ -21,7 +21,6 @@ from typing import Any
 
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import held
-from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.state import tidy
 from asterism.dvc_hydra.repository import CommandFailedError, Repository, open_repository
@@ -220,7 +219,6 @@ def _run_side_by_side(
     of_run, _run = context.Pipe(duplex=False)  # held until here is the end
     with (
         lines or nullcontext(),
-        one_bar(),
         ProcessPoolExecutor(jobs, context, serve_run, (of_run,)) as pool,
     ):
         while True:

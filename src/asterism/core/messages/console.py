@@ -25,10 +25,6 @@ from asterism.core.messages.terminal import EscapedStream
 # taken: an interrupt at that moment is lost, and the lock stays taken for ever.
 tqdm.set_lock(threading.RLock())
 
-#: Where this is set in the environment, no bar is drawn.
-_NO_BARS = "ASTERISM_NO_BARS"
-
-
 #: What :func:`progress` gives.
 Bar: TypeAlias = "tqdm[Any]"
 
@@ -125,25 +121,11 @@ def progress(
         desc=printable(label),
         unit=unit,
         unit_scale=True,
-        disable=True if os.environ.get(_NO_BARS) else None,
+        disable=None,
         mininterval=0.2,
         leave=None,  # a bar inside another goes when it is full
     )
     return bar
-
-
-@contextmanager
-def one_bar() -> Iterator[None]:
-    """Processes that are started meanwhile draw no bars: several would tear each other apart."""
-    before = os.environ.get(_NO_BARS)
-    os.environ[_NO_BARS] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_NO_BARS]
-        else:
-            os.environ[_NO_BARS] = before
 
 
 class _AboveTheBar:

@@ -9,7 +9,7 @@ from asterism.budget import TABLE, run_table, stages, table, whole_run
 from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
 from places import ROOT
 
 
@@ -17,7 +17,7 @@ def test_each_stage_of_the_default_run_has_a_budget_and_together_they_keep_the_p
     (tmp_path / TABLE).parent.mkdir()
     (tmp_path / TABLE).write_text((ROOT / TABLE).read_text())
     found = stages(tmp_path)
-    assert sorted(stage.name for stage in found) == sorted(open_repository(ROOT).stages)
+    assert sorted(stage.name for stage in found) == sorted(Repository(ROOT).stages)
     assert sum(stage.seconds for stage in found) <= 2 * 300, "two at a time, in 5 minutes"
     assert max(stage.megabytes for stage in found) <= 4000
     whole = whole_run(tmp_path)

@@ -1,6 +1,7 @@
 """What each command of ``asterism`` does with its arguments, and how it ends."""
 
 import json
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -20,6 +21,7 @@ from asterism.asking import question
 from asterism.asking.question import SettledQuestion
 from asterism.asking.request import VetRequest
 from asterism.cli import commands
+from asterism.cli.opening import PAGES, find_page
 from asterism.cli.program import GROUPS
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
@@ -553,3 +555,57 @@ def test_outside_of_a_project_nothing_is_completed(here, monkeypatch, capsys):
     for words in ("asterism repro ", "asterism open mi"):
         completed(monkeypatch, words)
         assert capsys.readouterr().out.split() == []
+
+
+# open
+
+
+def put(root, name, age=0):
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x")
+    os.utime(path, (1_000_000 - age, 1_000_000 - age))
+    return path
+
+
+def test_each_page_is_the_latest_of_its_kind(root):
+    report = put(root, "report/index.html")
+    older = put(root, "sweeps/a/points/0000/vet/index.html", age=10)
+    newer = put(root, "sweeps/b/points/0000/vet/index.html")
+    sweep = put(root, "sweeps/c/index.html")
+    put(root, "sweeps/b/index.html", age=5)
+    overview = put(root, "sweeps/index.html")
+    manual = put(root, "build/manual/index.html")
+    pages = {"report": report, "vet": newer, "sweep": sweep, "sweeps": overview}
+    pages |= {"manual": manual}
+    assert pages.keys() == PAGES.keys()
+    for name, page in pages.items():
+        assert find_page(root, name) == page
+    older.touch()
+    assert find_page(root, "vet") == older
+
+
+def test_a_name_is_a_sweeps_or_that_of_a_vetted_pair(root):
+    sweep = put(root, "sweeps/many/index.html")
+    put(root, "sweeps/vet-small/index.html")
+    vetted = put(root, "sweeps/vet-small/points/0000/vet/index.html")
+    assert find_page(root, "many") == sweep
+    assert find_page(root, "vet-small") == vetted
+    with pytest.raises(UserError, match="did you mean 'many'"):
+        find_page(root, "mny")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_that_is_not_there_yet_says_what_makes_it(root, name):
+    with pytest.raises(UserError, match=f"yet: `{PAGES[name][1]}` makes it"):
+        find_page(root, name)
+
+
+def test_the_path_is_printed_and_the_browser_asked(root, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    page = put(root, "report/index.html")
+    ended = run("open")
+    assert ended.output == f"page: {page}\n" and opened == [page.as_uri()]
+    ended = run("open", "report", "--print")
+    assert ended.output == f"page: {page}\n" and len(opened) == 1

@@ -9,11 +9,11 @@ before DVC reads one.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from reprlib import Repr
 from typing import Any
@@ -22,6 +22,7 @@ import yaml
 
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
+from asterism.core.messages.terminal import say
 from asterism.core.resuming.state import server_time
 
 #: Under such a name DVC writes what it then renames. It removes none after a crash, and after a
@@ -34,7 +35,7 @@ _DIGEST = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _LEFT = 3600.0
 
 
-def require_plain(cache: Path) -> None:
+def require_plain(folder: Path) -> None:
     """Reject a cache that holds more than files and folders, before anything in it is opened.
 
     Through a link DVC and :mod:`asterism.dvc_hydra.run_cache` would read, write and remove files
@@ -42,12 +43,12 @@ def require_plain(cache: Path) -> None:
     chosen where it leads. Temporary files that nobody has written to for an hour are removed.
 
     Args:
-        cache: its folder.
+        folder: of the cache.
 
     Raises:
         UserError: it names the first that is neither.
     """
-    for item in _found_below(cache):
+    for item in _found_below(folder):
         if not item.is_file(follow_symlinks=False):
             kind = "a link" if item.is_symlink() else "no plain file"
             raise UserError(
@@ -55,7 +56,13 @@ def require_plain(cache: Path) -> None:
                 "DVC's caches hold files and folders only; remove it (for a cache that "
                 "lies elsewhere, name its folder by `dvc cache dir`)"
             )
-    remove_left(cache)
+    remove_left(folder)
+
+
+@cache
+def warn(line: str) -> None:
+    """Write each warning once: the same file is read several times."""
+    say(f"warning: {line}", error=True)
 
 
 def is_digest(text: str) -> bool:
@@ -63,15 +70,9 @@ def is_digest(text: str) -> bool:
     return _DIGEST.fullmatch(text) is not None
 
 
-def md5_of(file: Path) -> str:
-    """MD5 of a file."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-
-
-def object_path(cache: Path, digest: str) -> Path:
+def object_path(folder: Path, digest: str) -> Path:
     """Where a cache has, or would have, what has this hash."""
-    return cache / "files/md5" / digest[:2] / digest[2:]
+    return folder / "files/md5" / digest[:2] / digest[2:]
 
 
 def remove_left(folder: Path) -> None:

@@ -12,16 +12,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.terminal import say
 from asterism.core.settings.regular_files import open_regular
 from asterism.dvc_hydra import cache_files
-from asterism.dvc_hydra.cache_files import object_path
+from asterism.dvc_hydra.cache_files import object_path, warn
 from asterism.dvc_hydra.cache_objects import CacheObjects, members_of
 from asterism.dvc_hydra.lockfile import parse_as_dvc
 
@@ -80,7 +78,7 @@ def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
     for digest in (str(out["md5"]) for out in entry.get("outs", [])):
         path = object_path(folder, digest)
         if path.is_file() and digest.endswith(".dir") and (reason := fault_in_list_at(path)):
-            _warn(f"a list of a folder's files is not used: {reason}")
+            warn(f"a list of a folder's files is not used: {reason}")
             return False
         files = [path, *(object_path(folder, d) for d in members_of(folder, digest).values())]
         if not all(map(os.path.lexists, files)):
@@ -166,10 +164,4 @@ def _remove(path: Path, reason: str) -> None:
     with suppress(OSError):  # somebody else has, or it is not ours to remove
         path.unlink()
         path.parent.rmdir()  # where it was the only one: DVC takes an empty folder for an error
-    _warn(f"{os.path.relpath(path)} is not used and removed from the cache: {reason}")
-
-
-@cache
-def _warn(line: str) -> None:
-    """Write each warning once; the same file is read several times."""
-    say(f"warning: {line}", error=True)
+    warn(f"{os.path.relpath(path)} is not used and removed from the cache: {reason}")

@@ -17,7 +17,7 @@ from asterism.core.settings import machine
 from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra, store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
 from asterism.dvc_hydra.overrides import quoted
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
 from asterism.sweep import resources, workspace
 from asterism.sweep.executors import Shards, require_dask
 from asterism.sweep.pipeline import forkserver
@@ -60,10 +60,10 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
     plans = []
     try:
         workspace.create(sweep.project, here, sweep.revision, sweep.cache)
-        open_repository(here).check_out_data()
+        Repository(here).check_out_data()
         for point in points:
             (here / workspace.PARAMETERS).write_text(point.composition, encoding="utf-8")
-            repository = open_repository(here)
+            repository = Repository(here)
             plan = read_plan(repository, sweep.targets)
             runs = {stage.name: stage.key for stage in find_cached(repository, plan)[1]}
             plans.append({"runs": runs, "cached": len(plan) - len(runs)})

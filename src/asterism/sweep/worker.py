@@ -26,7 +26,7 @@ from asterism.core.messages.terminal import escape_streams
 from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.dvc_hydra.commands import experiment_reference
 from asterism.dvc_hydra.lockfile import LOCK_FILE
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
 from asterism.sweep.executors import Shards
 from asterism.sweep.pipeline import (
     StageFailedError,
@@ -176,7 +176,7 @@ def main(workspace: Path) -> int:
 
 def _bring_up_to_date(workspace: Path, sweep: Sweep) -> list[str]:
     """Run what the cache does not have; names of the stages whose command ran."""
-    repository = open_repository(workspace)
+    repository = Repository(workspace)
     repository.check_out_data()
     plan = read_plan(repository, sweep.targets)
     locks = lock_folder(sweep.project)

@@ -8,7 +8,6 @@ object is a JSON list of its files). Whatever has another format counts as not c
 from __future__ import annotations
 
 import configparser
-import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from asterism.core.files.hashes import md5_of
 
 #: MD5 of a file, or of each of a folder's files by relative path.
 Content = str | dict[str, str]
@@ -65,14 +66,9 @@ def is_committed(stage: str, outputs: dict[str, Content]) -> bool:
 
 def _content(path: Path) -> Content:
     if not path.is_dir():
-        return _md5(path)
+        return md5_of(path)
     found = sorted(file for file in path.rglob("*") if file.is_file())
-    return {file.relative_to(path).as_posix(): _md5(file) for file in found}
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    return {file.relative_to(path).as_posix(): md5_of(file) for file in found}
 
 
 def _has(files: Path, locked: str, content: Content) -> bool:

@@ -1,4 +1,4 @@
-"""The time and memory that the default run and its stages may take, beside what they took.
+"""The time and memory that the default run and its stages may take, and what they took.
 
 The budgets are the tables in ``docs/budgets.md``; each run of a stage leaves what it took in
 ``logs/<stage>.run.json``, and ``asterism repro`` in ``logs/repro.run.json``.
@@ -7,6 +7,8 @@ The budgets are the tables in ``docs/budgets.md``; each run of a stage leaves wh
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +57,7 @@ def stages(project: Path) -> list[StageCost]:
         UserError: there is no table of budgets, or a run's record is damaged.
     """
     rows = _ROW.findall(_tables(project))
-    return [_measured(project, StageCost(name, float(s), float(m))) for name, s, m in rows]
+    return [StageCost(name, float(s), float(m), *_taken(project, name)) for name, s, m in rows]
 
 
 def whole_run(project: Path) -> StageCost:
@@ -67,11 +69,10 @@ def whole_run(project: Path) -> StageCost:
     found = _WHOLE.search(_tables(project))
     if found is None:
         raise UserError(f"{project / TABLE} has no budget of the whole run")
-    budget = StageCost(RUN_LABEL, float(found[1]), float(found[2]))
-    path = _record_of(project, budget)
-    if path.exists() and read_json(path).get("stages") != len(stages(project)):
-        return budget
-    return _measured(project, budget)
+    path = _record_of(project, RUN_LABEL)
+    is_other = path.exists() and read_json(path).get("stages") != len(stages(project))
+    taken = (None, None) if is_other else _taken(project, RUN_LABEL)
+    return StageCost(RUN_LABEL, float(found[1]), float(found[2]), *taken)
 
 
 def _tables(project: Path) -> str:
@@ -81,22 +82,26 @@ def _tables(project: Path) -> str:
         raise UserError(f"cannot read the budgets: {error}") from None
 
 
-def _record_of(project: Path, stage: StageCost) -> Path:
-    return project / "logs" / f"{stage.name.replace('@', '-')}.run.json"
+def label_of(stage: str) -> str:
+    """What a stage's log and record are called: ``fuzz-state`` for ``fuzz@state``."""
+    return stage.replace("@", "-")
 
 
-def _measured(project: Path, stage: StageCost) -> StageCost:
+def _record_of(project: Path, stage: str) -> Path:
+    return project / "logs" / f"{label_of(stage)}.run.json"
+
+
+def _taken(project: Path, stage: str) -> tuple[float | None, float | None]:
+    """Seconds and megabytes of a stage's last run; None where it has left no record of them."""
     path = _record_of(project, stage)
     if not path.exists():
-        return stage
+        return None, None
     facts = read_json(path)
     try:
-        took = float(facts["seconds"])
-        told = facts.get("peak_memory_with_children_mb")  # older records do not have it
-        held = None if told is None else float(told)
+        held = facts.get("peak_memory_with_children_mb")  # older records do not have it
+        return float(facts["seconds"]), None if held is None else float(held)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path} is no record of a run: delete it") from None
-    return StageCost(stage.name, stage.seconds, stage.megabytes, took, held)
 
 
 def table(found: list[StageCost], run: StageCost) -> list[str]:
@@ -108,8 +113,35 @@ def table(found: list[StageCost], run: StageCost) -> list[str]:
     return [*lines, _line("the whole run", run)]
 
 
+def run_table(root: Path, stale: Iterable[str], ran: Collection[str], up_to_date: int) -> list[str]:
+    """A line for each stage that was not up to date, and one for the rest.
+
+    Args:
+        root: the workspace; ``logs/`` there has what each stage took.
+        stale: names of the stages that were not up to date.
+        ran: names of those whose command ran; the others came from the cache.
+        up_to_date: how many stages there are besides.
+    """
+    lines = [f"{'stage':26}{'':12}{'seconds':>9}{'MB':>8}"]
+    total = 0.0
+    for stage in stale:
+        how = "ran" if stage in ran else "from cache"
+        seconds = megabytes = None
+        if stage in ran:
+            with suppress(UserError):
+                seconds, megabytes = _taken(root, stage)
+        total += seconds or 0.0
+        lines.append(f"{stage:26}{how:12}{_cell(seconds, 1):>9}{_cell(megabytes, 0):>8}")
+    if up_to_date:
+        lines.append(f"{up_to_date} more stages were up to date")
+    return [*lines, f"{'all, one after another':38}{total:>9.1f}"]
+
+
+def _cell(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
 def _line(name: str, stage: StageCost) -> str:
-    took = "-" if stage.took is None else f"{stage.took:.1f}"
-    held = "-" if stage.held is None else f"{stage.held:.0f}"
+    took, held = _cell(stage.took, 1), _cell(stage.held, 0)
     mark = "" if stage.kept else "  over"
     return f"{name:26}{took:>9}{stage.seconds:>8.0f}{held:>8}{stage.megabytes:>8.0f}{mark}"

@@ -150,6 +150,10 @@ def test_slow_savings_are_rarer(folder, monkeypatch):
 
         return fill
 
+    now[0] += checkpoints.SAVE_EVERY - 1
+    assert not checkpoint.is_due()
+    now[0] += 1
+    assert checkpoint.is_due(), "since the run began"
     for seconds in (0.001, 0.2, 1.0, 30.0, 0.001):
         checkpoint.save(slowly(seconds))
         waits = max(10.0, seconds / 0.015)
@@ -159,28 +163,6 @@ def test_slow_savings_are_rarer(folder, monkeypatch):
         assert checkpoint.is_due()
     assert checkpoint.seconds == pytest.approx(31.202)
     assert checkpoint.seconds <= 0.021 * now[0]
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["{victim}", "../../../../victim", "..", ".", "", "link", "00000000/../../../../../victim"],
-)
-def test_a_pointer_to_another_folder_is_neither_read_nor_removed(folder, tmp_path, name):
-    """What names the latest state may be anybody's: a shared file server, a damaged disk."""
-    victim = tmp_path / "victim"
-    victim.mkdir()
-    (victim / "state").write_text("precious")
-    checkpoint = Checkpoint(folder)
-    save(checkpoint, "one")
-    (folder / "link").symlink_to(victim)
-    pointer = {"state": name.format(victim=victim)}
-    (folder / "latest.json").write_text(json.dumps(pointer))
-    assert Checkpoint(folder).restore(text_of) == "one"
-    for text in ("two", "three"):
-        save(Checkpoint(folder), text)
-    assert Checkpoint(folder).restore(text_of) == "three"
-    Checkpoint(folder).discard()
-    assert (victim / "state").read_text() == "precious"
 
 
 def test_a_link_in_the_place_of_a_state_is_set_aside(folder, tmp_path):
@@ -233,20 +215,6 @@ def test_the_state_before_a_damaged_one_is_taken_where_it_is_still_there(folder)
     (folder.parent / "kept").rename(folder / "00000000")
     (folder / "00000001/state").write_text("tw")
     assert Checkpoint(folder).restore(text_of) == "one"
-
-
-def test_a_state_is_due_some_seconds_after_the_one_before(monkeypatch, folder):
-    now = 100.0
-    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now)
-    checkpoint = Checkpoint(folder)
-    now += checkpoints.SAVE_EVERY - 1
-    assert not checkpoint.is_due()
-    now += 1
-    assert checkpoint.is_due()
-    save(checkpoint, "one")
-    assert not checkpoint.is_due()
-    now += checkpoints.SAVE_EVERY
-    assert checkpoint.is_due()
 
 
 def test_a_save_that_is_cut_short_leaves_the_state_before(state_root, folder):

@@ -63,9 +63,8 @@ def test_a_cache_elsewhere_is_found_with_and_without_quotes(outputs, committed, 
     assert is_committed("fuzz@state", outputs)
 
 
-def test_outputs_that_are_locked_and_in_the_cache_are_committed(outputs, tmp_path):
+def test_outputs_that_are_locked_and_in_the_cache_are_committed(outputs):
     assert is_committed("fuzz@state", outputs)
-    assert is_committed("fuzz@state", outputs, tmp_path)
     assert not is_committed("fuzz@none", outputs)
 
 

@@ -1,13 +1,12 @@
 """What a person sees while a stage runs."""
 
 import logging
-import os
 import subprocess
 import sys
 
 import pytest
 
-from asterism.core.messages.console import _LogFile, one_bar, progress
+from asterism.core.messages.console import _LogFile
 
 PROGRAM = """
 import os, signal, sys
@@ -67,17 +66,6 @@ def test_what_a_line_quotes_of_a_file_does_not_command_the_terminal(tmp_path):
     line = done.stderr.rstrip("\n")
     assert "named" in line
     assert line.isprintable()
-
-
-@pytest.mark.parametrize("before", [None, "1"])
-def test_processes_that_are_started_beside_a_bar_draw_none(monkeypatch, before):
-    monkeypatch.delenv("ASTERISM_NO_BARS", raising=False)
-    if before is not None:
-        monkeypatch.setenv("ASTERISM_NO_BARS", before)
-    with pytest.raises(KeyError), one_bar():
-        assert progress(range(3), label="bar").disable is True
-        raise KeyError
-    assert os.environ.get("ASTERISM_NO_BARS") == before
 
 
 @pytest.mark.parametrize(("reason", "told"), [(OSError(28, "full"), False), (TypeError(), True)])

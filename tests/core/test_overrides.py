@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
-from asterism.core.parameters.overrides import written
+from asterism.dvc_hydra.overrides import written
 
 GRAMMAR = OverridesParser.create()
 TEXTS = st.text(st.sampled_from("\\'${} \"a=,[:é"), max_size=8)

@@ -9,8 +9,8 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, held_now, is_held, shared
 from asterism.core.files.plain_files import open_log, require_no_links_out_of
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.left_locks import require_usable
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.commands import require_usable
+from asterism.dvc_hydra.repository import Repository
 
 
 def a_folder(path):
@@ -84,7 +84,7 @@ def test_dvc_opens_no_lock_that_is_no_file(in_here, strange, name):
     path.parent.mkdir(parents=True)
     strange(path)
     with pytest.raises(UserError) as error:
-        open_repository(in_here)
+        Repository(in_here)
     require_named(error, path)
 
 

@@ -37,14 +37,14 @@ LAUNCH = (
 )
 
 
-def write_stage(folder, body="pass", variants=None):
+def write_stage(folder, body="pass", variants=None, params="seed: 0"):
     """A stage; ``variants`` is an expression for their names."""
     known = "" if variants is None else f"def variants(params): return {variants}"
     head = "params: Params" if variants is None else "params: Params, how: str"
     script = SCRIPT.replace("BODY", body).replace("HEAD", head).replace("VARIANTS", known)
     (folder / "scripts").mkdir()
     (folder / "scripts" / "say.py").write_text(script)
-    (folder / "params.yaml").write_text("seed: 0\n")
+    (folder / "params.yaml").write_text(f"{params}\n")
 
 
 def run_stage(folder, body="pass"):
@@ -66,8 +66,8 @@ def run_here(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("asterism.core.running.stage.divert_native_messages", lambda path: None)
 
-    def run(body, *words, variants=None):
-        write_stage(tmp_path, body, variants)
+    def run(body, *words, **more):
+        write_stage(tmp_path, body, **more)
         for name in ("stdout", "stderr"):  # which a stage exchanges
             monkeypatch.setattr(sys, name, getattr(sys, name))
         status = main(tmp_path / "scripts", ["say", *words])
@@ -82,6 +82,8 @@ def test_messages_of_native_libraries_go_to_the_log(tmp_path):
     assert "python's word" in ended.stderr
     assert ended.stdout == "" and "word" not in ended.stderr.replace("python's word", "")
     assert (tmp_path / "logs" / "say.native.log").read_text() == "a library's word"
+    assert "started" in ended.stderr and "finished" in ended.stderr and "\x1b" not in ended.stderr
+    assert (tmp_path / "logs" / "say.jsonl").read_text().count("\n") == 2
 
 
 def test_what_a_stage_prints_warns_of_logs_and_fails_with_is_text_only(tmp_path):
@@ -129,6 +131,12 @@ def test_a_variant_is_given_where_the_stage_has_variants_only(run_here, variants
     status, _, said = run_here("pass", *given, variants=variants)
     assert status == (told is not None)
     assert told is None or told in said
+
+
+def test_wrong_parameters_end_it_before_it_starts(run_here):
+    status, _, said = run_here("pass", params="seed: many")
+    assert status == 1 and "params.yaml: seed is 'many'" in said
+    assert "started" not in said and "python's word" not in said
 
 
 def test_help_names_the_variants_and_says_nothing_else(run_here):

@@ -23,11 +23,6 @@ REGISTRIES = sorted(
 )
 
 
-def test_the_table_holds_registries():
-    assert "asterism.attacks.attack:ATTACKS" in REGISTRIES
-    assert "asterism.dflare.searches:SEARCHES" in REGISTRIES
-
-
 #: In a process of its own, because other tests register plug-ins of theirs.
 IMPORT_ALL = (
     "import json, sys; from asterism.core.parameters.validation import _find; "

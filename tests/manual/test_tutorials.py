@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 from metric_names import unexplained
-from tutorials import PAGES, Part, follow, lacking, parts, pictures
+from tutorials import PAGES, follow, lacking, parts, pictures
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
@@ -42,13 +42,6 @@ def test_every_picture_is_of_a_page_that_is_named(page):
     assert {(page.parent / picture).resolve() for picture in shown} == set(pictures(page))
     assert shown, "a newcomer sees what comes out"
     assert all(0 < picture.stat().st_size < 200_000 for picture in pictures(page))
-
-
-def test_a_line_that_is_not_printed_is_noticed():
-    part = Part(None, "", ["verdict: ship", "agreement: 99.5% (98% to …)"])
-    assert not lacking(part, "said\nverdict: ship\nsaid\n  agreement: 7%  (6% to 8%)\n")
-    assert lacking(part, "agreement: 7% (6% to 8%)\nverdict: ship\n") == [part.shown[1]]
-    assert lacking(part, "verdict: do not ship\nagreement: 7% (6% to 8%)\n") == [part.shown[0]]
 
 
 @pytest.mark.slow

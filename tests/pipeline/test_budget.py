@@ -5,11 +5,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from asterism.budget import TABLE, stages, table, whole_run
+from asterism.budget import TABLE, run_table, stages, table, whole_run
 from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
 from places import ROOT
 
 
@@ -17,7 +17,7 @@ def test_each_stage_of_the_default_run_has_a_budget_and_together_they_keep_the_p
     (tmp_path / TABLE).parent.mkdir()
     (tmp_path / TABLE).write_text((ROOT / TABLE).read_text())
     found = stages(tmp_path)
-    assert sorted(stage.name for stage in found) == sorted(open_repository(ROOT).stages)
+    assert sorted(stage.name for stage in found) == sorted(Repository(ROOT).stages)
     assert sum(stage.seconds for stage in found) <= 2 * 300, "two at a time, in 5 minutes"
     assert max(stage.megabytes for stage in found) <= 4000
     whole = whole_run(tmp_path)
@@ -49,10 +49,10 @@ def test_the_last_run_stands_beside_its_budget(project):
     assert stages(project)[1].kept
     took(project, "two-x", 3.1, 200)
     lines = table(stages(project), whole_run(project))
-    assert lines[1].split() == ["one", "-", "2", "-", "100"]
+    assert lines[1].split() == ["one", "–", "2", "–", "100"]
     assert lines[2].split() == ["two@x", "3.1", "3", "200", "200", "over"]
     assert lines[3].split()[-2:] == ["3.1", "5"]
-    assert lines[4].split() == ["the", "whole", "run", "-", "4", "-", "250"]
+    assert lines[4].split() == ["the", "whole", "run", "–", "4", "–", "250"]
 
 
 def test_a_run_of_some_stages_is_no_whole_run(project):
@@ -75,8 +75,22 @@ def test_a_record_that_is_none_and_missing_budgets_are_named(project):
 def test_the_command_prints_them_as_lines_or_json(project, monkeypatch):
     monkeypatch.chdir(project)
     lines = CliRunner().invoke(commands.app, ["budget"]).output.splitlines()
-    assert lines[1].split() == ["one", "-", "2", "-", "100"]
-    assert lines[-1].split() == ["the", "whole", "run", "-", "4", "-", "250"]
+    assert lines[1].split() == ["one", "–", "2", "–", "100"]
+    assert lines[-1].split() == ["the", "whole", "run", "–", "4", "–", "250"]
     told = json.loads(CliRunner().invoke(commands.app, ["budget", "--json"]).output)
     one = {"name": "one", "seconds": 2, "megabytes": 100, "took": None, "held": None, "kept": True}
     assert told[0] == one and [line["name"] for line in told] == ["one", "two@x", "repro"]
+
+
+def test_the_table_says_what_ran_what_came_from_the_cache_and_what_it_took(tmp_path):
+    took(tmp_path, "fuzz-state", 12.34, 456)
+    (tmp_path / "logs/old.run.json").write_text("[]")
+    lines = run_table(tmp_path, ["fuzz@state", "old", "cached"], ["fuzz@state", "old"], 1)
+    assert [line.split() for line in lines] == [
+        ["stage", "seconds", "MB"],
+        ["fuzz@state", "ran", "12.3", "456"],
+        ["old", "ran", "–", "–"],
+        ["cached", "from", "cache", "–", "–"],
+        ["1", "more", "stages", "were", "up", "to", "date"],
+        ["all,", "one", "after", "another", "12.3"],
+    ]

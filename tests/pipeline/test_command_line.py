@@ -1,9 +1,11 @@
 """What each command of ``asterism`` does with its arguments, and how it ends."""
 
 import json
+import os
 import sys
 import webbrowser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import numpy as np
@@ -19,15 +21,15 @@ from asterism.asking import question
 from asterism.asking.question import SettledQuestion
 from asterism.asking.request import VetRequest
 from asterism.cli import commands
+from asterism.cli.opening import PAGES, find_page
 from asterism.cli.program import GROUPS
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
 from asterism.dvc_hydra import repository
 from asterism.models.tensor_models import trial
-from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
-from asterism.sweep import live_lines, pipeline, plan, sharing
+from asterism.sweep import pipeline, plan, sharing
 from asterism.sweep.workspace import git
 from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
@@ -75,8 +77,13 @@ def run(*words):
     return CliRunner().invoke(commands.app, [str(word) for word in words])
 
 
-@pytest.mark.parametrize("name", ["check", "params", "sweep", "repro", "push", "pull", "budget"])
-def test_a_command_on_a_project_needs_its_root(name, here, note):
+NEEDED = dict.fromkeys(("check", "sweep", "repro", "push", "pull", "budget"), "dvc.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "needed"), (NEEDED | {"params": "conf", "compare": "results"}).items()
+)
+def test_a_command_on_a_project_needs_its_root(name, needed, here, note):
     for owner, called in (
         (config, "check_params"),
         (config, "compose"),
@@ -87,10 +94,8 @@ def test_a_command_on_a_project_needs_its_root(name, here, note):
         note(owner, called)
     ended = run(name)
     assert isinstance(ended.exception, UserError)
-    needed = "conf" if name == "params" else r"dvc.yaml"
-    assert f"there is no {needed} here: run the command in the project's root" in str(
-        ended.exception
-    )
+    told = f"there is no {needed} here: run the command in the project's root"
+    assert told in str(ended.exception)
     assert note.calls == []
 
 
@@ -407,11 +412,12 @@ def pipeline_of(root, note, monkeypatch):
     """The project's pipeline, of which certain stages run; or running it fails."""
 
     monkeypatch.setattr(repository, "open_checked_repository", "repository of {}".format)
-    monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
-    note(live_lines, "run_table", ["a table"])
+    stages = [SimpleNamespace(name=name) for name in ("fresh", "stale")]
+    monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or stages)
+    note(budgets, "run_table", ["a table"])
     note(config, "check_params")
     note(pipeline, "use_this_python")
-    note(pipeline, "open_ends", ["stale"])
+    note(pipeline, "open_ends", stages[1:])
     note(pipeline, "lock_folder", Path("locks"))
     note(saved_state, "tidy")
     (root / "conf").symlink_to(ROOT / "conf")
@@ -428,12 +434,14 @@ def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
     ended = run("repro", "one", "--jobs", 2)
     assert (ended.output, ended.exit_code) == ("a table\n2 stages ran\n", 0)
     checked, python, (opened, targets), ends, locks, ran, tidied, tabled = note.calls
-    assert tabled == ("run_table", root, ["the plan"], ["stale"], ["one", "two"])
+    assert tabled == ("run_table", root, ["stale"], ["one", "two"], 1)
     assert checked == ("check_params", root)
     assert (python[0], tidied[0]) == ("use_this_python", "tidy")
     assert (opened, targets) == (f"repository of {root}", ["one"])
-    assert ends == ("open_ends", opened, ["the plan"]) and locks == ("lock_folder", root)
-    assert ran[:6] == ("run_stages", opened, ["the plan"], ["stale"], 2, Path("locks"))
+    _, plan, stale = ran[1:4]
+    assert ends == ("open_ends", opened, plan) and locks == ("lock_folder", root)
+    assert ran[:2] == ("run_stages", opened) and ran[4:6] == (2, Path("locks"))
+    assert [stage.name for stage in (*plan, *stale)] == ["fresh", "stale", "stale"]
     record = json.loads((root / "logs/repro.run.json").read_text())
     assert record["stages"] == 2 and record["jobs"] == 2
     assert 0 <= record["seconds"] < 60 and record["peak_memory_with_children_mb"] > 0
@@ -549,13 +557,55 @@ def test_outside_of_a_project_nothing_is_completed(here, monkeypatch, capsys):
         assert capsys.readouterr().out.split() == []
 
 
-@pytest.mark.parametrize("check", [False, True])
-def test_the_papers_figures_are_set_beside_the_recorded_runs(here, note, check):
-    note(reproduction_app, "compare")
-    words = ["compare", *["--check"] * check]
-    assert "there is no results here" in str(run(*words).exception)
-    assert note.calls == []
-    (here / "results").mkdir()
-    assert run(*words).exit_code == 0
-    ((_, checked, say),) = note.calls
-    assert checked is check and callable(say)
+# open
+
+
+def put(root, name, age=0):
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x")
+    os.utime(path, (1_000_000 - age, 1_000_000 - age))
+    return path
+
+
+def test_each_page_is_the_latest_of_its_kind(root):
+    report = put(root, "report/index.html")
+    older = put(root, "sweeps/a/points/0000/vet/index.html", age=10)
+    newer = put(root, "sweeps/b/points/0000/vet/index.html")
+    sweep = put(root, "sweeps/c/index.html")
+    put(root, "sweeps/b/index.html", age=5)
+    overview = put(root, "sweeps/index.html")
+    manual = put(root, "build/manual/index.html")
+    pages = {"report": report, "vet": newer, "sweep": sweep, "sweeps": overview}
+    pages |= {"manual": manual}
+    assert pages.keys() == PAGES.keys()
+    for name, page in pages.items():
+        assert find_page(root, name) == page
+    older.touch()
+    assert find_page(root, "vet") == older
+
+
+def test_a_name_is_a_sweeps_or_that_of_a_vetted_pair(root):
+    sweep = put(root, "sweeps/many/index.html")
+    put(root, "sweeps/vet-small/index.html")
+    vetted = put(root, "sweeps/vet-small/points/0000/vet/index.html")
+    assert find_page(root, "many") == sweep
+    assert find_page(root, "vet-small") == vetted
+    with pytest.raises(UserError, match="did you mean 'many'"):
+        find_page(root, "mny")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_that_is_not_there_yet_says_what_makes_it(root, name):
+    with pytest.raises(UserError, match=f"yet: `{PAGES[name][1]}` makes it"):
+        find_page(root, name)
+
+
+def test_the_path_is_printed_and_the_browser_asked(root, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    page = put(root, "report/index.html")
+    ended = run("open")
+    assert ended.output == f"page: {page}\n" and opened == [page.as_uri()]
+    ended = run("open", "report", "--print")
+    assert ended.output == f"page: {page}\n" and len(opened) == 1

@@ -125,6 +125,7 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
     validate(Params, yaml.safe_load(compose(CONF, overrides)))
 
 
+#: One of each kind: what kinds of texts are checked in every section, the tests below say.
 WRONG = [
     ("abstraction.kk=1", "unknown parameter abstraction.kk; did you mean 'k'?"),
     ("abstracton.k=1", "unknown parameter abstracton; did you mean 'abstraction'?"),
@@ -133,11 +134,6 @@ WRONG = [
     (
         "attack.options.noise.sdt=1",
         "attack: options of noise: unknown parameter sdt; did you mean 'std'?",
-    ),
-    (
-        "criteria.options.neuron_coverage.threshhold=1",
-        "criteria: options of neuron_coverage: unknown parameter threshhold; did you mean "
-        "'threshold'?",
     ),
     ("~attack.options.bim", "attack: options of bim: the parameter eps is missing"),
     ("fuzz.weights.shear=2", "To append to your config use +fuzz.weights.shear=2"),
@@ -151,11 +147,8 @@ WRONG = [
     ("data=nope", "no choice of data is called 'nope' (known: cifar10, "),
     ("+experiment=study_dave", "no choice of experiment is called 'study_dave'; did you mean"),
     ("rnn/training=mnits", "no choice of rnn/training is called 'mnits'; did you mean 'mnist'"),
-    ("classifier/training=x", "no choice of classifier/training is called 'x' (known: cifar10"),
-    ("seed=-1", "seed is -1"),
     ("rnn=file", "rnn.path"),
     ("rnn.path=mine.h5", "rnn.path: 'mine.h5' is not read here: choose rnn=file as well"),
-    ("classifier.path=a.h5", "classifier.path: 'a.h5' is not read here"),
     ("classifier.weights=a.h5", "classifier.weights: 'a.h5' is not read here"),
     (
         "data.path=a.npz",
@@ -164,56 +157,30 @@ WRONG = [
     ("abstraction.k=64", "abstraction: k=64, m=10 and n_step=3 need 64 times 5 bits"),
     ("abstraction.bits=22", "abstraction: bits=22 does not go with"),
     ("abstraction=null", "abstraction=null: "),
-    ("fuzz/selection=null", "fuzz/selection=null: "),
     ("a b=c", "a b=c"),
     ("nonsense", "'nonsense'; missing EQUAL"),
-    ("preprocessing=nope", "cifar10, imagenet, raw, symmetric, unit"),
     ("driving=folder", "driving.path has to be given"),
-    ("+experiment=study_dave2", "driving.path has to be given"),
     ("attack.semantic=file", "attack: semantic is 'file': semantic_path has to name an .npz"),
     ("pair=all", "pairs.float16.compressed is artifacts/compress/float16/model.tflite, but"),
-    (
-        "~compression.pruned",
-        "but compression makes no 'pruned' (it makes: distilled,",
-    ),
+    ("~compression.pruned", "but compression makes no 'pruned' (it makes: distilled,"),
     ("importance.layer=1.5", "importance.layer is 1.5: input should be a valid string or"),
-    ("driving.layer=true", "driving.layer is True: input should be a valid string or"),
     ("preprocessing.mean=[nan]", "preprocessing.mean.0 is nan: input should be a finite"),
-    ("preprocessing.scale=inf", "preprocessing.scale is inf: input should be a finite"),
     ("criteria.options.neuron_coverage.threshold=nan", "neuron_coverage: threshold is nan"),
-    ("criteria.options.likelihood_surprise.upper=nan", "likelihood_surprise: upper is nan"),
     ("criteria.layers=[]", "criteria.layers is []"),
-    ("attack.options.carlini_wagner.confidence=inf", "carlini_wagner: confidence is inf"),
-    ("driving.angles.degrees=inf", "driving.angles.degrees is inf"),
     ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
     ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
     ("fuzz.weights.median_blur=-1", "fuzz: weights gives median_blur -1"),
     ("trigger.operators.pixel_change.low=-1", "trigger.operators: the mutator pixel_change"),
     ("trigger.searches.dflare.options.delta=-1", "trigger.searches.dflare: options of dflare"),
     ("compression.pruned.options.sparsity=2", "compression.pruned: options of"),
-    ("repair.repairers.perceptron.epochs=0", "repair.repairers: options of perceptron"),
+    ("repair.repairers.logistic.strengths=[-1]", "options of logistic: strengths.0 is -1"),
     ("reduce.user_model=", "reduce.user_model is ''"),
-    (
-        "execute.distributions=[normal,nan]",
-        "execute.distributions.1 is nan: input should be 'normal'",
-    ),
     ("execute.distributions=[normal,nan]", '; to mean the word, quote it: "nan"'),
     (
         "execute.backends=[tensorflow:float64]",
         "(known: eager, graph, xla, saved_model, keras_file, h5_file)",
     ),
     ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is listed twice"),
-    (
-        "execute.distributions=[normal,wide,normal]",
-        "execute.distributions: 'normal' is listed twice",
-    ),
-    ("execute.backends=[jax:jit,jax:jit]", "execute.backends: 'jax:jit' is listed twice"),
-    ("importance.neurons=[6,6]", "importance.neurons: 6 is listed twice"),
-    ("repair.repairers.logistic.strengths=[-1]", "options of logistic: strengths.0 is -1"),
-    (
-        "trigger.operators.median_blur.sizes=[]",
-        "the mutator median_blur: at least one kernel size is needed",
-    ),
     (
         "trigger.operators.median_blur.sizes=[2]",
         "the mutator median_blur: kernel sizes must be odd, not [2]",
@@ -229,54 +196,27 @@ def test_a_wrong_override_is_one_line(override, message):
     assert "\n" not in str(error.value)
 
 
-#: Every parameter that names something, misspelt: the override, the wrong name,
-#: the parameter, and what was meant.
+#: A parameter of each kind that names something, misspelt: the override, the wrong name, the
+#: parameter, and what was meant. That no text is left unchecked, the tests below say.
 MISSPELT = [
     ("data.name=%s", "mnists", "data.name", "mnist"),
-    ("rnn.source=%s", "trian", "rnn.source", "train"),
-    ("rnn.cell=%s", "ltsm", "rnn.cell", "lstm"),
     ("rnn.training.optimizer=%s", "rmsprob", "rnn.training.optimizer", "rmsprop"),
     ("fuzz.criteria=[state,%s]", "kstep", "fuzz.criteria.1", "k_step"),
-    ("fuzz.selection.name=%s", "probabilit", "fuzz.selection.name", "probability"),
     ("+fuzz.mutators.%s={}", "scal", "fuzz.mutators", "scale"),
     ("+fuzz.weights.%s=1", "shar", "fuzz: weights", "shear"),
     ("classifier.source=%s", "fiel", "classifier.source", "file"),
-    ("classifier.architecture=%s", "lenet_5", "classifier.architecture", "lenet5"),
-    ("classifier.training.optimizer=%s", "adm", "classifier.training.optimizer", "adam"),
     ("compression.pruned.method=%s", "magnitudepruning", "compression.pruned", "magnitude_pruning"),
     ("compression.pruned.options.scope=%s", "globl", "compression.pruned", "global"),
-    ("compression.distilled.options.student=%s", "lenet_1", "compression.distilled", "lenet1"),
-    (
-        "compression.distilled.options.training.optimizer=%s",
-        "adan",
-        "compression.distilled",
-        "adam",
-    ),
-    ("+trigger.operators.%s={}", "pixel_chang", "trigger.operators", "pixel_change"),
     ("trigger.searches.dflare.search=%s", "dflair", "trigger.searches.dflare.search", "dflare"),
     ("trigger.searches.dflare.options.fitness=%s", "papr", "trigger.searches.dflare", "paper"),
     ("repair.search=%s", "diffchase", "repair.search", "diffchaser"),
     ("+repair.repairers.%s={}", "perceptrn", "repair.repairers", "perceptron"),
     ("attack.names=[fgsm,%s]", "bimm", "attack.names.1", "bim"),
     ("+attack.options.%s={}", "bimm", "attack", "bim"),
-    ("attack.semantic=%s", "pol", "attack.semantic", "pool"),
-    (
-        "importance.relevance.composite=%s",
-        "epsilonplus",
-        "importance.relevance.composite",
-        "epsilon_plus",
-    ),
-    ("criteria.names=[%s]", "neuron_covrage", "criteria.names.0", "neuron_coverage"),
     ("+criteria.options.%s={}", "neuron_covrage", "criteria", "neuron_coverage"),
-    ("driving.source=%s", "foldr", "driving.source", "folder"),
-    ("driving_training.optimizer=%s", "adadelt", "driving_training.optimizer", "adadelta"),
-    ("reduce.models=[lstm1,%s]", "alxnet", "reduce.models.1", "alexnet"),
-    ("generate.strategy=%s", "memmo", "generate.strategy", "memo"),
-    ("generate.compared=[%s]", "mufin", "generate.compared.0", "muffin"),
     ("generate.branch_backends=[tensorflow:%s]", "eagr", "generate.branch_backends", "eager"),
     ("execute.backends=[%s:eager]", "pytorh", "execute.backends", "pytorch"),
     ("execute.backends=[onnxruntime:%s]", "tf2onx", "execute.backends", "tf2onnx"),
-    ("execute.distributions=[normal,%s]", "wid", "execute.distributions.1", "wide"),
 ]
 
 #: Texts that name no choice of ours: columns, the user's layers. ``repair.search`` names

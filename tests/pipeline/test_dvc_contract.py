@@ -20,14 +20,14 @@ from workspace import commit, run
 
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_files, lockfile, run_cache
+from asterism.dvc_hydra.cache_files import ENTRY
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.cache_rules import ENTRY
 from asterism.dvc_hydra.commands import dvc_quietly, experiment_reference
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.lockfile import parse_as_dvc
-from asterism.dvc_hydra.pipeline_file import read_stages
 from asterism.dvc_hydra.remote import open_remote
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
+from asterism.dvc_hydra.stage import read_stages
 from thinning import every
 
 PIPELINE = """\
@@ -286,7 +286,7 @@ class TestFormats:
         for name in ("artifacts", "metrics"):
             shutil.rmtree(root / name)
         (root / "dvc.lock").unlink()
-        repository = open_repository(root)
+        repository = Repository(root)
         found = {n: repository.find(s) for n, s in repository.stages.items()}
         repository.take(found)
         assert "up to date" in dvc(root, "status")

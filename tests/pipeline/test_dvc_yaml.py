@@ -12,9 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from asterism.config import Params
 from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.dflare.params import PairParams
-from asterism.dvc_hydra.cache_rules import is_result
+from asterism.dvc_hydra.cache_files import is_result
+from asterism.dvc_hydra.repository import Repository
 
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 STAGES = sorted(PIPELINE)
@@ -130,9 +132,16 @@ def test_code_and_outputs_lie_apart():
     assert not any(is_result(path) for path in code)
 
 
-@pytest.mark.parametrize("stage", ["attack", "measure_driving"])
-def test_what_adds_natural_images_of_the_users_depends_on_their_file(stage):
-    assert "${attack.semantic_path}" in facts(stage)["deps"]
+@pytest.mark.parametrize(
+    ("stage", "parameter"),
+    [
+        ("attack", "attack.semantic_path"),
+        ("measure_driving", "attack.semantic_path"),
+        ("measure_driving", "driving.path"),
+    ],
+)
+def test_what_reads_images_of_the_users_depends_on_them(stage, parameter):
+    assert f"${{{parameter}}}" in facts(stage)["deps"]
 
 
 def test_the_folders_of_results_and_pages_are_ignored_by_git():
@@ -149,3 +158,13 @@ def test_no_source_file_is_too_long():
         if (n := len(p.read_text(encoding="utf-8").splitlines())) > 400
     }
     assert not long
+
+
+def test_stages_have_the_variants_that_the_pipeline_runs():
+    ran = [name.partition("@") for name in Repository(ROOT).stages]
+    named = {stage for stage, at, _ in ran if at}
+    assert named == {"compress", "fuzz", "repair", "trigger"}
+    for name in named:
+        script = load_script(ROOT / "stages", name)
+        variants = script.variants(read_params(script.Params, ROOT / "params.yaml"))
+        assert sorted(variants) == sorted(variant for stage, _, variant in ran if stage == name)

@@ -189,7 +189,9 @@ def test_a_demo_that_is_half_trained_is_not_kept(tmp_path):
 #: The main thread waits in native code, which no signal ends, and runs no Python meanwhile.
 STUCK = """
 import ctypes, os, signal, threading
-from asterism.core.files.interrupts import run_command
+from asterism.core.files import interrupts
+
+interrupts._STUCK_SECONDS = 0.5
 
 def command():
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
@@ -197,7 +199,7 @@ def command():
     for _ in range(2):
         ctypes.CDLL(None).pthread_mutex_lock(held)
 
-run_command(command)
+interrupts.run_command(command)
 """
 
 

@@ -1,13 +1,12 @@
 """What a terminal shows while stages run side by side, and the table at the end."""
 
 import io
-import json
 import os
 import pty
 import subprocess
 
 import pytest
-from small_pipeline import Project, asterism, planned
+from small_pipeline import Project, asterism
 
 from asterism.core.messages.console import Progress, progress, read_share, reporting_to
 from asterism.sweep.live_lines import (
@@ -15,7 +14,6 @@ from asterism.sweep.live_lines import (
     clock,
     line_of,
     live_lines,
-    run_table,
     screen_of,
     watched,
 )
@@ -100,23 +98,6 @@ def test_what_is_watched_leaves_its_messages(tmp_path, capfd):
     with watched(None, "a"):
         subprocess.run(["echo", "plainly"], check=True)
     assert capfd.readouterr().out == "again\nplainly\n"
-
-
-def test_the_table_says_what_ran_what_came_from_the_cache_and_what_it_took(tmp_path):
-    (tmp_path / "logs").mkdir()
-    facts = {"seconds": 12.34, "peak_memory_with_children_mb": 456}
-    (tmp_path / "logs/fuzz-state.run.json").write_text(json.dumps(facts))
-    (tmp_path / "logs/old.run.json").write_text("[]")
-    plan = [*map(planned, ("up", "fuzz@state", "old", "cached"))]
-    lines = run_table(tmp_path, plan, plan[1:], ["fuzz@state", "old"])
-    assert [line.split() for line in lines] == [
-        ["stage", "seconds", "MB"],
-        ["fuzz@state", "ran", "12.3", "456"],
-        ["old", "ran", "–", "–"],
-        ["cached", "from", "cache", "–", "–"],
-        ["1", "more", "stages", "were", "up", "to", "date"],
-        ["all,", "one", "after", "another", "12.3"],
-    ]
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from workspace import commit, run
 from asterism.core.files.artifacts import read_json
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import plan_points
-from asterism.sweep.point import KEPT, Sweep, run_point
+from asterism.sweep.point import KEPT, run_point
 from asterism.sweep.points import Point
+from asterism.sweep.worker import Sweep
 
 DVC_YAML = """\
 stages:

@@ -9,7 +9,7 @@ from contextlib import chdir
 import pytest
 
 from asterism.dvc_hydra import commands
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
 
 PIPELINE = "stages: {one: {cmd: cp in artifacts/one, deps: [in], outs: [artifacts/one]}}"
 
@@ -58,7 +58,7 @@ def root(tmp_path, places):
 
 def take(root):
     shutil.rmtree(root / "artifacts")
-    repository = open_repository(root)
+    repository = Repository(root)
     entry = repository.find(repository.stages["one"])
     assert entry is not None
     repository.take({"one": entry})

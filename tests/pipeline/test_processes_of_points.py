@@ -1,18 +1,19 @@
 """Processes that a sweep and its points start, here shell scripts in the place of the real ones."""
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
+import yaml
 from dvc.repo import Repo
+from hypothesis import given
+from hypothesis import strategies as st
 from imports import ROOT
 from small_pipeline import planned
 from structlog.testing import capture_logs
@@ -20,14 +21,21 @@ from structlog.testing import capture_logs
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
 from asterism.sweep import executors, pipeline, point
 from asterism.sweep.executors import Shards, compute_units, run_part
-from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
+from asterism.sweep.pipeline import (
+    StageFailedError,
+    forkserver,
+    longest_first,
+    open_ends,
+    run_stage,
+    run_stages,
+)
 from asterism.sweep.plan import read_plan
-from asterism.sweep.point import REPORT, VETTED, Sweep
+from asterism.sweep.point import REPORT, VETTED
 from asterism.sweep.points import Point
-from asterism.sweep.worker import ANSWER, JobResult
+from asterism.sweep.worker import RESULT, JobResult, Sweep
 from marked import wait_until
 
 
@@ -49,7 +57,7 @@ class TestPoint:
     def supervise(self, sweep, tmp_path, monkeypatch):
         """Run a script as the point's process; how it went. The script's fourth word is where."""
         here, log = tmp_path / "here", tmp_path / "log.txt"
-        (here / ANSWER).parent.mkdir(parents=True)
+        (here / RESULT).parent.mkdir(parents=True)
         sweep.folder.mkdir(parents=True)
 
         def run(text):
@@ -88,7 +96,7 @@ class TestPoint:
         self, supervise, tmp_path, answered, answer
     ):
         write_json(tmp_path / "answer", vars(answered))
-        assert supervise(f'cp {tmp_path}/answer "$4/{ANSWER}"') == (answer or answered)
+        assert supervise(f'cp {tmp_path}/answer "$4/{RESULT}"') == (answer or answered)
 
     def test_it_is_started_apart_with_its_log_its_lock_and_this_source(
         self, supervise, tmp_path, monkeypatch
@@ -313,144 +321,100 @@ class TestJobs:
         assert "computes" in told[-1]["event"]
 
 
-class TestSideBySide:
-    """Which stages run at the same time; threads in the place of processes."""
-
-    @pytest.fixture
-    def run(self, tmp_path, monkeypatch):
-        class Pool(ThreadPoolExecutor):
-            def __init__(self, jobs, _context, initializer, arguments):
-                assert initializer is pipeline.serve_run
-                assert not arguments[0].poll()  # the other end is open
-                super().__init__(jobs)
-
-            def submit(self, work, root, stage, *given):
-                begun.append(stage.name)
-                return super().submit(work, root, stage, *given)
-
-        begun, running, most = [], set(), []
-        lock, together = threading.Lock(), threading.Barrier(2)
-        monkeypatch.setattr(pipeline, "ProcessPoolExecutor", Pool)
-        orders = []
-        repository = SimpleNamespace(
-            root=tmp_path,
-            order=lambda: ["old"],
-            set_order=orders.append,
-            take=lambda found: None,
-        )
-        monkeypatch.setattr(pipeline, "find_cached", lambda _, stale: ({}, list(stale)))
-
-        def run(plan, stale, jobs, outcomes):
-            def stage_run(root, stage, locks, helpers, _lines):
-                assert (root, locks, helpers) == (tmp_path, tmp_path / "locks", Shards(5))
-                with lock:
-                    running.add(stage.name)
-                    most.append(len(running))
-                if stage.name in ("long-1", "a"):  # which begin first
-                    together.wait(60)
-                with lock:
-                    running.remove(stage.name)
-                outcome = outcomes.get(stage.name, True)
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                return outcome
-
-            monkeypatch.setattr(pipeline, "run_stage", stage_run)
-            try:
-                return run_stages(repository, plan, stale, jobs, tmp_path / "locks", Shards(5))
-            finally:
-                assert orders == [["old", *(stage.name for stage in plan)]] and not orders.clear()
-
-        run.begun, run.most = begun, most
-        return run
-
-    PLAN = (
-        planned("known"),
-        planned("a", "known"),
-        planned("b", "known"),
-        planned("long-1", "known"),
-        planned("long-2", "long-1"),
-        planned("end", "a", "b", "long-2"),
-    )
-
-    def test_as_many_as_are_asked_for_the_longest_chain_first(self, run):
-        ran = run(self.PLAN, self.PLAN[1:], 2, {"b": False})
-        assert sorted(ran) == ["a", "end", "long-1", "long-2"]  # what was in the cache did not run
-        assert run.begun[0] == "long-1" and run.begun[-1] == "end"
-        assert sorted(run.begun) == sorted(stage.name for stage in self.PLAN[1:])
-        assert max(run.most) == 2
-
-    def test_after_a_failure_only_what_does_not_follow_it_runs(self, run):
-        with pytest.raises(StageFailedError, match="stage a failed"):
-            run(self.PLAN, self.PLAN[1:], 3, {"a": StageFailedError("a", 3)})
-        assert sorted(run.begun) == ["a", "b", "long-1", "long-2"]
-
-    def test_after_an_interrupt_nothing_begins(self, run):
-        with pytest.raises(KeyboardInterrupt):
-            run(
-                self.PLAN,
-                self.PLAN[1:],
-                2,
-                {"long-1": KeyboardInterrupt(), "a": KeyboardInterrupt()},
-            )
-        assert sorted(run.begun) == ["a", "long-1"]
-
-    def test_what_is_up_to_date_starts_nothing(self, tmp_path):
-        assert run_stages(tmp_path, self.PLAN, [], 2, tmp_path, Shards()) == []
-
-
-STAGES = """\
-stages:
-  first:
-    cmd: mkdir -p artifacts && cp params.yaml artifacts/first
-    params: [seed]
-    outs: [artifacts/first]
-  second:
-    cmd: echo ran >> {notes} && cp artifacts/first artifacts/second
-    deps: [artifacts/first]
-    params: [k]
-    outs: [artifacts/second]
-"""
-
-
 class TestStages:
-    """Stages that DVC runs in this process."""
+    """Stages of a workspace, run by real processes where several run at a time."""
 
     @pytest.fixture
-    def root(self, tmp_path, monkeypatch, caplog):
-        caplog.set_level("INFO", "dvc")  # a plan of points has made it quiet for the whole process
-        root = tmp_path / "root"
+    def workspace(self, tmp_path, monkeypatch):
+        """Makes a workspace of stages: what each reads, and what it does beside noting its name."""
+        root, notes = tmp_path / "root", tmp_path / "notes"
         root.mkdir()
+        notes.mkdir()
         monkeypatch.chdir(root)
         Repo.init(str(root), no_scm=True).close()
-        (root / "dvc.yaml").write_text(STAGES.format(notes=tmp_path / "notes"))
         (root / "params.yaml").write_text("seed: 1\nk: 1\n")
-        return root
 
-    def test_those_that_are_behind_are_those_that_have_changed_and_those_that_follow(self, root):
+        def make(**stages):
+            written = {}
+            for name, (reads, does) in stages.items():
+                result = f"artifacts/{name}"
+                written[name] = {
+                    "cmd": f"cd {notes} && touch {name} && {does} && cd {root} && "
+                    f"mkdir -p artifacts && grep {'k' if reads else 'seed'} params.yaml > {result}",
+                    "deps": [f"artifacts/{read}" for read in reads],
+                    "params": ["k" if reads else "seed"],
+                    "outs": [result],
+                }
+            (root / "dvc.yaml").write_text(yaml.safe_dump({"stages": written}, sort_keys=False))
+            return root, notes
+
+        return make
+
+    def run(self, root, jobs):
+        repository = Repository(root)
+        plan = read_plan(repository, [])
+        return run_stages(repository, plan, plan, jobs, root / "locks", Shards())
+
+    def test_those_that_are_behind_are_those_that_have_changed_and_those_that_follow(
+        self, workspace
+    ):
+        root, _ = workspace(first=([], "true"), second=(["first"], "true"))
+
         def behind():
-            repository = open_repository(root)
-            plan = read_plan(repository, [])
-            return repository, plan, open_ends(repository, plan)
+            repository = Repository(root)
+            return [s.name for s in open_ends(repository, read_plan(repository, []))]
 
-        repository, plan, stale = behind()
-        assert [stage.name for stage in plan] == ["first", "second"]
-        assert stale == plan
-        assert run_stages(repository, plan, plan, 1, root / "locks", Shards()) == [
-            "first",
-            "second",
-        ]
-        assert behind()[2] == []
+        assert behind() == self.run(root, 1) == ["first", "second"]
+        assert behind() == []
+        assert run_stages(None, [], [], 2, root, Shards()) == []
         (root / "params.yaml").write_text("seed: 1\nk: 2\n")
-        assert [stage.name for stage in behind()[2]] == ["second"]
+        assert behind() == ["second"]
         (root / "params.yaml").write_text("seed: 2\nk: 1\n")
-        _, (first, second), stale = behind()
-        assert stale == [first, second]
+        assert behind() == ["first", "second"]
+        first, _ = read_plan(Repository(root), [])
         assert run_stage(root, first, root / "locks", Shards())
-        assert (root / "artifacts/first").read_text() == "seed: 2\nk: 1\n"
         (root / "params.yaml").write_text("seed: 1\nk: 1\n")
-        assert not run_stage(root, behind()[1][0], root / "locks", Shards())
-        assert (root / "artifacts/first").read_text() == "seed: 1\nk: 1\n"
+        first, _ = read_plan(Repository(root), [])
+        assert not run_stage(root, first, root / "locks", Shards()), "the cache has it"
+        assert (root / "artifacts/first").read_text() == "seed: 1\n"
+
+    #: Waits until another stage has begun, too.
+    WAITS = "until test -e {}; do sleep 0.02; done"
+
+    def test_independent_ones_run_at_the_same_time_and_dvc_lock_has_their_order(self, workspace):
+        root, _ = workspace(
+            first=([], "true"),
+            left=(["first"], self.WAITS.format("right")),
+            right=(["first"], self.WAITS.format("left")),
+            end=(["left", "right"], "true"),
+        )
+        assert sorted(self.run(root, 2)) == ["end", "first", "left", "right"]
+        assert Repository(root).order() == ["first", "left", "right", "end"]
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_after_a_failure_only_what_does_not_follow_it_runs(self, workspace, jobs):
+        waits = self.WAITS.format("right") if jobs == 2 else "true"
+        root, notes = workspace(
+            first=([], "true"),
+            left=(["first"], f"{waits} && exit 3"),
+            right=(["first"], "sleep 0.3"),
+            after=(["right"], "exit 4" if jobs == 1 else "true"),
+            end=(["left"], "true"),
+        )
+        with pytest.raises(StageFailedError, match="stage left failed with exit status 3") as told:
+            self.run(root, jobs)
+        assert (told.value.stage, told.value.exit_code) == ("left", 3)
+        assert sorted(path.name for path in notes.iterdir()) == ["after", "first", "left", "right"]
+
+    def test_after_an_interrupt_nothing_begins(self, workspace):
+        root, notes = workspace(
+            left=([], f"{self.WAITS.format('right')} && exit 130"),
+            right=([], "sleep 1"),
+            after=(["right"], "true"),
+        )
+        with pytest.raises(KeyboardInterrupt):
+            self.run(root, 2)
+        assert sorted(path.name for path in notes.iterdir()) == ["left", "right"]
 
 
 class TestOneStage:
@@ -515,27 +479,6 @@ class TestOneStage:
             assert (result.stage, result.exit_code) == ("fuzz", 3)
 
 
-def test_one_by_one_the_first_failure_is_told_in_the_end(tmp_path, monkeypatch):
-    def reproduce(*given):
-        asked.append(given)
-        outcome = outcomes[given[1].name]
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    stages = [planned("a"), planned("b"), planned("after", "b"), planned("c"), planned("d")]
-    outcomes = {"a": False, "b": UserError("first"), "c": StageFailedError("c", 1), "d": True}
-    asked = []
-    monkeypatch.setattr(pipeline, "reproduce", reproduce)
-    given = ("repository", stages, tmp_path / "locks", Shards(2))
-    with pytest.raises(UserError, match="first"):
-        pipeline.run_one_by_one(*given)
-    ran = [stage for stage in stages if stage.name != "after"]
-    assert asked == [("repository", s, tmp_path / "locks", Shards(2)) for s in ran]
-    outcomes |= {"b": True, "after": False, "c": False}
-    assert pipeline.run_one_by_one(*given) == ["b", "d"]
-
-
 SERVED = """
 import os, signal, subprocess, time
 from multiprocessing import Pipe
@@ -572,7 +515,61 @@ def test_a_process_that_runs_stages_ends_with_its_run():
     assert done.returncode == 130
 
 
-def test_a_failure_travels_between_processes_with_its_stage_and_status():
-    error = pickle.loads(pickle.dumps(StageFailedError("fuzz@state", 3)))
-    assert (error.stage, error.exit_code) == ("fuzz@state", 3)
-    assert str(error) == "stage fuzz@state failed with exit status 3"
+def test_the_longest_chain_begins_first():
+    classifier = [planned("train"), planned("compress", "train"), planned("repair", "compress")]
+    libraries = [planned("a"), planned("b", "a"), planned("c", "b"), planned("d", "c")]
+    report = planned("report", "repair", "d")
+    names = [stage.name for stage in longest_first([*classifier, *libraries, report])]
+    assert names == ["a", "train", "b", "compress", "c", "repair", "d", "report"]
+
+
+def test_a_long_stage_makes_a_long_chain():
+    chain = [planned("a"), planned("b", "a"), planned("c", "b")]
+    dear = [planned("make"), planned("triage", "make", seconds=90)]
+    names = [stage.name for stage in longest_first([*chain, *dear])]
+    assert names == ["make", "triage", "a", "b", "c"]
+
+
+@given(st.lists(st.sets(st.integers(0, 19)), max_size=20))
+def test_every_stage_comes_after_what_it_reads(reads):
+    stages = [
+        planned(str(n), *(str(k) for k in sorted(read) if k < n)) for n, read in enumerate(reads)
+    ]
+    ordered = longest_first(stages)
+    assert sorted(s.name for s in ordered) == sorted(s.name for s in stages)
+    for number, stage in enumerate(ordered):
+        assert set(stage.upstream) <= {earlier.name for earlier in ordered[:number]}
+
+
+FORKED = """
+import os
+from asterism.sweep.pipeline import forkserver
+if __name__ == "__main__":
+    with forkserver().Pool(1) as pool:
+        print(pool.apply(os.getpid) != os.getpid())
+"""
+
+
+def folder_of_length(start, length):
+    path = start + "/" + "x" * (length - len(start) - 1)
+    Path(path).mkdir()
+    return path
+
+
+def test_a_long_folder_for_temporary_files_works_up_to_the_limit(tmp_path):
+    with tempfile.TemporaryDirectory(dir="/tmp") as start:
+        folder = folder_of_length(start, pipeline._LONGEST)
+        done = subprocess.run(
+            [sys.executable, "-c", FORKED],
+            env=os.environ | {"TMPDIR": folder},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_a_longer_one_is_named(monkeypatch):
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/" + "x" * pipeline._LONGEST)
+    with pytest.raises(UserError, match="TMPDIR"):
+        forkserver()

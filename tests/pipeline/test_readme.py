@@ -25,11 +25,7 @@ def test_the_map_of_the_source_names_every_package():
             assert path.name in shown, path.name
 
 
-def test_the_index_of_decisions_lists_every_page_and_each_fits_on_a_screen():
+def test_the_index_of_decisions_lists_every_page():
     index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
     pages = sorted(ROOT.glob("docs/decisions/[a-z]*.md"))
     assert [page.name for page in pages] == sorted(re.findall(r"\]\(([a-z-]+\.md)\)", index))
-    for page in pages:
-        lines = page.read_text(encoding="utf-8").splitlines()
-        assert len(lines) <= 60, page.name
-        assert all(len(line) <= 120 or line.startswith("|") for line in lines), page.name

@@ -9,15 +9,24 @@ from pathlib import Path
 
 import pytest
 import yaml
+from imports import ROOT
 
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.lockfile import (
+    LOCK_FILE,
+    kept_whole,
+    mend,
+    set_entries,
+    set_order,
+    stage_names,
+)
 from asterism.dvc_hydra.remote import Remote
 from asterism.dvc_hydra.repository import (
     CommandFailedError,
+    Repository,
     UnknownStageError,
     open_checked_repository,
-    open_repository,
 )
 from asterism.dvc_hydra.run_cache import _remove, find, key_of
 from asterism.dvc_hydra.stage import Stage
@@ -103,7 +112,7 @@ def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
     no_list = put_list(root, {"relpath": "b"})
     broken = put_list(root, "{")
     plain = put_object(root, "../content")
-    open_repository(root).clean_cache()
+    Repository(root).clean_cache()
     assert all(path.is_file() for path in (good, half, listed, plain))
     told = capsys.readouterr().err
     for path, reason in (
@@ -197,17 +206,17 @@ def test_nothing_is_read_or_removed_through_a_link_in_a_cache(root, tmp_path, pl
     with pytest.raises(UserError, match=rf"cache .*{place}' is a link"):
         open_checked_repository(root)
     assert len(list(mine.rglob("*"))) == 4
-    assert open_repository(root).cache == root / ".dvc/cache"
+    assert Repository(root).cache == root / ".dvc/cache"
     link.unlink()
 
 
 def test_a_folder_that_is_no_workspace_is_told(tmp_path):
     with pytest.raises(UserError, match="DVC repository"):
-        open_repository(tmp_path)
+        Repository(tmp_path)
 
 
 def test_stages_come_in_order_each_with_those_right_above(root):
-    repository = open_repository(root)
+    repository = Repository(root)
     ordered, everything = repository.in_order(["two"]), repository.in_order([])
     with pytest.raises(UnknownStageError) as caught:
         repository.in_order(["three"])
@@ -226,7 +235,7 @@ def test_stages_come_in_order_each_with_those_right_above(root):
     ],
 )
 def test_a_stage_follows_what_writes_its_input_around_it_or_in_it(root, reads, writes):
-    repository = open_repository(root)
+    repository = Repository(root)
     repository.stages = {
         "reader": Stage("reader", "x", root, (reads,), ()),
         "writer": Stage("writer", "x", root, (), (writes,)),
@@ -239,7 +248,7 @@ def test_a_stage_follows_what_writes_its_input_around_it_or_in_it(root, reads, w
 
 
 def test_stages_that_read_each_other_are_told(root):
-    repository = open_repository(root)
+    repository = Repository(root)
     repository.stages = {
         "a": Stage("a", "x", root, ("artifacts/b",), ("artifacts/a",)),
         "b": Stage("b", "x", root, ("artifacts/a",), ("artifacts/b",)),
@@ -249,7 +258,7 @@ def test_stages_that_read_each_other_are_told(root):
 
 
 def test_a_command_that_fails_tells_its_status(root):
-    repository, asked = open_repository(root), []
+    repository, asked = Repository(root), []
     with pytest.raises(CommandFailedError) as caught:
         repository.run(repository.stages["other"], lambda: asked.append("before"))
     assert (caught.value.exit_code, str(caught.value)) == (3, "exit status 3")
@@ -363,7 +372,7 @@ def ran(made, tmp_path_factory):
     root = tmp_path_factory.mktemp("ran") / "project"
     shutil.copytree(made, root)
     with chdir(root):
-        repository = open_repository(root)
+        repository = Repository(root)
         repository.run(repository.stages["one"], lambda: None)
     shutil.rmtree(root / "artifacts")
     return root
@@ -380,7 +389,7 @@ def finished(ran, tmp_path):
 
 def restored(root):
     """Whether the cache had the stage's result, and what it is."""
-    output, repository = root / "artifacts/one", open_repository(root)
+    output, repository = root / "artifacts/one", Repository(root)
     entry = repository.find(repository.stages["one"])
     if entry is not None:
         repository.take({"one": entry})
@@ -423,7 +432,7 @@ OTHER_COMMAND = PIPELINE.replace("mkdir -p artifacts &&", "mkdir -p artifacts;")
 def test_a_stage_is_up_to_date_until_something_of_it_changes(finished, change, stays):
     assert restored(finished)[0]
     change(finished)
-    repository = open_repository(finished)
+    repository = Repository(finished)
     assert repository.is_up_to_date(repository.stages["one"]) is stays
 
 
@@ -436,7 +445,7 @@ def test_marks_of_a_stage_hold(finished, more, stays):
         (finished / "in").write_text("other")
     text = PIPELINE.replace("deps: [in]", f"deps: [in]\n    {more}")
     (finished / "dvc.yaml").write_text(text)
-    repository = open_repository(finished)
+    repository = Repository(finished)
     assert repository.is_up_to_date(repository.stages["one"]) is stays
     assert repository.find(repository.stages["one"]) is None
 
@@ -459,3 +468,62 @@ def test_parameters_are_found_by_their_path(tmp_path, name, value):
         return
     with pytest.raises(UserError, match=rf"^params\.yaml has no parameter {name}, which dvc\.yaml"):
         hashes.parameters("params.yaml", [name])
+
+
+#: As much of a stage's entry as no stage of the project has.
+LOCKED = {"cmd": "python stages fuzz new\n\n# with an empty line\n"}
+
+
+def test_the_projects_own_file_is_read_and_written_as_dvc_does(tmp_path):
+    from dvc.utils.serialize import load_yaml
+
+    before = (ROOT / LOCK_FILE).read_bytes()
+    (tmp_path / LOCK_FILE).write_bytes(before)
+    names = stage_names(tmp_path)
+    assert names == list(load_yaml(str(ROOT / LOCK_FILE))["stages"])
+    set_order(tmp_path, names)
+    assert (tmp_path / LOCK_FILE).read_bytes() == before
+
+    set_order(tmp_path, [names[3], names[1]])
+    moved = [name for name in names if name not in (names[3], names[1])] + [names[3], names[1]]
+    assert stage_names(tmp_path) == moved
+    set_entries(tmp_path, {"fuzz@new": LOCKED})
+    assert stage_names(tmp_path) == [*moved, "fuzz@new"]
+    entries = load_yaml(str(tmp_path / LOCK_FILE))["stages"]
+    assert entries == load_yaml(str(ROOT / LOCK_FILE))["stages"] | {"fuzz@new": LOCKED}
+
+
+def test_a_first_stage_and_a_file_that_somebody_has_edited(tmp_path):
+    assert stage_names(tmp_path) == []
+    set_entries(tmp_path, {"fuzz@new": LOCKED})
+    text = (tmp_path / LOCK_FILE).read_text()
+    assert text.startswith("schema: '2.0'\nstages:\n  fuzz@new:\n    cmd: ")
+    (tmp_path / LOCK_FILE).write_text("# mine\n" + text)
+    with pytest.raises(UserError, match="not as DVC writes it"):
+        stage_names(tmp_path)
+
+
+def test_what_a_kill_leaves_of_a_file_that_dvc_writes_is_mended(tmp_path):
+    set_entries(tmp_path, {"a": LOCKED, "b": LOCKED})
+    whole = (tmp_path / LOCK_FILE).read_bytes()
+    killed = kept_whole(tmp_path)
+    killed.__enter__()
+    (tmp_path / LOCK_FILE).write_bytes(whole[:50])
+    mend(tmp_path)
+    assert (tmp_path / LOCK_FILE).read_bytes() == whole
+    with kept_whole(tmp_path):
+        set_entries(tmp_path, {"c": LOCKED})
+    (tmp_path / LOCK_FILE).write_text("mine")
+    mend(tmp_path)
+    assert (tmp_path / LOCK_FILE).read_text() == "mine", "only what DVC was writing is mended"
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_where_it_is_not_to_stand_the_file_is_as_before(tmp_path, before):
+    if before:
+        set_entries(tmp_path, {"a": LOCKED})
+    with pytest.raises(UserError), kept_whole(tmp_path):
+        set_entries(tmp_path, {"b": LOCKED})
+        raise UserError("rejected")
+    assert stage_names(tmp_path) == ["a"] * before
+    assert (tmp_path / LOCK_FILE).exists() is before

@@ -17,8 +17,13 @@ from asterism.core.messages.errors import UserError
 from asterism.reproduction import app as reproduction_app
 from asterism.reproduction.collecting import collect
 from asterism.reproduction.experiments import read_experiments
-from asterism.reproduction.records import RecordedRun, largest, read_all_runs, write_run
-from asterism.reproduction.series import RecordedSeries
+from asterism.reproduction.records import (
+    RecordedRun,
+    RecordedSeries,
+    largest,
+    read_all_runs,
+    write_run,
+)
 from asterism.sweep.point import KEPT, PointRecord
 from places import ROOT
 

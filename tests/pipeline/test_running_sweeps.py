@@ -18,9 +18,10 @@ from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.multirun import HydraJob
 from asterism.sweep import app, launch
 from asterism.sweep.executors import Shards
-from asterism.sweep.point import Sweep, read_metrics, write_points
+from asterism.sweep.launch import make_shards
+from asterism.sweep.point import read_metrics, write_points
 from asterism.sweep.points import Point, enumerate_points, split_overrides, sweep_name
-from asterism.sweep.settings import make_shards
+from asterism.sweep.worker import Sweep
 
 CONF = ROOT / "conf"
 BASIC, SLURM = {"_target_": "x.BasicLauncher"}, {"_target_": "x.SlurmLauncher"}

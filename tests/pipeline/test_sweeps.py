@@ -1,6 +1,7 @@
 """Sweeps as users start them, over a small pipeline."""
 
 import csv
+import json
 import re
 import signal
 import subprocess
@@ -199,20 +200,6 @@ def test_a_point_leaves_the_bytes_that_dvc_leaves(project, tmp_path):
     assert left == (serial.root / "dvc.lock").read_text()
 
 
-def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_other(project):
-    (project.notes / "hold-left").touch()
-    project.set_mutants(13)
-    process = start(project, "repro", "--jobs", "2")
-    project.wait_for("left")
-    project.wait_for("right")
-    (project.notes / "hold-left").unlink()
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert "exit status 3" in output
-    assert (project.root / "metrics/left.json").exists()
-    assert "end" not in project.ran()
-
-
 def test_hydras_own_spelling(project):
     command = [sys.executable, "-m", "asterism.sweep", "-m", "abstraction.k=1,2", "--dry-run"]
     result = subprocess.run(
@@ -220,3 +207,35 @@ def test_hydras_own_spelling(project):
     )
     assert result.returncode == 0, result.stderr
     assert "2 points" in result.stdout
+
+
+def dvc(project, *arguments):
+    """The output of a dvc command in a project."""
+    where = {"cwd": project.root, "env": project.environment}
+    return subprocess.check_output(["dvc", *arguments], text=True, timeout=300, **where)
+
+
+def metrics(project, *names):
+    """Of every experiment, these values of the stage ``left``'s metrics, sorted."""
+    shown = json.loads(dvc(project, "exp", "show", "--json"))
+    found = []
+    for entry in shown[1:]:
+        for experiment in entry["experiments"] or []:
+            values = experiment["revs"][0]["data"]["metrics"]["metrics/left.json"]["data"]
+            found.append(tuple(values[name] for name in names))
+    return sorted(found)
+
+
+def test_an_override_is_an_experiment_that_can_be_compared(project):
+    """As DVC offers it."""
+    dvc(project, "repro")
+    commit(project.root, "results")
+    project.ran()
+    dvc(project, "exp", "run", "-S", "abstraction.k=4", "-n", "four")
+    assert project.ran() == ["end", "left"]
+    assert metrics(project, "k", "square") == [(4, 16)]
+    compared = json.loads(dvc(project, "metrics", "diff", "--json", "HEAD", "four"))
+    assert compared["metrics/left.json"]["square"] == {"old": 9, "new": 16, "diff": 7}
+    dvc(project, "exp", "run", "-S", "data=mnist", "-n", "other")
+    assert project.ran() == []  # k is the default's again, and its results are cached
+    assert metrics(project, "k", "square") == [(3, 9), (4, 16)]

@@ -103,7 +103,7 @@ def _state(whole: Example) -> Own:
 
 
 def _cache_entries(whole: Example) -> Own:
-    """Entries have no suffix; what may be in them, tests/pipeline/test_cache_rules.py says."""
+    """Entries have no suffix; what may be in them, tests/pipeline/test_cache_files.py says."""
     (name,) = whole.files
     for told, data in YAML.items():
         yield told, whole.change(name, data(b"") if callable(data) else data)

@@ -13,6 +13,7 @@ from pathlib import Path
 from asterism.config import Params
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.records import read_record, write_record
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.state import Run, clean, entries, tidy
@@ -20,15 +21,15 @@ from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from asterism.deepstellar.campaigns.population import Population
 from asterism.dvc_hydra import run_cache
-from asterism.dvc_hydra.cache_rules import fault_in_list
+from asterism.dvc_hydra.cache_files import fault_in_list
 from asterism.dvc_hydra.lockfile import dump_as_dvc, read_entry, stage_names
 from asterism.report.base.pictures import svg_file
 from asterism.sweep.app import read_records
 from asterism.sweep.executors import Shards
-from asterism.sweep.point import Sweep, read_point
+from asterism.sweep.point import read_point
 from asterism.sweep.resources import read_table
 from asterism.sweep.table import write_outcome, write_overview
-from asterism.sweep.worker import ANSWER, JobSpec, give_order, read_answer, read_order
+from asterism.sweep.worker import RESULT, SWEEP, Sweep, read_result
 from places import ROOT
 from readers.examples import Places
 from readers.of_results import population
@@ -125,12 +126,14 @@ def sweep_files(place: Places) -> None:
 
 
 def read_orders(path: Path) -> object:
-    return read_order(path), read_answer(path)
+    return read_record(Sweep, path / SWEEP), read_result(path)
 
 
 def orders_files(place: Places) -> None:
-    give_order(place(0), JobSpec("/project", ["fuzz"], 2, "/locks", "one-0", Shards()))
-    (place(0) / ANSWER).write_text(json.dumps(_OUTCOME | {"ran": []}))
+    root = Path("/project")
+    sweep = Sweep("one", root, "HEAD", root / ".dvc/cache", ("fuzz",), 2, Shards())
+    write_record(place(0) / SWEEP, sweep)
+    (place(0) / RESULT).write_text(json.dumps(_OUTCOME | {"ran": []}))
 
 
 def use_checkpoint(path: Path) -> object:

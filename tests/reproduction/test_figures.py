@@ -6,9 +6,10 @@ from recorded_runs import recorded_point, recorded_run
 from asterism.config import SeriesParams
 from asterism.core.files.artifacts import write_table
 from asterism.core.messages.errors import UserError
+from asterism.reproduction.collecting import read_series
 from asterism.reproduction.experiments import read_experiments
 from asterism.reproduction.figures import PaperFigure, draw_figures, read_figures
-from asterism.reproduction.series import BINS, RecordedSeries, read_series
+from asterism.reproduction.records import BINS, RecordedSeries
 from places import ROOT
 
 ROWS = [{"search": "a", "queries": n} for n in (1, 2, 3, 5, 5, 7, 9000)] + [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.overrides import quoted
+from asterism.dvc_hydra.overrides import quoted
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.lanes import IMPORTANCE, RECURRENT, uses
 

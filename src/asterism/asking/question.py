@@ -42,12 +42,12 @@ from asterism.asking.texts import special_tokens, told_padding
 from asterism.config import vet_params
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.overrides import quoted, written
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
+from asterism.dvc_hydra.overrides import quoted, written
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, rows_drawn

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.parameters.overrides import written
 from asterism.data.given.reading import Arrays
+from asterism.dvc_hydra.overrides import written
 from asterism.models.tensor_models.subjects import Subject, subject_of
 from asterism.vetting.opening import GivenPair
 

@@ -24,7 +24,7 @@ from asterism.cli.program import (
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
-from asterism.core.parameters.overrides import quoted
+from asterism.dvc_hydra.overrides import quoted
 
 if TYPE_CHECKING:
     from asterism.vetting.verdict import Word
@@ -63,7 +63,7 @@ def check(
     if as_json:
         raise UserError("--json describes models and inputs: name at least one")
     from asterism.config import check_params
-    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
+    from asterism.dvc_hydra.stage import errors_of_dvc
     from asterism.sweep.sharing import clean_cache
 
     require_root("dvc.yaml")

@@ -113,15 +113,15 @@ def repro(
     shard_launcher: ShardLauncher = None,
 ) -> None:
     """Bring the workspace up to date, as `dvc repro` does, and run independent stages at once."""
-    from asterism.budget import RUN_LABEL
+    from asterism.budget import RUN_LABEL, run_table
     from asterism.config import check_params
     from asterism.core.resuming.state import tidy
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
-    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
+    from asterism.dvc_hydra.commands import errors_of_dvc
     from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
-    from asterism.sweep.live_lines import run_table
+    from asterism.sweep.launch import make_shards
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
@@ -130,7 +130,6 @@ def repro(
         use_this_python,
     )
     from asterism.sweep.plan import read_plan
-    from asterism.sweep.settings import make_shards
     from asterism.sweep.workspace import BACK
 
     require_root("dvc.yaml")
@@ -154,7 +153,7 @@ def repro(
         seconds = time.perf_counter() - started
         record_run(RUN_LABEL, seconds, footprint.peak_mb(), stages=len(ran), jobs=jobs)
     if stale:
-        say(*run_table(root, plan, stale, ran))
+        say(*run_table(root, [stage.name for stage in stale], ran, len(plan) - len(stale)))
     say(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
 
@@ -182,7 +181,7 @@ def push(
 
     This is what `dvc push --run-cache` and `dvc exp push --all-commits` do.
     """
-    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
+    from asterism.dvc_hydra.commands import errors_of_dvc
     from asterism.sweep.sharing import push as push_results
 
     require_own_root()
@@ -200,7 +199,7 @@ def pull(
 ) -> None:
     """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
-    from asterism.dvc_hydra.pipeline_file import errors_of_dvc
+    from asterism.dvc_hydra.commands import errors_of_dvc
     from asterism.sweep.sharing import pull as pull_checked
 
     require_own_root()

@@ -20,9 +20,21 @@ def doctor(
 
     The command changes nothing. The exit status is 1 if something prevents a run.
     """
-    from asterism.doctor import check, examination
+    from asterism.doctor import check, hardware, project, software
 
-    checks = examination.examine(Path.cwd())
+    checks = [
+        software.python(),
+        software.requirements(),
+        software.pinned(),
+        *software.under_test(),
+        *software.programs(),
+        hardware.cores(),
+        hardware.memory(),
+        *hardware.disks(),
+        hardware.own_programs(),
+        hardware.graphics(),
+        *project.project(Path.cwd()),
+    ]
     facts = check.as_json(checks)
     if as_json:
         say_json(facts)

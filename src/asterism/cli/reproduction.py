@@ -36,19 +36,19 @@ def reproduce(
     ] = False,
 ) -> None:
     """Run the papers' experiments, each as a sweep, and record their numbers in results/."""
-    from asterism.reproduction.app import ReproductionRequest
     from asterism.reproduction.app import reproduce as run
 
     require_root("dvc.yaml")
-    order = ReproductionRequest(
-        names=names or [],
-        scale=scale,
-        models=models,
+    status = run(
+        names or [],
+        scale,
+        models,
         jobs=jobs,
         beside_other_work=beside_other_work,
         dry=dry_run,
+        say=say,
     )
-    sys.exit(run(order, say))
+    sys.exit(status)
 
 
 @app.command(rich_help_panel=PAPERS)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import psutil
+
 from asterism.config import check_params
+from asterism.core.files.artifacts import read_json
 from asterism.core.files.locks import is_held
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
 from asterism.doctor.check import Check
-from asterism.dvc_hydra.left_locks import (
-    locks_of_dvc,
-    require_usable,
-    temporary_experiments,
-)
+from asterism.dvc_hydra.commands import LOCK, TEMPORARY, require_usable
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import check_code
 from asterism.sweep.pipeline import lock_folder
@@ -101,22 +100,46 @@ def locks(root: Path) -> list[Check]:
         require_usable(root)
     except UserError as error:
         return [Check("lock of DVC", "error", str(error), "every run needs it")]
-    checks = []
-    for lock in locks_of_dvc(root):
-        if lock.in_use:
-            found = f"{lock.path} is held by {lock.holder}"
-            checks.append(Check("lock of DVC", "warning", found, "wait for it, or end it"))
-        else:
-            found = f"{lock.path} names {lock.holder}, which has ended"
-            advice = f"delete {lock.path} while no DVC command runs"
-            checks.append(Check("lock of DVC", "warning", found, advice))
-    checks += _lock_of_git(root)
+    checks = _locks_of_dvc(root) + _lock_of_git(root)
     running = [lock.stem[:12] for lock in lock_folder(root).glob("*.lock") if is_held(lock)]
     if running:
         found = f"{len(running)} stages are running: {', '.join(running)}"
         checks.append(Check("running", "warning", found, "a second run waits for them"))
     checks += _left_workspaces(root)
     return checks or [Check("locks", "ok", "none is held, none is left behind")]
+
+
+def _locks_of_dvc(root: Path) -> list[Check]:
+    """The lock of the whole workspace where it is held, and DVC's list of locked files.
+
+    The system gives the first one back when its holder ends. The list stays as it was; its
+    entries name processes.
+    """
+    name, advice = "lock of DVC", "wait for it, or end it"
+    checks = []
+    if is_held(root / LOCK):
+        checks.append(Check(name, "warning", f"{LOCK} is held by a DVC command", advice))
+    listed = TEMPORARY / "rwlock"
+    for process, command in sorted(_holders(root / listed)) if (root / listed).exists() else ():
+        holder = f"{command} ({process})"
+        if psutil.pid_exists(process):
+            checks.append(Check(name, "warning", f"{listed} is held by {holder}", advice))
+        else:
+            found = f"{listed} names {holder}, which has ended"
+            remedy = f"delete {listed} while no DVC command runs"
+            checks.append(Check(name, "warning", found, remedy))
+    return checks
+
+
+def _holders(path: Path) -> set[tuple[int, str]]:
+    """Process and command of each entry in DVC's list of locked files, which may be damaged."""
+    try:
+        document = read_json(path)
+        held = list(document.get("write", {}).values())
+        held += [entry for entries in document.get("read", {}).values() for entry in entries]
+        return {(int(entry["pid"]), str(entry["cmd"])) for entry in held}
+    except (UserError, AttributeError, KeyError, TypeError, ValueError):
+        return {(-1, "a damaged list")}
 
 
 def _lock_of_git(root: Path) -> list[Check]:
@@ -135,7 +158,8 @@ def _lock_of_git(root: Path) -> list[Check]:
 def _left_workspaces(root: Path) -> list[Check]:
     folder = root / ".dvc/tmp/asterism/workspaces"
     points = [p for p in folder.glob("*/") if not is_held(p.with_name(f"{p.name}.lock"))]
-    left = [*points, *temporary_experiments(root)]
+    # Of `dvc exp run --temp` and of queues.
+    left = [*points, *sorted((root / TEMPORARY / "exps").glob("tmp*/"))]
     if not left:
         return []
     shown = left[0].relative_to(root)

@@ -26,8 +26,7 @@ from asterism.core.files.limits import parse_json, read_within
 from asterism.core.files.os_errors import rejection
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.machine import project_of
-from asterism.dvc_hydra.cache_files import is_digest, object_path
-from asterism.dvc_hydra.cache_rules import fault_in_list
+from asterism.dvc_hydra.cache_files import fault_in_list, is_digest, object_path
 
 #: Nanoseconds in which two changes may get the same time, on the coarsest file systems.
 _TICK = 2_000_000_000

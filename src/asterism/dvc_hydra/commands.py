@@ -7,23 +7,53 @@ them. Here they are kept where nobody else can write.
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
+from asterism.core.files.limits import read_within
 from asterism.core.files.locks import held
 from asterism.core.files.os_errors import rejection
 from asterism.core.files.own_folders import own_folder
+from asterism.core.files.plain_files import require_no_link, require_plain_file
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.dvc_hydra.left_locks import LOCK
 from asterism.dvc_hydra.local_settings import settings
 
 #: DVC's own variable for the folder of its notes.
 VARIABLE = "DVC_SITE_CACHE_DIR"
+
+#: Where DVC keeps its locks and the workspaces of its experiments.
+TEMPORARY = Path(".dvc/tmp")
+
+#: What DVC's commands hold while they work on a workspace.
+LOCK = TEMPORARY / "lock"
+
+#: Files that DVC opens in a way that fails, waits or writes elsewhere where they are no files.
+_FILES = ("lock", "rwlock", "rwlock.lock", "btime")
+
+
+def require_usable(project: Path) -> None:
+    """Reject a workspace where something else lies in the place of DVC's locks.
+
+    Raises:
+        UserError: it names it.
+    """
+    require_no_link(project, project / TEMPORARY)
+    for name in _FILES:
+        require_plain_file(project / TEMPORARY / name)
+    held = project / TEMPORARY / "rwlock"
+    with suppress(ValueError, FileNotFoundError):  # DVC is writing it, or says what is wrong
+        try:
+            json.loads(read_within(held, "limits.text_mb"))
+        except RecursionError:
+            raise UserError(
+                f"{held} is nested too deeply: delete it while no DVC command runs"
+            ) from None
 
 
 def dvc(root: Path, *words: str, afresh: bool = False) -> int:
@@ -83,6 +113,25 @@ class _Errors(logging.Handler):
             told.append(str(error))
             error = error.__cause__
         self.lines.append(" - ".join(" ".join(one.split()) for one in told if one))
+
+
+@contextmanager
+def errors_of_dvc(source: str = "") -> Iterator[None]:
+    """Raise what DVC rejects in the block as one line.
+
+    Args:
+        source: what stands before DVC's message, such as a file's name.
+
+    Raises:
+        UserError: DVC raised any of its exceptions.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("dvc"):
+            raise
+        told = " ".join(str(error).split())
+        raise UserError(f"{source}: {told}" if source else told) from None
 
 
 @contextmanager

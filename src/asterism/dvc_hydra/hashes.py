@@ -16,8 +16,9 @@ from typing import Any
 
 from pathspec import GitIgnoreSpec
 
+from asterism.core.files.hashes import md5_of
 from asterism.core.messages.errors import UserError, reading
-from asterism.dvc_hydra.cache_files import md5_of, object_path
+from asterism.dvc_hydra.cache_files import object_path
 from asterism.dvc_hydra.cache_objects import members_of
 from asterism.dvc_hydra.lockfile import read_as_dvc
 

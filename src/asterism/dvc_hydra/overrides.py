@@ -1,8 +1,10 @@
-"""Overrides as Hydra's grammar reads them, and the points that they span."""
+"""Overrides as Hydra's grammar reads and takes them, and the points that they span."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -81,3 +83,23 @@ def _override(parsed: Any) -> SweepOverride:
     values = tuple(f"{key}={value}" for value in parsed.sweep_string_iterator())
     ends = (values[0], values[-1]) if isinstance(sweep, RangeSweep) and values else values
     return SweepOverride(key, values, ends)
+
+
+def quoted(text: str) -> str:
+    """A text as Hydra's grammar takes it, whatever characters it has.
+
+    A backslash is doubled before a quote, at the end, and before an interpolation: anywhere else
+    it stands for itself.
+    """
+    plain = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
+    escaped = re.sub(r"(\\*)'", r"\1\1\\'", plain)
+    return "'" + re.sub(r"(\\+)\Z", r"\1\1", escaped) + "'"
+
+
+def written(value: Any) -> str:
+    """A value of JSON as Hydra's grammar takes it."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {written(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(written, value)) + "]"
+    return quoted(value) if isinstance(value, str) else json.dumps(value)

@@ -14,14 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from asterism.core.files.hashes import md5_of
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, telling_line
-from asterism.core.messages.terminal import say
-from asterism.dvc_hydra import cache_rules, run_cache
-from asterism.dvc_hydra.cache_files import is_digest, md5_of, object_path
+from asterism.dvc_hydra import cache_files, run_cache
+from asterism.dvc_hydra.cache_files import is_digest, object_path, warn
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.commands import private_notes
-from asterism.dvc_hydra.pipeline_file import errors_of_dvc
+from asterism.dvc_hydra.commands import errors_of_dvc, private_notes
 
 #: Files that are fetched at the same time: most take longer to ask for than to send.
 _AT_ONCE = 16
@@ -49,10 +48,10 @@ class Remote:
         for path in self._files.find(runs) if listed else []:
             name = path.replace(os.sep, "/").removeprefix(f"{runs.replace(os.sep, '/')}/")
             target = self._cache / "runs" / name
-            if not cache_rules.ENTRY.fullmatch(name):
-                _warn(f"{path!r} is left where it is: no entry of a run-cache has such a name")
-            elif (self._files.size(path) or 0) > cache_rules.LARGEST_ENTRY:
-                _warn(f"{path!r} is left where it is: it is too large for an entry")
+            if not cache_files.ENTRY.fullmatch(name):
+                warn(f"{path!r} is left where it is: no entry of a run-cache has such a name")
+            elif (self._files.size(path) or 0) > cache_files.LARGEST_ENTRY:
+                warn(f"{path!r} is left where it is: it is too large for an entry")
             elif not target.exists():
                 self._get(path, target)
         return list(run_cache.entries(self._cache))
@@ -96,7 +95,7 @@ class Remote:
         try:
             self._files.get_file(source, str(own))
             if digest and (reason := _fault(own, digest)):
-                _warn(f"{source!r} is not taken: {reason}")
+                warn(f"{source!r} is not taken: {reason}")
                 return
             own.chmod(0o444 if digest else 0o644)  # as DVC does
             own.replace(target)
@@ -133,7 +132,3 @@ def _fault(file: Path, digest: str) -> str | None:
     if md5_of(file) != digest.removesuffix(".dir"):
         return "it has another content than its name says"
     return run_cache.fault_in_list_at(file) if digest.endswith(".dir") else None
-
-
-def _warn(line: str) -> None:
-    say(f"warning: {line}", error=True)

@@ -22,12 +22,10 @@ from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.cache_objects import objects_of, place
-from asterism.dvc_hydra.commands import dvc, dvc_quietly
+from asterism.dvc_hydra.commands import LOCK, dvc, dvc_quietly, require_usable
 from asterism.dvc_hydra.hashes import Hashes
-from asterism.dvc_hydra.left_locks import LOCK, require_usable
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
-from asterism.dvc_hydra.pipeline_file import read_stages
-from asterism.dvc_hydra.stage import Stage, outputs_of
+from asterism.dvc_hydra.stage import Stage, outputs_of, read_stages
 
 #: An entry of ``dvc.lock`` or of the run-cache.
 Entry = dict[str, Any]
@@ -297,13 +295,8 @@ class Repository:
         return entry if run_cache.has_outputs(self.cache, entry) else None
 
 
-def open_repository(root: Path) -> Repository:
-    """A workspace's repository, see :class:`Repository`."""
-    return Repository(root)
-
-
 def open_checked_repository(root: Path) -> Repository:
-    """As :func:`open_repository`, after a scan of the whole cache, see :func:`require_plain`.
+    """A :class:`Repository`, after a scan of the whole cache, see :func:`require_plain`.
 
     A command does this once, when it starts: the scan takes longer the larger the cache is.
 

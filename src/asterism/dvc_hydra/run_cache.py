@@ -12,16 +12,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.terminal import say
 from asterism.core.settings.regular_files import open_regular
-from asterism.dvc_hydra import cache_rules
-from asterism.dvc_hydra.cache_files import object_path
+from asterism.dvc_hydra import cache_files
+from asterism.dvc_hydra.cache_files import object_path, warn
 from asterism.dvc_hydra.cache_objects import CacheObjects, members_of
 from asterism.dvc_hydra.lockfile import parse_as_dvc
 
@@ -64,7 +62,7 @@ def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
         key: the folder that it lies in. An entry with other outputs than the stage's belongs into
             another.
     """
-    if reason := cache_rules.fault_in_outputs(entry):
+    if reason := cache_files.fault_in_outputs(entry):
         return reason
     if key_of(entry) == key:
         return None
@@ -80,7 +78,7 @@ def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
     for digest in (str(out["md5"]) for out in entry.get("outs", [])):
         path = object_path(folder, digest)
         if path.is_file() and digest.endswith(".dir") and (reason := fault_in_list_at(path)):
-            _warn(f"a list of a folder's files is not used: {reason}")
+            warn(f"a list of a folder's files is not used: {reason}")
             return False
         files = [path, *(object_path(folder, d) for d in members_of(folder, digest).values())]
         if not all(map(os.path.lexists, files)):
@@ -117,10 +115,10 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     try:
         with open_regular(path) as file:
-            content = file.read(cache_rules.LARGEST_ENTRY + 1)
+            content = file.read(cache_files.LARGEST_ENTRY + 1)
     except FileNotFoundError:
         return None
-    reason = cache_rules.fault_in_text(content)
+    reason = cache_files.fault_in_text(content)
     if reason is None:
         try:
             entry = parse_as_dvc(content.decode(), path.name)
@@ -157,7 +155,7 @@ def _unsized(facts: Any) -> Any:
 def fault_in_list_at(path: Path) -> str | None:
     """Why the list of a folder's files in this file cannot be used; None if it can."""
     try:
-        return cache_rules.fault_in_list(read_json(path))
+        return cache_files.fault_in_list(read_json(path))
     except UserError as error:
         return str(error)
 
@@ -166,10 +164,4 @@ def _remove(path: Path, reason: str) -> None:
     with suppress(OSError):  # somebody else has, or it is not ours to remove
         path.unlink()
         path.parent.rmdir()  # where it was the only one: DVC takes an empty folder for an error
-    _warn(f"{os.path.relpath(path)} is not used and removed from the cache: {reason}")
-
-
-@cache
-def _warn(line: str) -> None:
-    """Write each warning once; the same file is read several times."""
-    say(f"warning: {line}", error=True)
+    warn(f"{os.path.relpath(path)} is not used and removed from the cache: {reason}")

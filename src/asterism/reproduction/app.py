@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.core.drawing.svg import svg_text, write_svg
@@ -12,44 +11,54 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
 from asterism.reproduction.collecting import collect
-from asterism.reproduction.entry import admitted
 from asterism.reproduction.experiments import Experiment, choose, read_experiments
-from asterism.reproduction.figures import FIGURES, draw_figures, read_figures
+from asterism.reproduction.figures import (
+    FIGURES,
+    FOLDER,
+    Plot,
+    draw_figures,
+    draw_relations,
+    draw_tables,
+    read_figures,
+)
 from asterism.reproduction.page import PAGE, page
-from asterism.reproduction.plots import FOLDER, Plot, draw_relations, draw_tables
-from asterism.reproduction.records import RECORDED, largest, path_of, read_all_runs, write_run
+from asterism.reproduction.records import (
+    RECORDED,
+    admitted,
+    largest,
+    path_of,
+    read_all_runs,
+    write_run,
+)
 from asterism.reproduction.tables import PAPERS, fill
 from asterism.sweep.app import SweepRequest, sweep_command
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReproductionRequest:
-    """What ``asterism reproduce`` is asked for.
+def reproduce(
+    names: Sequence[str],
+    scale: str,
+    models: Path | None,
+    *,
+    jobs: int,
+    beside_other_work: bool,
+    dry: bool,
+    say: Say,
+) -> int:
+    """Run experiments, one after the other, and record what they gave.
 
-    Attributes:
+    An experiment that was not named is left out, and this is said, where its published files are
+    not given.
+
+    Args:
         names: experiments; none for all that have the scale.
         scale: one of ``SCALES``.
         models: folder of the published files; None where none are given.
         jobs: stages at the same time.
         beside_other_work: whether the machine has other work.
         dry: only say what would run.
-    """
-
-    names: Sequence[str]
-    scale: str
-    models: Path | None
-    jobs: int
-    beside_other_work: bool
-    dry: bool
-
-
-def reproduce(order: ReproductionRequest, say: Say) -> int:
-    """Run experiments, one after the other, and record what they gave.
-
-    An experiment that was not named is left out, and this is said, where its published files are
-    not given.
+        say: takes each line for the user.
 
     Returns:
         The process's exit status: 1 where a point failed, 130 when interrupted, else 0.
@@ -58,34 +67,34 @@ def reproduce(order: ReproductionRequest, say: Say) -> int:
         UserError: no such experiment or scale, or see
             :func:`~asterism.sweep.app.sweep_command`.
     """
-    chosen = choose(read_experiments(), order.names, order.scale)
+    chosen = choose(read_experiments(), names, scale)
     ready: list[tuple[Experiment, list[str]]] = []
     for experiment in chosen:
         try:
-            ready.append((experiment, experiment.overrides(order.scale, order.models)))
+            ready.append((experiment, experiment.overrides(scale, models)))
         except UserError as error:
-            if order.names:
+            if names:
                 raise
             say(f"left out: {error}")
     failed = []
     for place, (experiment, overrides) in enumerate(ready, start=1):
-        say(f"experiment {place} of {len(ready)}: {experiment.name} at scale {order.scale}")
+        say(f"experiment {place} of {len(ready)}: {experiment.name} at scale {scale}")
         request = SweepRequest(
             overrides=overrides,
             targets=experiment.settings.targets,
-            name=experiment.sweep_name(order.scale),
-            jobs=order.jobs,
+            name=experiment.sweep_name(scale),
+            jobs=jobs,
             kept=sorted({series.file for series in experiment.settings.series.values()}),
         )
-        status = sweep_command(request, order.dry, say)
+        status = sweep_command(request, dry, say)
         if status == INTERRUPTED:
             return status
         if status:
             failed.append(experiment.name)
-        if not order.dry:
-            run = collect(Path.cwd(), experiment, order.scale, order.beside_other_work, RECORDED)
+        if not dry:
+            run = collect(Path.cwd(), experiment, scale, beside_other_work, RECORDED)
             write_run(run)
-            say(f"recorded in {path_of(experiment.name, order.scale)}")
+            say(f"recorded in {path_of(experiment.name, scale)}")
     if failed:
         say(f"failed: {', '.join(failed)}; the same command resumes it")
     return 1 if failed else 0

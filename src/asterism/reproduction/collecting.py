@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import psutil
 
-from asterism.core.files.artifacts import read_json
+from asterism.config import SeriesParams
+from asterism.core.files.artifacts import read_json, read_table
 from asterism.core.files.records import read_record
-from asterism.core.messages.errors import reading
+from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings import machine
 from asterism.reproduction.experiments import Experiment
-from asterism.reproduction.records import RecordedPoint, RecordedRun, path_of
-from asterism.reproduction.series import RecordedSeries, read_series
+from asterism.reproduction.records import BINS, RecordedPoint, RecordedRun, RecordedSeries, path_of
 from asterism.sweep.point import KEPT, PointRecord
 from asterism.sweep.points import split_overrides
 
@@ -29,6 +31,10 @@ _PACKAGES = (
     "ai-edge-litert", "dvc", "hydra-core", "keras", "numpy", "onnxruntime", "scikit-learn", "scipy",
     "tensorflow", "torch",
 )  # fmt: skip
+
+
+#: Points of a curve that are recorded at most.
+_MOST_POINTS = 24
 
 
 def collect(
@@ -138,3 +144,46 @@ def machine_facts() -> dict[str, str]:
 
 def _versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+
+
+def read_series(folder: Path, settings: SeriesParams) -> RecordedSeries:
+    """A series of a point.
+
+    Args:
+        folder: what is kept of the point's workspace.
+        settings: which table, rows and columns.
+
+    Raises:
+        UserError: the table or a column is missing, or a number is not one.
+    """
+    path = folder / settings.file
+    rows = read_table(path).to_dicts()
+    wanted = [settings.column, *([] if settings.over is None else [settings.over])]
+    for column in [*wanted, *settings.where]:
+        if rows and column not in rows[0]:
+            raise UserError(f"{path} has no column {column!r} (it has: {', '.join(rows[0])})")
+    held = [r for r in rows if all(str(r[name]) == v for name, v in settings.where.items())]
+    try:
+        numbers = np.array([[float(row[name]) for name in wanted] for row in held])
+    except (TypeError, ValueError):
+        raise UserError(f"{path} holds values other than numbers in {wanted}") from None
+    if not held:
+        return RecordedSeries((), ())
+    return _histogram(numbers[:, 0]) if settings.over is None else _curve(numbers)
+
+
+def _histogram(values: np.ndarray) -> RecordedSeries:
+    counts = Counter(BINS[max(bisect_right(BINS, value) - 1, 0)] for value in values)
+    bins = sorted(counts)
+    return RecordedSeries(bins, [counts[b] for b in bins])
+
+
+def _curve(numbers: np.ndarray) -> RecordedSeries:
+    """At most so many points, evenly apart, the first and the last among them."""
+    kept = np.unique(np.linspace(0, len(numbers) - 1, _MOST_POINTS).round().astype(int))
+    x, y = numbers[kept, 1], numbers[kept, 0]
+    return RecordedSeries([_short(v) for v in x], [_short(v) for v in y])
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from asterism.reproduction.claims import RELEASED_TOOLS, Claim, PaperTable, judge
-from asterism.reproduction.plots import FOLDER, Plot
+from asterism.reproduction.figures import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
 from asterism.reproduction.records import RecordedRun
 from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED, VERDICTS, ClaimVerdict, number

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from asterism.config import EntryCondition
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
-from asterism.reproduction.experiments import SCALES
-from asterism.reproduction.series import RecordedSeries
+from asterism.reproduction.experiments import SCALES, Experiment
+from asterism.reproduction.rules import number
 
 #: Where the recorded runs lie in the project.
 RECORDED = Path("results/reproduction")
 
 #: How the status of a point begins that misses its experiment's entry condition.
 BELOW_ENTRY = "below the entry condition: "
+
+
+#: Where the bins of histograms begin: 1, 2, 3, 4, 6, 8, 12, …
+BINS = (1, *sorted(scale << power for scale in (2, 3) for power in range(20)))
+
+
+@dataclass(frozen=True)
+class RecordedSeries:
+    """A curve, or a histogram over ``BINS``.
+
+    Attributes:
+        x: where it is known, ascending; a histogram's bins that are not empty.
+        y: the numbers there; a histogram's counts.
+    """
+
+    x: Sequence[float]
+    y: Sequence[float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,3 +143,34 @@ def largest(recorded: Sequence[RecordedRun]) -> dict[str, RecordedRun]:
         if known is None or SCALES.index(known.scale) < SCALES.index(run.scale):
             runs[run.experiment] = run
     return runs
+
+
+def admitted(
+    runs: Sequence[RecordedRun], experiments: Mapping[str, Experiment]
+) -> list[RecordedRun]:
+    """The runs, in which each point that misses its experiment's entry condition says so.
+
+    Args:
+        runs: as they were recorded.
+        experiments: by name; a run of one that is no longer there has no condition.
+
+    Returns:
+        The same runs; the status of such a point is no longer "finished", so that no claim, table
+        or figure counts it.
+    """
+    found = []
+    for run in runs:
+        known = experiments.get(run.experiment)
+        conditions = known.settings.entry if known is not None else []
+        found.append(replace(run, points=[_admitted(point, conditions) for point in run.points]))
+    return found
+
+
+def _admitted(point: RecordedPoint, conditions: Sequence[EntryCondition]) -> RecordedPoint:
+    for condition in conditions:
+        value = point.metrics.get(condition.metric)
+        if point.has(condition.where) and value is not None and value < condition.at_least:
+            name = condition.metric.rpartition(":")[2].replace("_", " ")
+            told = f"{name} is {number(value)}, and has to be {number(condition.at_least)}"
+            return replace(point, status=f"{BELOW_ENTRY}{told}")
+    return point

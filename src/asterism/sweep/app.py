@@ -19,10 +19,19 @@ from asterism.core.messages.errors import UserError, naming
 from asterism.core.messages.escaping import counted
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import resources, workspace
-from asterism.sweep.launch import groups, job_name, launch, plan_points
+from asterism.sweep.launch import (
+    groups,
+    hydra_settings,
+    is_adaptive,
+    job_name,
+    launch,
+    launcher_name,
+    make_shards,
+    plan_points,
+)
 from asterism.sweep.live_lines import terminal_device
 from asterism.sweep.plan import check_targets
-from asterism.sweep.point import GRACE, REPORT, PointRecord, Sweep, write_points
+from asterism.sweep.point import GRACE, REPORT, PointRecord, write_points
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -31,7 +40,7 @@ from asterism.sweep.points import (
     sweep_name,
     with_slashes,
 )
-from asterism.sweep.settings import hydra_settings, is_adaptive, launcher_name, make_shards
+from asterism.sweep.worker import Sweep
 
 log = get_logger(__name__)
 
@@ -51,7 +60,7 @@ class SweepRequest:
         name: the sweep's; None to make it of the overrides.
         jobs: stages of a point at the same time.
         shards: processes that share the work of a long stage.
-        shard_launcher: see :func:`~asterism.sweep.settings.make_shards`.
+        shard_launcher: see :func:`~asterism.sweep.launch.make_shards`.
         objective: the metric that an adaptive sweeper goes by; empty where none does.
         kept: files of each point's workspace that are kept with its record, as patterns.
     """

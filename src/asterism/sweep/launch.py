@@ -1,25 +1,30 @@
-"""Handing a sweep's points to Hydra, whose launcher runs them."""
+"""Handing a sweep's points to Hydra, whose launcher runs them: which launcher, and how."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from asterism.core.files.folders import remove_tree
-from asterism.core.parameters.overrides import quoted
-from asterism.dvc_hydra.composition import store_empty_tree
+from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
+from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra, store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.overrides import quoted
+from asterism.dvc_hydra.repository import Repository
 from asterism.sweep import resources, workspace
+from asterism.sweep.executors import Shards, require_dask
 from asterism.sweep.pipeline import forkserver
 from asterism.sweep.plan import find_cached, read_plan
-from asterism.sweep.point import Sweep, read_point, run_point
+from asterism.sweep.point import read_point, run_point
 from asterism.sweep.points import Point, is_hydras
-from asterism.sweep.settings import launcher_name
+from asterism.sweep.worker import Sweep
 
 #: An adaptive sweeper goes on after a failing point, and chooses the same points every time.
 _ADAPTIVE = ("hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0")
@@ -55,10 +60,10 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
     plans = []
     try:
         workspace.create(sweep.project, here, sweep.revision, sweep.cache)
-        open_repository(here).check_out_data()
+        Repository(here).check_out_data()
         for point in points:
             (here / workspace.PARAMETERS).write_text(point.composition, encoding="utf-8")
-            repository = open_repository(here)
+            repository = Repository(here)
             plan = read_plan(repository, sweep.targets)
             runs = {stage.name: stage.key for stage in find_cached(repository, plan)[1]}
             plans.append({"runs": runs, "cached": len(plan) - len(runs)})
@@ -152,3 +157,69 @@ def _task(sweep: Sweep) -> Callable[[HydraJob], float | None]:
         return run_point(sweep, Point(job.number, job.overrides, job.composition))
 
     return task
+
+
+#: Choices of Hydra's that come with packages of their own, which are not among the pinned ones.
+_EXTRAS = {"hydra/sweeper/optuna": "hydra-optuna-sweeper"}
+
+
+def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Settings of the ``launcher`` and of the ``sweeper`` that the overrides name.
+
+    Raises:
+        UserError: there is none of that name, or the launcher needs a program that is not here.
+    """
+    mine = [override for override in overrides if is_hydras(override)]
+    try:
+        settings = settings_of_hydra(conf, mine)
+    except CompositionError as error:
+        package = _EXTRAS.get(error.missing)
+        needed = f"it needs a package that is not here: pip install {package}"
+        reason = needed if package is not None else str(error)
+        raise UserError(f"{' '.join(mine)}: {reason}") from None
+    if launcher_name(settings["launcher"]) == "slurm" and shutil.which("sbatch") is None:
+        raise UserError(
+            "hydra/launcher=slurm needs Slurm's sbatch, which is not on this machine's path: run "
+            "the sweep on a login node of the cluster, or with hydra/launcher=joblib"
+        )
+    return settings
+
+
+def launcher_name(settings: Mapping[str, Any]) -> str:
+    """Its name in a word: ``"slurm"``, ``"joblib"`` or ``"basic"``."""
+    target = str(settings["_target_"])
+    return target.rpartition(".")[2].removesuffix("Launcher").lower()
+
+
+def make_shards(conf: Path, count: int, launcher: str | None, points_on: str) -> Shards:
+    """How long stages are spread.
+
+    Args:
+        conf: the Hydra tree.
+        count: see :class:`~asterism.sweep.executors.Shards`.
+        launcher: a choice of ``hydra/launcher`` for a Slurm cluster, or the address of a Dask
+            cluster's scheduler (``tcp://host:8786``); None to follow the points.
+        points_on: name of the points' launcher.
+
+    Raises:
+        UserError: see :func:`hydra_settings`, or the launcher is not for Slurm.
+    """
+    if launcher is not None and "://" in launcher:
+        return Shards(count, dask=require_dask(launcher), store=machine.state_store())
+    if launcher is None and (count == 1 or points_on != "slurm"):
+        return Shards(count)
+    chosen = f"hydra/launcher={launcher or 'slurm_shard'}"
+    settings = hydra_settings(conf, [chosen])["launcher"]
+    if launcher_name(settings) != "slurm":
+        raise UserError(
+            f"shards run as jobs of Slurm, or by a Dask cluster whose address is given, and "
+            f"hydra/launcher={launcher} is another launcher: leave --shard-launcher out for "
+            "processes on this machine"
+        )
+    leave_out = ("_target_", "submitit_folder")
+    return Shards(count, {k: v for k, v in settings.items() if k not in leave_out})
+
+
+def is_adaptive(sweeper: Mapping[str, Any]) -> bool:
+    """Whether a sweeper chooses points by the results of earlier ones, as Optuna's does."""
+    return "BasicSweeper" not in sweeper["_target_"]

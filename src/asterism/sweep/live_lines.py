@@ -1,4 +1,4 @@
-"""What a terminal shows of a run: a line for each stage, messages above, a table at the end.
+"""What a terminal shows of a run: a line for each stage, and messages above.
 
 Each stage's process leaves how far it is in a file, and its messages in another. So no two
 processes write to the terminal at a time.
@@ -11,17 +11,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, TextIO
 
-from asterism.core.files.artifacts import read_json
+from asterism.budget import label_of
 from asterism.core.messages.console import Progress, read_share, reporting_to
-from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable, printable_lines
 from asterism.core.messages.terminal import drawn_on
-from asterism.sweep.plan import PlannedStage
 
 #: Seconds between two drawings.
 INTERVAL = 0.5
@@ -31,11 +29,6 @@ _NAME, _BAR = 26, 16
 
 #: Goes up by so many lines, to their beginning, and clears all below.
 _UP, _CLEAR = "\x1b[{}F", "\x1b[J"
-
-
-def label_of(stage: str) -> str:
-    """What a stage's log and record are called: ``fuzz-state`` for ``fuzz@state``."""
-    return stage.replace("@", "-")
 
 
 class LiveLines:
@@ -178,40 +171,3 @@ def watched(folder: Path | None, stage: str) -> Iterator[None]:
         for descriptor, saved in enumerate(before, 1):
             os.dup2(saved, descriptor)
             os.close(saved)
-
-
-def run_table(
-    root: Path, plan: Sequence[PlannedStage], stale: Sequence[PlannedStage], ran: Collection[str]
-) -> list[str]:
-    """A line for each stage that was not up to date, and one for the rest.
-
-    Args:
-        root: the workspace; ``logs/`` there has what each stage took.
-        plan: all stages of the run.
-        stale: those that were not up to date.
-        ran: names of those whose command ran; the others came from the cache.
-    """
-    lines = [f"{'stage':26}{'':12}{'seconds':>9}{'MB':>8}"]
-    total = 0.0
-    for stage in stale:
-        how = "ran" if stage.name in ran else "from cache"
-        seconds, megabytes = _taken(root, stage.name) if stage.name in ran else (None, None)
-        total += seconds or 0.0
-        lines.append(f"{stage.name:26}{how:12}{_cell(seconds, 1):>9}{_cell(megabytes, 0):>8}")
-    kept = len(plan) - len(stale)
-    if kept:
-        lines.append(f"{kept} more stages were up to date")
-    return [*lines, f"{'all, one after another':38}{total:>9.1f}"]
-
-
-def _taken(root: Path, stage: str) -> tuple[float | None, float | None]:
-    """Seconds and megabytes of a stage's last run; None where its record does not say."""
-    path = root / "logs" / f"{label_of(stage)}.run.json"
-    with suppress(UserError, OSError, AttributeError, KeyError, TypeError, ValueError):
-        facts = read_json(path)
-        return float(facts["seconds"]), float(facts["peak_memory_with_children_mb"])
-    return None, None
-
-
-def _cell(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

@@ -21,10 +21,9 @@ from typing import Any
 
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import held
-from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.state import tidy
-from asterism.dvc_hydra.repository import CommandFailedError, Repository, open_repository
+from asterism.dvc_hydra.repository import CommandFailedError, Repository
 from asterism.sweep.executors import Shards, compute_units
 from asterism.sweep.interrupt import (
     interrupt_postponed,
@@ -64,7 +63,7 @@ def run_stage(
         lines: folder of :class:`~asterism.sweep.live_lines.LiveLines`; None for none.
     """
     with interruptible(), watched(lines, stage.name):
-        return reproduce(open_repository(root), stage, locks, shards)
+        return reproduce(Repository(root), stage, locks, shards)
 
 
 def open_ends(repository: Repository, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
@@ -220,7 +219,6 @@ def _run_side_by_side(
     of_run, _run = context.Pipe(duplex=False)  # held until here is the end
     with (
         lines or nullcontext(),
-        one_bar(),
         ProcessPoolExecutor(jobs, context, serve_run, (of_run,)) as pool,
     ):
         while True:

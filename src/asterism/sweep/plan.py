@@ -12,11 +12,10 @@ from pathlib import Path
 from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
-from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra import cache_files
 from asterism.dvc_hydra.hashes import Hashes
-from asterism.dvc_hydra.pipeline_file import stage_names_under
 from asterism.dvc_hydra.repository import Entry, Repository, UnknownStageError
-from asterism.dvc_hydra.stage import Stage
+from asterism.dvc_hydra.stage import Stage, stage_names_under
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,10 @@ def require_results(root: Path, stages: Iterable[Stage]) -> None:
     for stage in stages:
         for output in stage.outputs:
             path = os.path.relpath(output, root)
-            if not cache_rules.is_result(path):
+            if not cache_files.is_result(path):
                 raise UserError(
                     f"dvc.yaml: stage {stage.name} writes {path!r}, but stages write only "
-                    f"below {', '.join(cache_rules.RESULTS)}"
+                    f"below {', '.join(cache_files.RESULTS)}"
                 )
             require_no_link(root, (root / path).parent)
 

@@ -16,17 +16,15 @@ from pathlib import Path
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
-from asterism.core.files.locks import held, is_held
+from asterism.core.files.locks import held
 from asterism.core.files.os_errors import rejections_told
-from asterism.core.files.records import read_record
+from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
 from asterism.report.base.parameters import leaves
 from asterism.report.whole.page import SWEEPS
-from asterism.sweep import worker, workspace
-from asterism.sweep.executors import Shards
-from asterism.sweep.pipeline import lock_folder
+from asterism.sweep import workspace
 from asterism.sweep.points import Point
-from asterism.sweep.worker import JobResult, JobSpec
+from asterism.sweep.worker import SWEEP, JobResult, Sweep, read_result
 
 #: The page that the pipeline makes, which has all of a point's results.
 REPORT = Path("report/index.html")
@@ -70,87 +68,6 @@ class PointRecord:
     revision: str = ""
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """What all points of a sweep have in common; it travels to where they run.
-
-    Attributes:
-        name: the sweep's.
-        project: root of the project.
-        revision: the commit that the points start from.
-        cache: the project's DVC cache.
-        targets: stages to run, none for all.
-        jobs: stages of a point at the same time.
-        shards: help for long stages.
-        objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
-        terminal: the device of the terminal that shows how far its only point is; empty for none.
-        kept: files of a point's workspace that are kept with its record, as patterns.
-        tied: whether its points end when its process is gone. Jobs of a cluster go on.
-    """
-
-    name: str
-    project: Path
-    revision: str
-    cache: Path
-    targets: tuple[str, ...]
-    jobs: int
-    shards: Shards
-    objective: str = ""
-    tied: bool = False
-    kept: tuple[str, ...] = ()
-    terminal: str = ""
-
-    @property
-    def folder(self) -> Path:
-        """Where the sweep's results are."""
-        return self.project / "sweeps" / self.name
-
-    @property
-    def lock(self) -> Path:
-        """What the sweep's process holds while it is alive."""
-        return self.folder / "lock"
-
-    @property
-    def stop(self) -> Path:
-        """A file that tells all points to stop, when it is there."""
-        return self.folder / "stop"
-
-    def is_lost(self) -> bool:
-        """Whether its points are tied to its process, and that was killed.
-
-        A launcher's processes, in which points run, may outlive it: they have no parent to ask.
-        """
-        return self.tied and not is_held(self.lock)
-
-    def is_over(self) -> bool:
-        """Whether its points are to stop."""
-        return self.stop.exists() or self.is_lost()
-
-    def point_folder(self, number: int) -> Path:
-        """Where a point's record and log are."""
-        return self.folder / "points" / f"{number:04d}"
-
-    def workspace(self, point: Point) -> Path:
-        """Where a point runs."""
-        return self.project / ".dvc/tmp/asterism/workspaces" / f"{self.name}-{point.key}"
-
-    def experiment(self, point: Point) -> str:
-        """What a point's DVC experiment is called."""
-        return f"{self.name}-{point.key}"
-
-    def point_file(self, number: int) -> Path:
-        """Where a point waits for the launcher, see :func:`write_points`."""
-        return self.folder / "composed" / f"{number:04d}.json"
-
-    def begun(self) -> list[int]:
-        """Numbers of the points that have begun, ascending."""
-        return sorted(int(folder.name) for folder in (self.folder / "points").glob("*/"))
-
-    def running(self) -> list[int]:
-        """Numbers of the points whose processes are alive."""
-        return [n for n in self.begun() if is_held(self.point_folder(n) / "lock")]
-
-
 def write_points(sweep: Sweep, points: Sequence[Point]) -> None:
     """Leave composed points where the launcher's processes find them by their numbers."""
     remove_tree(sweep.point_file(0).parent)
@@ -180,23 +97,23 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     with held(folder / "lock") as lock:
         try:
             with rejections_told():
-                answer, metrics = _in_workspace(sweep, point, folder, lock)
+                result, metrics = _in_workspace(sweep, point, folder, lock)
         except (UserError, OSError) as error:  # git rejects, the disk is full
-            answer = JobResult("failed", 1, " ".join(str(error).split()))
+            result = JobResult("failed", 1, " ".join(str(error).split()))
         record = PointRecord(
             number=point.number,
             overrides=point.overrides,
-            experiment=sweep.experiment(point) if answer.status == "finished" else "",
+            experiment=sweep.experiment(point) if result.status == "finished" else "",
             metrics=metrics,
             host=socket.gethostname(),
             total_seconds=round(time.perf_counter() - started, 3),
             revision=sweep.revision,
-            **asdict(answer),
+            **asdict(result),
         )
         write_json(folder / "record.json", asdict(record))
     if sweep.is_lost():  # nobody else is left to end the launcher's process, which is this one
         os._exit(INTERRUPTED)
-    if answer.status == "interrupted":
+    if result.status == "interrupted":
         raise KeyboardInterrupt
     return metrics.get(sweep.objective)
 
@@ -208,9 +125,9 @@ def _in_workspace(
     here = sweep.workspace(point)
     with held(here.with_name(f"{here.name}.lock")):
         try:
-            answer = _work(sweep, point, here, folder / "log.txt", lock)
+            result = _work(sweep, point, here, folder / "log.txt", lock)
             _keep(here, folder, sweep.kept)
-            return answer, read_metrics(here / "metrics") if answer.status == "finished" else {}
+            return result, read_metrics(here / "metrics") if result.status == "finished" else {}
         finally:
             remove_tree(here)
 
@@ -221,16 +138,7 @@ def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> JobRe
         return JobResult("interrupted", INTERRUPTED, "the sweep was stopped before it began")
     workspace.create(sweep.project, here, sweep.revision, sweep.cache)
     (here / "params.yaml").write_text(point.composition, encoding="utf-8")
-    order = JobSpec(
-        str(sweep.project),
-        sweep.targets,
-        sweep.jobs,
-        str(lock_folder(sweep.project)),
-        sweep.experiment(point),
-        sweep.shards,
-        sweep.terminal,
-    )
-    worker.give_order(here, order)
+    write_record(here / SWEEP, sweep)
     return _supervise(sweep, here, log, lock)
 
 
@@ -261,16 +169,16 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> JobResult:
             take_interrupt()
             _stop(process)
             return JobResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
-    answer = worker.read_answer(here)
-    if answer is None and process.returncode < 0:
+    result = read_result(here)
+    if result is None and process.returncode < 0:
         return JobResult(
             "lost", 128 - process.returncode, "it was killed; the same command resumes it"
         )
-    if answer is None:
+    if result is None:
         return JobResult("failed", process.returncode or 1, f"its process ended: see {log.name}")
-    if answer.status == "interrupted":
-        return JobResult("failed", answer.exit_code, "its stage was interrupted by someone else")
-    return answer
+    if result.status == "interrupted":
+        return JobResult("failed", result.exit_code, "its stage was interrupted by someone else")
+    return result
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
@@ -221,17 +220,6 @@ def _section(
     )
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """A sweep in a row: its name, what it varied, what not, its points, and how many finished."""
-
-    name: str
-    varied: list[str]
-    shared: list[str]
-    points: int
-    finished: int
-
-
 def write_overview(folder: Path) -> None:
     """Write ``index.html`` into the folder of all sweeps, the latest one first.
 
@@ -249,7 +237,7 @@ def write_overview(folder: Path) -> None:
             KeyFigure("sweeps", str(len(sweeps)), sources=("sweeps/",)),
             KeyFigure(
                 "points",
-                str(sum(sweep.points for sweep in sweeps)),
+                str(sum(sweep["points"] for sweep in sweeps)),
                 sources=("sweeps/SWEEP/table.csv: rows",),
             ),
         ),
@@ -259,8 +247,13 @@ def write_overview(folder: Path) -> None:
     write_document(folder / "index.html", [section], "", "Asterism: sweeps")
 
 
-def _outcome(path: Path) -> _Outcome:
+def _outcome(path: Path) -> dict[str, Any]:
+    """A sweep's row: its name, what it varied, what not, its points, and how many finished."""
     table = pl.read_csv(path, infer_schema=False)
-    finished = int((table["status"] == "finished").sum())
-    varied = varying(table, parameters(table))
-    return _Outcome(path.parent.name, varied, shared(table), len(table), finished)
+    return {
+        "name": path.parent.name,
+        "varied": varying(table, parameters(table)),
+        "shared": shared(table),
+        "points": len(table),
+        "finished": int((table["status"] == "finished").sum()),
+    }

@@ -1,8 +1,9 @@
 """The process of one point: brings its workspace up to date and saves the DVC experiment.
 
-``python -m asterism.sweep.worker WORKSPACE`` reads its order from ``.dvc/tmp/order.json`` there and
-answers in ``.dvc/tmp/answer.json``. It is a process of its own because DVC holds much state in the
-process that it runs in, and so that an interrupt reaches all of a point and nothing else.
+``python -m asterism.sweep.worker WORKSPACE`` reads its sweep from ``.dvc/tmp/sweep.json`` there and
+leaves its result in ``.dvc/tmp/result.json``. It is a process of its own because DVC holds much
+state in the process that it runs in, and so that an interrupt reaches all of a point and nothing
+else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
-from asterism.core.files.locks import held
+from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
@@ -25,41 +26,101 @@ from asterism.core.messages.terminal import escape_streams
 from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.dvc_hydra.commands import experiment_reference
 from asterism.dvc_hydra.lockfile import LOCK_FILE
-from asterism.dvc_hydra.repository import open_repository
+from asterism.dvc_hydra.repository import Repository
 from asterism.sweep.executors import Shards
 from asterism.sweep.pipeline import (
     StageFailedError,
+    lock_folder,
     run_stages,
     use_this_python,
 )
 from asterism.sweep.plan import read_plan
+from asterism.sweep.points import Point
 from asterism.sweep.workspace import git
 
-ORDER = Path(".dvc/tmp/order.json")
-ANSWER = Path(".dvc/tmp/answer.json")
+SWEEP = Path(".dvc/tmp/sweep.json")
+RESULT = Path(".dvc/tmp/result.json")
 
 
 @dataclass(frozen=True)
-class JobSpec:
-    """What a point's process is to do.
+class Sweep:
+    """What all points of a sweep have in common; it travels to where they run.
 
     Attributes:
-        project: the project that the sweep belongs to.
-        targets: stages to bring up to date; none for all.
-        jobs: stages at the same time.
-        locks: folder of the locks between points.
-        experiment: name of the DVC experiment to save.
+        name: the sweep's.
+        project: root of the project.
+        revision: the commit that the points start from.
+        cache: the project's DVC cache.
+        targets: stages to run, none for all.
+        jobs: stages of a point at the same time.
         shards: help for long stages.
-        terminal: the device of the terminal that shows how far it is; empty for none.
+        objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
+        terminal: the device of the terminal that shows how far its only point is; empty for none.
+        kept: files of a point's workspace that are kept with its record, as patterns.
+        tied: whether its points end when its process is gone. Jobs of a cluster go on.
     """
 
-    project: str
-    targets: Sequence[str]
+    name: str
+    project: Path
+    revision: str
+    cache: Path
+    targets: tuple[str, ...]
     jobs: int
-    locks: str
-    experiment: str
     shards: Shards
+    objective: str = ""
+    tied: bool = False
+    kept: tuple[str, ...] = ()
     terminal: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where the sweep's results are."""
+        return self.project / "sweeps" / self.name
+
+    @property
+    def lock(self) -> Path:
+        """What the sweep's process holds while it is alive."""
+        return self.folder / "lock"
+
+    @property
+    def stop(self) -> Path:
+        """A file that tells all points to stop, when it is there."""
+        return self.folder / "stop"
+
+    def is_lost(self) -> bool:
+        """Whether its points are tied to its process, and that was killed.
+
+        A launcher's processes, in which points run, may outlive it: they have no parent to ask.
+        """
+        return self.tied and not is_held(self.lock)
+
+    def is_over(self) -> bool:
+        """Whether its points are to stop."""
+        return self.stop.exists() or self.is_lost()
+
+    def point_folder(self, number: int) -> Path:
+        """Where a point's record and log are."""
+        return self.folder / "points" / f"{number:04d}"
+
+    def workspace(self, point: Point) -> Path:
+        """Where a point runs."""
+        return self.project / ".dvc/tmp/asterism/workspaces" / f"{self.name}-{point.key}"
+
+    def experiment(self, point: Point) -> str:
+        """What a point's DVC experiment is called: as its workspace."""
+        return self.workspace(point).name
+
+    def point_file(self, number: int) -> Path:
+        """Where a point waits for the launcher, see :func:`write_points`."""
+        return self.folder / "composed" / f"{number:04d}.json"
+
+    def begun(self) -> list[int]:
+        """Numbers of the points that have begun, ascending."""
+        return sorted(int(folder.name) for folder in (self.folder / "points").glob("*/"))
+
+    def running(self) -> list[int]:
+        """Numbers of the points whose processes are alive."""
+        return [n for n in self.begun() if is_held(self.point_folder(n) / "lock")]
 
 
 @dataclass(frozen=True)
@@ -81,26 +142,16 @@ class JobResult:
     seconds: float = 0.0
 
 
-def give_order(workspace: Path, order: JobSpec) -> None:
-    """Leave an order in a workspace."""
-    write_json(workspace / ORDER, asdict(order))
-
-
-def read_order(workspace: Path) -> JobSpec:
-    """What :func:`give_order` left."""
-    return read_record(JobSpec, workspace / ORDER)
-
-
-def read_answer(workspace: Path) -> JobResult | None:
-    """The answer, None where the process has ended without one."""
-    path = workspace / ANSWER
+def read_result(workspace: Path) -> JobResult | None:
+    """How the process of a workspace's point went; None where it has ended without saying so."""
+    path = workspace / RESULT
     return read_record(JobResult, path) if path.exists() else None
 
 
 def main(workspace: Path) -> int:
-    """Carry out the order in a workspace; the process's exit status."""
+    """Run the point of a workspace; the process's exit status."""
     escape_streams()
-    order = read_order(workspace)
+    sweep = read_record(Sweep, workspace / SWEEP)
     os.chdir(workspace)
     use_this_python()
     # A shell starts background jobs so that they ignore it, and so would the stages.
@@ -109,46 +160,45 @@ def main(workspace: Path) -> int:
     started = time.perf_counter()
     try:
         with rejections_told():
-            ran = _bring_up_to_date(workspace, order)
-            _save_experiment(workspace, order)
-        answer = JobResult("finished", ran=ran)
+            ran = _bring_up_to_date(workspace, sweep)
+            _save_experiment(workspace, sweep)
+        result = JobResult("finished", ran=ran)
     except KeyboardInterrupt:
-        answer = JobResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
+        result = JobResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
     except StageFailedError as error:
-        answer = JobResult("failed", error.exit_code, str(error))
+        result = JobResult("failed", error.exit_code, str(error))
     except UserError as error:
-        answer = JobResult("failed", 1, str(error))
+        result = JobResult("failed", 1, str(error))
     spent = round(time.perf_counter() - started, 3)
-    write_json(workspace / ANSWER, asdict(answer) | {"seconds": spent})
-    return answer.exit_code
+    write_json(workspace / RESULT, asdict(result) | {"seconds": spent})
+    return result.exit_code
 
 
-def _bring_up_to_date(workspace: Path, order: JobSpec) -> list[str]:
+def _bring_up_to_date(workspace: Path, sweep: Sweep) -> list[str]:
     """Run what the cache does not have; names of the stages whose command ran."""
-    locks, repository = Path(order.locks), open_repository(workspace)
+    repository = Repository(workspace)
     repository.check_out_data()
-    plan = read_plan(repository, order.targets)
-    return run_stages(repository, plan, plan, order.jobs, locks, order.shards, order.terminal)
+    plan = read_plan(repository, sweep.targets)
+    locks = lock_folder(sweep.project)
+    return run_stages(repository, plan, plan, sweep.jobs, locks, sweep.shards, sweep.terminal)
 
 
-def _save_experiment(workspace: Path, order: JobSpec) -> None:
+def _save_experiment(workspace: Path, sweep: Sweep) -> None:
     """Commit the point as a DVC experiment, and hand it to the project.
 
     To DVC an experiment is a commit on the one that it started from, under a reference of this
     form. Its own ``dvc exp save`` hashes and commits every output again, which run and cache have
     done.
     """
-    reference = experiment_reference(git(workspace, "rev-parse", "HEAD"), order.experiment)
+    reference = experiment_reference(git(workspace, "rev-parse", "HEAD"), workspace.name)
     git(workspace, "add", "--update")
     git(workspace, "add", "--force", LOCK_FILE)
-    message = f"dvc: experiment {order.experiment}"
+    message = f"dvc: experiment {workspace.name}"
     plainly = ["--quiet", "--allow-empty", "--no-verify", "--no-gpg-sign"]
     git(workspace, "commit", *plainly, "--message", message)
-    with held(Path(order.locks) / "references.lock"):
+    with held(lock_folder(sweep.project) / "references.lock"):
         source = f"+HEAD:{reference}"
-        git(
-            Path(order.project), "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source
-        )
+        git(sweep.project, "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The SHA-256 of a file, or of all files of a folder."""
+"""The SHA-256 of a file, or of all files of a folder; and the MD5 of a file."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def digest_of(path: Path) -> str:
         for file in files_in(path):
             whole.update(f"{file.relative_to(path).as_posix()}\0{digest_of(file)}\0".encode())
         return whole.hexdigest()
+
+
+def md5_of(path: Path) -> str:
+    """The MD5 of a file, by which DVC names it."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def digest_of_arrays(arrays: Iterable[NDArray[Any]]) -> str:

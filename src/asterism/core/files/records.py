@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
-from asterism.core.files.artifacts import read_json
+from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import UserError
 
 T = TypeVar("T")
@@ -57,6 +57,11 @@ def read_record(kind: type[T], path: Path) -> T:
         return record_from(kind, value)
     except UserError as error:
         raise UserError(f"{path} is damaged: {error}") from None
+
+
+def write_record(path: Path, record: Any) -> None:
+    """A dataclass, whose fields may be paths, as the JSON file that :func:`read_record` reads."""
+    write_json(path, _adapter(type(record)).dump_python(record, mode="json"))
 
 
 @cache

@@ -25,9 +25,12 @@ from asterism.core.messages.terminal import EscapedStream
 # taken: an interrupt at that moment is lost, and the lock stays taken for ever.
 tqdm.set_lock(threading.RLock())
 
-#: Where this is set in the environment, no bar is drawn.
-_NO_BARS = "ASTERISM_NO_BARS"
-
+#: What adds to an event its level, its time, and the traceback of an error.
+_FACTS: list[Any] = [
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso"),
+    structlog.processors.format_exc_info,
+]
 
 #: What :func:`progress` gives.
 Bar: TypeAlias = "tqdm[Any]"
@@ -125,25 +128,11 @@ def progress(
         desc=printable(label),
         unit=unit,
         unit_scale=True,
-        disable=True if os.environ.get(_NO_BARS) else None,
+        disable=None,
         mininterval=0.2,
         leave=None,  # a bar inside another goes when it is full
     )
     return bar
-
-
-@contextmanager
-def one_bar() -> Iterator[None]:
-    """Processes that are started meanwhile draw no bars: several would tear each other apart."""
-    before = os.environ.get(_NO_BARS)
-    os.environ[_NO_BARS] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_NO_BARS]
-        else:
-            os.environ[_NO_BARS] = before
 
 
 class _AboveTheBar:
@@ -185,13 +174,12 @@ def divert_native_messages(log: int) -> None:
 
 def configure_logging(log: int | None = None, level: int = logging.INFO) -> None:
     """Readable lines to standard error, and JSON lines to a file whose descriptor is given."""
-    shared = _facts("%H:%M:%S" if log is None else "iso")
-    handlers: list[logging.Handler] = [_screen(shared)]
+    handlers: list[logging.Handler] = [_screen()]
     if log is not None:
         lines = _LogFile(os.fdopen(log, "a", encoding="utf-8"))
         lines.setFormatter(
             structlog.stdlib.ProcessorFormatter(
-                foreign_pre_chain=shared,
+                foreign_pre_chain=_FACTS,
                 processors=[
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     structlog.processors.JSONRenderer(sort_keys=True),
@@ -201,35 +189,26 @@ def configure_logging(log: int | None = None, level: int = logging.INFO) -> None
         handlers.append(lines)
     logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
     logging.getLogger("asterism").setLevel(level)
-    _through_logging(shared)
+    _through_logging()
 
 
 def log_within_a_program() -> None:
     """Readable lines to standard error for a program that imports Asterism, and sets up no log."""
     if structlog.is_configured():
         return
-    shared, logger = _facts("%H:%M:%S"), logging.getLogger("asterism")
+    logger = logging.getLogger("asterism")
     if not logging.getLogger().handlers:
-        logger.addHandler(_screen(shared))
+        logger.addHandler(_screen())
     logger.setLevel(logging.INFO)
-    _through_logging(shared)
+    _through_logging()
 
 
-def _facts(clock: str) -> list[Any]:
-    """What adds to an event its level, its time, and the traceback of an error."""
-    return [
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt=clock),
-        structlog.processors.format_exc_info,
-    ]
-
-
-def _screen(shared: list[Any]) -> logging.Handler:
+def _screen() -> logging.Handler:
     """Shows events as readable lines."""
     screen = logging.StreamHandler(_AboveTheBar())
     screen.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=_FACTS,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _clock_only,
@@ -241,12 +220,12 @@ def _screen(shared: list[Any]) -> logging.Handler:
     return screen
 
 
-def _through_logging(shared: list[Any]) -> None:
+def _through_logging() -> None:
     """Events go to the handlers of Python's own logging."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *shared,
+            *_FACTS,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),

@@ -8,7 +8,6 @@ object is a JSON list of its files). Whatever has another format counts as not c
 from __future__ import annotations
 
 import configparser
-import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from asterism.core.files.hashes import md5_of
 
 #: MD5 of a file, or of each of a folder's files by relative path.
 Content = str | dict[str, str]
@@ -42,21 +43,20 @@ def content_of(paths: Iterable[Path]) -> dict[str, Content]:
     return {path.as_posix(): _content(path) for path in paths if path.exists()}
 
 
-def is_committed(stage: str, outputs: dict[str, Content], workspace: Path = Path()) -> bool:
-    """Whether ``dvc.lock`` names these outputs of a stage, and the cache has every file.
+def is_committed(stage: str, outputs: dict[str, Content]) -> bool:
+    """Whether ``dvc.lock`` here names these outputs of a stage, and the cache has every file.
 
     ``dvc.lock`` alone does not suffice: a fresh clone has it, with an empty cache.
 
     Args:
         stage: as DVC calls it, ``fuzz@state``.
         outputs: see :func:`content_of`.
-        workspace: where ``dvc.lock`` and ``.dvc`` are.
     """
     try:
-        text = (workspace / "dvc.lock").read_text(encoding="utf-8")
+        text = Path("dvc.lock").read_text(encoding="utf-8")
         entry = yaml.load(text, _LOADER)["stages"][stage]  # noqa: S506 - it is a safe one
         locked = {out["path"]: out["md5"] for out in entry["outs"]}
-        files = _cache(workspace) / "files" / "md5"
+        files = _cache() / "files" / "md5"
         return locked.keys() == outputs.keys() and all(
             _has(files, locked[path], content) for path, content in outputs.items()
         )
@@ -66,14 +66,9 @@ def is_committed(stage: str, outputs: dict[str, Content], workspace: Path = Path
 
 def _content(path: Path) -> Content:
     if not path.is_dir():
-        return _md5(path)
+        return md5_of(path)
     found = sorted(file for file in path.rglob("*") if file.is_file())
-    return {file.relative_to(path).as_posix(): _md5(file) for file in found}
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    return {file.relative_to(path).as_posix(): md5_of(file) for file in found}
 
 
 def _has(files: Path, locked: str, content: Content) -> bool:
@@ -92,9 +87,9 @@ def _object(files: Path, md5: str) -> Path:
     return files / md5[:2] / md5[2:]
 
 
-def _cache(workspace: Path) -> Path:
+def _cache() -> Path:
     """The folder of DVC's cache, as the project's own configuration names it."""
-    folder = workspace / ".dvc"
+    folder = Path(".dvc")
     settings = configparser.ConfigParser(interpolation=None, strict=False)
     settings.read([folder / "config", folder / "config.local"], encoding="utf-8")
     named = settings.get("cache", "dir", fallback="cache").strip("'\"")

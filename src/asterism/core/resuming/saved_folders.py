@@ -14,8 +14,8 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -217,21 +217,15 @@ def size(folder: Path) -> int:
     """Bytes of all files below a folder; links are counted and not followed."""
     total, waiting = 0, [folder]
     while waiting:
-        # What lies too deep for a path is passed over.
-        with _unless(errno.ENOENT, errno.ENAMETOOLONG), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                total += entry.stat(follow_symlinks=False).st_size
-                waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += entry.stat(follow_symlinks=False).st_size
+                    waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
+        except OSError as error:  # what lies too deep for a path is passed over
+            if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+                raise
     return total
-
-
-@contextmanager
-def _unless(*numbers: int) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in numbers:
-            raise
 
 
 def _remove_in(parent: int, name: str) -> None:

@@ -126,18 +126,9 @@ class Run:
 
     def damaged(self) -> list[Path]:
         """Damaged folders that got another name: units, and states of unfinished units."""
-        folders = [self.folder / name for name in self._folders()]
-        kept = [
-            f
-            for f in folders
-            if f.name.endswith(_CHECKPOINT) and not saved_folders.is_damaged(f.name)
-        ]
-        return [f for f in folders if saved_folders.is_damaged(f.name)] + [
-            state
-            for folder in kept
-            for state in sorted(folder.iterdir())
-            if saved_folders.is_damaged(state.name)
-        ]
+        own = [self.folder / name for name in self._folders()]
+        states = [state for f in own if f.suffix == _CHECKPOINT for state in sorted(f.iterdir())]
+        return [path for path in (*own, *states) if saved_folders.is_damaged(path.name)]
 
     def remove_damaged(self) -> bool:
         """Remove damaged folders, unless a process works with the run; whether they are gone."""

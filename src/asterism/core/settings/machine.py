@@ -16,7 +16,6 @@ import platform
 import re
 import resource
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -57,17 +56,17 @@ _STATE_DAYS = 14.0
 
 def data_root() -> Path:
     """Folder of data sets: the user's, or where downloads are kept."""
-    return _directory("data.root", lambda: Path("data"))
+    return _directory("data.root", "data")
 
 
 def state_root() -> Path:
     """Folder of checkpoints, outside every workspace so that they outlive it."""
-    return _directory("state.root", _cache_folder)
+    return _directory("state.root", "user_cache_dir")
 
 
 def programs_root() -> Path:
     """Folder of what is run, of this user alone; see :mod:`asterism.core.files.own_folders`."""
-    return _directory("programs.root", _data_folder)
+    return _directory("programs.root", "user_data_dir")
 
 
 def state_store() -> str:
@@ -181,23 +180,21 @@ def peak_memory_mb() -> int:
     return largest // (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def _directory(key: str, default: Callable[[], Path]) -> Path:
-    """The folder that a key names; a relative one lies in the project."""
+def _directory(key: str, default: str) -> Path:
+    """The folder that a key names, else a default; a relative one lies in the project.
+
+    Args:
+        key: of the setting.
+        default: a folder, or the function of ``platformdirs`` that tells it.
+    """
     project = project_of(Path.cwd())
-    value = _setting(key, project)
-    return project / (Path(value).expanduser() if value else default())
-
-
-def _cache_folder() -> Path:
+    if value := _setting(key, project):
+        return project / Path(value).expanduser()
+    if not default.startswith("user_"):
+        return project / default
     import platformdirs  # workers in an environment of their own have only NumPy
 
-    return Path(platformdirs.user_cache_dir("asterism"))
-
-
-def _data_folder() -> Path:
-    import platformdirs  # as above
-
-    return Path(platformdirs.user_data_dir("asterism"))
+    return Path(getattr(platformdirs, default)("asterism"))
 
 
 def _setting(key: str, project: Path) -> str | None:

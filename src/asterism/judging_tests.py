@@ -10,8 +10,8 @@ from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.overrides import quoted
 from asterism.models.signatures.reading import read_signature
+from asterism.report.base.page import SECTIONS, write_page
 from asterism.report.base.section import FrontPageAnswer
-from asterism.report.whole.page import SECTIONS, write_page
 from asterism.sweep.app import SweepRequest
 from asterism.sweep.point import KEPT, REPORT, name_own_sweep
 from asterism.sweep.points import fitting_name

@@ -7,7 +7,7 @@ from asterism.core.drawing.svg import svg_text
 from asterism.data import Dataset
 from asterism.deepstellar.coverage.criteria import measure
 from asterism.deepstellar.coverage.measurement import _draw_references, measure_sets
-from asterism.deepstellar.export.markov_chain import draw
+from asterism.deepstellar.model.markov_chain import draw
 
 
 class Network:

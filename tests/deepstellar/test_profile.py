@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.deepstellar.profiling.profile import BATCH, Profile, profile
+from asterism.deepstellar.model.profile import BATCH, Profile, profile
 
 STEPS, WIDTH = 8, 32
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
-from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.report.base.pictures import png
 from asterism.report.lanes.stateful import section as module
 from asterism.report.lanes.stateful.campaigns import place

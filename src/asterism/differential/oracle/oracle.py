@@ -11,12 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from asterism.core.randomness.random_streams import stream
-from asterism.differential.adapters.backends import (
-    OF_GRAPHS,
-    REFERENCES,
-    converter_of,
-    library_of,
-)
+from asterism.differential.adapters.backends import OF_GRAPHS, REFERENCES, converter_of, library_of
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.differential.engine.outcomes import ExecutionOutcome
@@ -38,7 +33,7 @@ from asterism.differential.oracle.outside import judge_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.special_weights import special_kinds
+from asterism.memo.graphs.weights import special_kinds
 
 
 @dataclass

@@ -17,7 +17,7 @@ from asterism.differential.triage.reproduction import Reproduction, ablate, firs
 from asterism.differential.triage.shrink import Shrinker
 from asterism.differential.triage.unique import UniqueFinding, layer_at_fault
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.graphs.keras_build import layer_name
 
 
 class UntriagedFindings(NamedTuple):

@@ -19,7 +19,7 @@ from asterism.vetting.repairing import repair
 from asterism.vetting.repeating import repeat_certificate
 from asterism.vetting.searching import search
 from places import ROOT
-from report.drawings import unfolded
+from report.page_parts import unfolded
 
 TINY = [
     "vet.changes.inputs=40",

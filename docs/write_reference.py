@@ -40,7 +40,7 @@ PLUGINS = {
     "asterism.sound.mutator:SOUND_MUTATORS": "trigger.operators",
     "asterism.text.mutator:TEXT_MUTATORS": "trigger.operators",
     "asterism.tensors.mutator:TENSOR_MUTATORS": "trigger.operators",
-    "asterism.deepstellar.selections.strategy:SELECTIONS": "fuzz.selection",
+    "asterism.deepstellar.selections:SELECTIONS": "fuzz.selection",
     "asterism.deepstellar.coverage.criteria:TRACE_CRITERIA": "",
     "asterism.compression.compressor:COMPRESSORS": "compression",
     "asterism.dflare.domains:DOMAINS": "trigger.domain, vet.domain",

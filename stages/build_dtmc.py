@@ -5,10 +5,10 @@ from pathlib import Path
 from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection
-from asterism.deepstellar.export.markov_chain import draw, export
+from asterism.deepstellar.model.markov_chain import draw, export
+from asterism.deepstellar.model.profile import Profile
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
-from asterism.deepstellar.profiling.profile import Profile
 
 ARTIFACTS = Path("artifacts/build_dtmc")
 

@@ -7,10 +7,10 @@ from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import work_units
 from asterism.deepstellar.campaigns import results
+from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.models.recurrent.trained import open_trained
 
 log = get_logger("asterism.stages.fuzz")

@@ -10,8 +10,8 @@ from asterism.core.resuming.work_units import work_units
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.branch_reward import branch_reward
 from asterism.differential.engine.branches import branch_table
+from asterism.memo.generating.campaign import growth_table, mutant_table, universe_facts
 from asterism.memo.generating.generate import generate
-from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import read_models, write_models

@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.params import ParameterSection
 from asterism.data import DataParams, load_any
-from asterism.deepstellar.profiling.profile import profile
+from asterism.deepstellar.model.profile import profile
 from asterism.models.recurrent.trained import open_trained
 
 

@@ -6,7 +6,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
-from asterism.dflare.image_pairs import repair_images
+from asterism.dflare.image_pairs import ImagePair, repair_images
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
@@ -30,11 +30,9 @@ def variants(params: Params) -> list[str]:
 def run(params: Params, name: str) -> None:
     """Compare repairers, save the best, search again."""
     results = repair_images(
+        ImagePair(params.pairs[name], params.preprocessing, load(params.data)),
         params.repair,
         params.trigger,
-        params.pairs[name],
-        params.preprocessing,
-        load(params.data),
         params.seed,
         Path("artifacts/trigger") / name,
         Path("artifacts/repair") / name,

@@ -5,7 +5,7 @@ from typing import Any
 
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.report.whole.page import write_page
+from asterism.report.base.page import write_page
 
 
 class Params(ParameterSection):

@@ -7,7 +7,7 @@ from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import work_units
 from asterism.data import DataParams, load
-from asterism.dflare.image_pairs import search_images
+from asterism.dflare.image_pairs import ImagePair, search_images
 from asterism.dflare.params import PairParams, TriggerParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
@@ -29,18 +29,9 @@ def variants(params: Params) -> list[str]:
 
 def run(params: Params, name: str) -> None:
     """Search, save the triggering inputs."""
-    pair = params.pairs[name]
-    data = load(params.data)
-    inputs = [Path(params.data.path), Path(pair.original), Path(pair.compressed)]
-    groups = work_units("trigger", params, inputs, name)
-    summaries = search_images(
-        params.trigger,
-        pair,
-        params.preprocessing,
-        data,
-        params.seed,
-        Path("artifacts/trigger") / name,
-        groups,
-    )
+    pair = ImagePair(params.pairs[name], params.preprocessing, load(params.data))
+    groups = work_units("trigger", params, [Path(params.data.path), *pair.paths], name)
+    folder = Path("artifacts/trigger") / name
+    summaries = search_images(pair, params.trigger, params.seed, folder, groups)
     write_json(Path(f"metrics/trigger-{name}.json"), summaries)
     groups.finish()

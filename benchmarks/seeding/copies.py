@@ -14,7 +14,7 @@ from asterism.differential.backends.jax import Jax
 from asterism.differential.backends.onnxruntime import OnnxRuntime
 from asterism.differential.backends.pytorch import PyTorch
 from asterism.differential.backends.tensorflow import TensorFlow
-from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.graphs.keras_build import layer_name
 from seeding.layer_faults import LAYER_FAULTS
 from seeding.onnx_faults import ONNX_FAULTS, edited
 

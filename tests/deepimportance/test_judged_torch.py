@@ -9,7 +9,7 @@ from torch.nn import functional
 
 import asterism
 from asterism.core.messages.errors import UserError
-from asterism.deepimportance.composite import COMPOSITES, RuleSettings
+from asterism.deepimportance.composites import COMPOSITES, RuleSettings
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.judged_torch import JudgedTorch

@@ -11,10 +11,9 @@ import pytest
 import tensorflow as tf
 
 from asterism.core.messages.errors import UserError
-from asterism.deepimportance.composite import COMPOSITES, RuleSettings
-from asterism.deepimportance.judged_keras import JudgedKeras
+from asterism.deepimportance.composites import COMPOSITES, RuleSettings
+from asterism.deepimportance.judged_keras import JudgedKeras, Propagator
 from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.keras_relevance import Propagator
 from asterism.deepimportance.network import Linear
 from thinning import every
 

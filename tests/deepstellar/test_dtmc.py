@@ -15,8 +15,8 @@ from asterism.deepstellar.coverage.similarity import (
     jaccard,
     similarity_to_class,
 )
-from asterism.deepstellar.export.markov_chain import export
 from asterism.deepstellar.model.dtmc import Dtmc
+from asterism.deepstellar.model.markov_chain import export
 from asterism.deepstellar.model.trace_model import TraceModel, boundary_codes
 
 CLASSES = 3

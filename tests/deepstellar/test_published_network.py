@@ -5,9 +5,9 @@ import pytest
 
 from asterism.data import DataParams, load
 from asterism.deepstellar.coverage.criteria import measure
+from asterism.deepstellar.model.profile import Profile, profile
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
-from asterism.deepstellar.profiling.profile import Profile, profile
 from asterism.models.recurrent import open_rnn
 from places import SHARED
 

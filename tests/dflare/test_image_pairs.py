@@ -11,7 +11,7 @@ from asterism.core.parameters.params import validate
 from asterism.core.resuming.work_units import ALONE, PartEnded, SharedWorkUnits, UnitShare
 from asterism.core.running.stage import load_script
 from asterism.data import Dataset
-from asterism.dflare.image_pairs import repair_images, search_images
+from asterism.dflare.image_pairs import ImagePair, repair_images, search_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
@@ -68,20 +68,21 @@ def data():
     return Dataset(images(60), labels, images(60, seed=1), labels, CLASSES)
 
 
-def pair(original, compressed):
-    return PairParams(original=str(original), compressed=str(compressed))
+def pair(files, data):
+    original, compressed = map(str, files)
+    return ImagePair(PairParams(original=original, compressed=compressed), UNIT, data)
 
 
 def search(files, data, folder, parts=ALONE, **changed):
     params = TriggerParams(**(TRIGGER | changed))
-    return search_images(params, pair(*files), UNIT, data, 0, folder, parts)
+    return search_images(pair(files, data), params, 0, folder, parts)
 
 
 def repair(files, data, found, folder, seeds=20, **changed):
     """Repair what a search of so many seeds found."""
     params = RepairParams(**(REPAIR | changed))
     searched = TriggerParams(**(TRIGGER | {"seeds": seeds}))
-    return repair_images(params, searched, pair(*files), UNIT, data, 0, found, folder)
+    return repair_images(pair(files, data), params, searched, 0, found, folder)
 
 
 def tree(folder):

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
-from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import RepairedModel, write_fused, write_head
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.pair import PairedOutputs
@@ -15,11 +14,13 @@ from asterism.dflare.params import RepairParams
 from asterism.dflare.repair import (
     REPAIRED,
     RepairExamples,
-    choose,
+    choose_repairer,
     compare_repairers,
-    gather,
-    status_of,
-    why_not,
+    count_repairs,
+    cross_validate,
+    gather_examples,
+    obstacle_to_repair,
+    repair_status,
 )
 from asterism.dflare.repairers import REPAIRERS
 from onnx_texts import write_onnx
@@ -103,9 +104,7 @@ def test_every_input_is_held_out_once_and_never_learnt_from():
             seen.extend(rows)
             return probabilities.argmax(axis=1)
 
-    labels = cross_validate(
-        lambda _: Spy(), data.probabilities, data.original, data.origins, 5, 3, 0
-    )
+    labels = cross_validate(lambda _: Spy(), data, folds=5, repeats=3, seed=0)
     assert len(seen) == 3 * 60
     assert sorted(seen[:60]) == sorted(row.tobytes() for row in data.probabilities)
     assert seen[:60] != seen[60:120]
@@ -265,7 +264,7 @@ def test_without_other_images_their_agreement_is_not_known():
 
 def test_without_any_answer_there_is_nothing_to_learn_from():
     nothing = PairedOutputs(np.full((2, 1), np.nan), np.full((2, 1), np.nan), {0: "x", 1: "x"})
-    assert "every seed" in why_not(gather(nothing, [4, 9], Findings([], [])))
+    assert "every seed" in obstacle_to_repair(gather_examples(nothing, [4, 9], Findings([], [])))
 
 
 @pytest.mark.parametrize(
@@ -281,12 +280,12 @@ def test_the_best_by_cross_validation_is_chosen(results, chosen):
         name: {"improvement_ratio": improvement, "seed_agreement_gain": gain}
         for name, (improvement, gain) in results.items()
     }
-    assert choose(named) == chosen
+    assert choose_repairer(named) == chosen
 
 
 @pytest.mark.parametrize(("improvement", "helps"), [(0.2, True), (0.0, False), (-17.0, False)])
 def test_a_repairer_that_mends_no_more_than_it_breaks_is_no_repair(improvement, helps):
-    assert (status_of({"improvement_count": improvement}) == REPAIRED) == helps
+    assert (repair_status({"improvement_count": improvement}) == REPAIRED) == helps
 
 
 def test_results_are_means_over_the_repetitions_and_the_gain_is_that_of_the_seeds(monkeypatch):
@@ -354,7 +353,9 @@ def test_seeds_without_an_answer_are_left_out():
     f = np.array([[0.9, 0.1], [np.nan, np.nan], [0.2, 0.8]], np.float32)
     g = np.array([[0.7, 0.3], [0.5, 0.5], [0.6, 0.4]], np.float32)
     trigger = Trigger(0, 3, ("x",), np.zeros(1), f[2], g[0])
-    examples = gather(PairedOutputs(f, g, {1: "it crashed"}), [0, 7, 8], Findings([], [trigger]))
+    examples = gather_examples(
+        PairedOutputs(f, g, {1: "it crashed"}), [0, 7, 8], Findings([], [trigger])
+    )
     assert examples.origins.tolist() == [0, 2, 0], "an example stays with its seed"
     assert examples.original.tolist() == [0, 1, 1]
     assert np.array_equal(examples.probabilities, g[[0, 2, 0]])

@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 from small_pairs import KerasModel, images, trained
-from subjects import seeds, under_test
+from subjects import search, seeds, under_test
 
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains.images import ImageDomain
-from asterism.dflare.lockstep import PairUnderTest, SearchTask, SeedBudget
+from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import BoundParams
-from asterism.dflare.searches import SEARCHES
-from asterism.dflare.searches.dflare import Dflare
 
-PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}
 #: Deviation of the noise on the weights, in units of each weight's own deviation.
 DAMAGE = [0.02, 0.1, 0.4, 0.8]
 OPERATORS = {"gaussian_noise": {"low": 1.0, "high": 80.0}, "pixel_change": {"low": 1, "high": 30}}
@@ -35,8 +32,7 @@ def success(original, compressed, bound):
     subject = PairUnderTest(
         ModelPair(original, compressed), ImageDomain(OPERATORS), TopLabel(), bound
     )
-    task = SearchTask("dflare", subject, SeedBudget(150), items, range(len(items)), 0)
-    findings = Dflare(task, Dflare.Options(**PAPER)).run()
+    findings = search(items, budget=SeedBudget(150), subject=subject).run()
     return sum(r.outcome in ("triggered", "deviates_already") for r in findings.seeds) / 150
 
 
@@ -55,46 +51,31 @@ def test_with_a_bound_success_ranks_models_of_known_damage_and_without_it_does_n
 
 
 @pytest.mark.parametrize("name", ["dflare", "diffchaser"])
-@pytest.mark.parametrize(
-    "bound",
-    [
-        BoundParams(measure="linf", limit=4.0),
-        BoundParams(measure="l2", limit=10.0),
-        BoundParams(measure="pixels", limit=2.0),
-    ],
-)
-def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
-    genetics = {"population": 8, "k": 2, "tournament": 2}
-    options = {"dflare": PAPER, "diffchaser": genetics}
-    subject = under_test()
-    subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, bound)
-    items, kind, asked = seeds(8), SEARCHES[name], []
-    task = SearchTask(name, subject, SeedBudget(60), items, range(8), 0)
-    search = kind(task, kind.Options(**options[name]))
-    real = search.propose
+@pytest.mark.parametrize(("measure", "limit"), [("linf", 4.0), ("l2", 10.0), ("pixels", 2.0)])
+def test_every_query_of_every_search_lies_within(name, measure, limit, monkeypatch):
+    subject = under_test(bound=BoundParams(measure=measure, limit=limit))
+    items, asked = seeds(8), []
+    searched = search(items, subject=subject, name=name)
+    real = searched.propose
 
     def propose(trajectories):
         proposal = real(trajectories)
         asked.append((proposal.owners, proposal.items))
         return proposal
 
-    monkeypatch.setattr(search, "propose", propose)
-    search.run()
+    monkeypatch.setattr(searched, "propose", propose)
+    searched.run()
     assert asked
     for owners, mutants in asked:
-        assert subject.domain.within(mutants, items[owners], bound.measure, bound.limit).all()
+        assert subject.domain.within(mutants, items[owners], measure, limit).all()
 
 
 def test_a_seed_within_a_bound_is_the_same_in_any_batch():
-    subject = under_test()
-    subject = PairUnderTest(
-        subject.pair, subject.domain, subject.comparison, BoundParams(measure="pixels", limit=3.0)
-    )
+    subject = under_test(bound=BoundParams(measure="pixels", limit=3.0))
     items = seeds(12)
 
     def rows(part):
-        task = SearchTask("dflare", subject, SeedBudget(80), items[part], part, 0)
-        findings = Dflare(task, Dflare.Options(**PAPER)).run()
+        findings = search(items[part], part, budget=SeedBudget(80), subject=subject).run()
         return [(r.seed, r.outcome, r.queries) for r in findings.seeds]
 
     together = rows(list(range(12)))

@@ -10,9 +10,8 @@ from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.reference.runs import STAND_INS, probed
 from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
-from asterism.memo.graphs.special_weights import KINDS, kinds_among, special_kinds
 from asterism.memo.graphs.store import write_weights
-from asterism.memo.graphs.weights import layer_weights
+from asterism.memo.graphs.weights import KINDS, kinds_among, layer_weights, special_kinds
 from libraries.small_results import chained, made_result, verdict_on
 from libraries.small_runs import task_of, working
 from memo.small_graphs import branching, layer

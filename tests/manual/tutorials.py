@@ -89,7 +89,7 @@ def pictures(page: Path) -> dict[Path, str]:
 def take(picture: Path, folder: Path, shown: str) -> None:
     """Take a picture of the top of a page in a browser, or of the part that is named after #."""
     file, _, part = shown.partition("#")
-    from report.devtools import Browser
+    from report.browser import Browser
 
     with tempfile.TemporaryDirectory() as profile:
         browser = Browser(profile)

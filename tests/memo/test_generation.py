@@ -19,13 +19,20 @@ from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import PartEnded, SharedWorkUnits, UnitShare
 from asterism.memo.generating import strategy as strategy_module
-from asterism.memo.generating.campaign import GenerationCampaign, Mutant
-from asterism.memo.generating.choice import MODEL_COST, broadest, cost_of
+from asterism.memo.generating.campaign import (
+    MODEL_COST,
+    GenerationCampaign,
+    Mutant,
+    broadest,
+    cost_of,
+    growth_table,
+    mutant_table,
+    universe_facts,
+)
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.strategies.memo import Memo
 from asterism.memo.generating.strategy import STRATEGIES, Strategy, attempt, campaign
-from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
 from asterism.memo.graphs.coverage import Coverage, coverage_of, declared, elements_of
 from asterism.memo.graphs.graph import Node, WeightEdit, infer, sequential
 from asterism.memo.graphs.graph_json import graph_from_json

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.graphs.keras_arguments import arguments
-from asterism.memo.graphs.keras_build import build, told
+from asterism.memo.graphs.keras_build import arguments, build, told
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.universe.keras_options import (
     activations,

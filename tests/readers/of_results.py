@@ -18,9 +18,9 @@ from asterism.deepstellar.campaigns.population import (
     SeedQueue,
 )
 from asterism.deepstellar.campaigns.results import Corpus, save
+from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
-from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
 from asterism.differential.engine.outcomes import ExecutionOutcome

@@ -80,7 +80,7 @@ _ROWS = (
     ("outcomes", "results", ".", "use_record", "record"),
     ("islands", "results", ".", "Island.load", "island"),
     ("chain of states", "results", ".", "use_trace_model", "trace_model"),
-    ("profile", "results", ".", "asterism.deepstellar.profiling.profile:Profile.load", "profile"),
+    ("profile", "results", ".", "asterism.deepstellar.model.profile:Profile.load", "profile"),
     ("seeds", "results", ".", "SeedInputs.load", "seeds"),
     ("population", "results", ".", "Population.load", "population"),
     ("corpus", "results", ".", "use_corpus", "corpus"),

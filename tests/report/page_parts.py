@@ -1,7 +1,10 @@
 """What a page shows, as plain values."""
 
+import base64
 import html
 import re
+
+_DRAWING = re.compile(r'<img alt="([^"]*)" src="data:image/svg\+xml;base64,([^"]*)">')
 
 
 def plain(markup):
@@ -21,3 +24,10 @@ def headline(section):
     assert all(": " in source for figure in section.headline for source in figure.sources)
     assert all(figure.sources for figure in section.headline)
     return [(figure.label, figure.value) for figure in section.headline]
+
+
+def unfolded(markup):
+    """Markup with the text of each drawing in place of its image."""
+    return _DRAWING.sub(
+        lambda found: f"{found.group(1)}{base64.b64decode(found.group(2)).decode()}", str(markup)
+    )

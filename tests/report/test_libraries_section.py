@@ -9,8 +9,8 @@ from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.messages.errors import UserError
 from asterism.differential.oracle.unsupported import unsupported_table
 from asterism.report.lanes.libraries.section import libraries
-from report.drawings import unfolded
 from report.library_results import SCRIPT, write_library_results
+from report.page_parts import unfolded
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 import asterism
 from asterism.core.messages.errors import UserError
+from asterism.report.base import page
 from asterism.report.base.pictures import png
 from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.whole import page
 
 ASTERISM = Path(asterism.__file__).parent
 FOLDERS = sorted(folder.parent.relative_to(ASTERISM) for folder in ASTERISM.rglob("templates"))

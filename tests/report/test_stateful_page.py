@@ -1,15 +1,17 @@
-"""The stateful lane's section, on results made by hand."""
+"""The stateful lane's section, the crashes it shows and what it concludes, on results by hand."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
-from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.deepstellar.campaigns.results import Corpus
+from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.report.base.pictures import png
+from asterism.report.lanes.stateful import campaigns as campaign_summaries
 from asterism.report.lanes.stateful import section as module
-from asterism.report.lanes.stateful.campaigns import place
-from asterism.report.lanes.stateful.section import stateful
+from asterism.report.lanes.stateful.campaigns import CampaignSummary, galleries, place
+from asterism.report.lanes.stateful.section import finding, stateful
 from report.page_parts import headline, plain, rows
 
 CRITERIA = ("basic_state", "weighted_state", "n_step_state_boundary", "basic_transition")
@@ -156,3 +158,102 @@ def test_without_crashes_there_is_nothing_to_tell_apart(workspace, figures):
     path.write_text(path.read_text().splitlines()[0] + "\n")
     assert "nothing to tell apart" in plain(stateful(workspace).body)
     assert set(figures) == {f"coverage-{column}" for column in module.CURVES}
+
+
+SEEDS = np.arange(40, dtype=np.uint8).repeat(4).reshape(40, 2, 2, 1)
+
+
+def campaign(guide, crashes):
+    """A campaign that found crashes: each a grey value (what it looks like), class and group."""
+    grey, label, group = zip(*crashes, strict=True)
+    table = pl.DataFrame(
+        {
+            "id": range(len(crashes)),
+            "label": label,
+            "predicted": [99] * len(crashes),
+            "seed": label,
+            "mutators": [f"chain {g}" for g in grey],
+            "group": group,
+        }
+    )
+    images = np.array(grey, np.uint8).repeat(4).reshape(-1, 2, 2, 1)
+    return CampaignSummary(guide, {}, pl.DataFrame(), Corpus(images, np.array(label), table))
+
+
+def greys_shown(*campaigns):
+    """Grey values and classes that the galleries show, in their order."""
+    return [
+        [(int(item["mutators"].split()[1]), item["label"]) for item in gallery]
+        for gallery in galleries(campaigns, SEEDS)
+    ]
+
+
+@pytest.fixture
+def two_pictures(monkeypatch):
+    monkeypatch.setattr(campaign_summaries, "SHOWN", 2)
+
+
+def test_what_a_campaign_alone_found_is_shown_first(two_pictures):
+    shared = [(100, 1, 0), (101, 2, 1)]
+    one = campaign("state", [*shared, (102, 1, 0), (103, 2, 2)])
+    other = campaign("none", [*shared, (104, 1, 2)])
+    assert greys_shown(one, other) == [[(102, 1), (103, 2)], [(104, 1), (101, 2)]]
+
+
+def test_of_the_same_crashes_each_gallery_shows_others(two_pictures):
+    same = [(100, 1, 0), (101, 1, 1), (102, 2, 2), (103, 2, 3)]
+    one, other = campaign("state", same), campaign("none", same)
+    assert greys_shown(one, other) == [[(100, 1), (102, 2)], [(101, 1), (103, 2)]]
+
+
+def test_where_there_are_no_others_crashes_are_shown_again(two_pictures):
+    same = [(100, 1, 0), (101, 2, 1)]
+    assert (
+        greys_shown(campaign("state", same), campaign("none", same)) == [[(100, 1), (101, 2)]] * 2
+    )
+
+
+def test_every_class_is_shown_and_one_class_by_several_groups(two_pictures):
+    classes = [(100 + label, label, label) for label in (3, 1, 4, 0, 2)]
+    only = [(200, 7, 0), (201, 7, 0), (202, 7, 1)]
+    assert greys_shown(campaign("state", classes), campaign("none", only)) == [
+        [(100 + label, label) for label in range(5)],
+        [(200, 7), (202, 7)],
+    ]
+
+
+def test_a_crash_stands_beside_its_seed(two_pictures):
+    [[item]] = galleries([campaign("none", [(100, 7, 0)])], SEEDS)
+    assert item["seed"] == png(SEEDS[7], "seed, a 7")
+    assert item["crash"] == png(np.full((2, 2, 1), 100, np.uint8), "taken for a 99")
+
+
+def outline(guide, groups=3, grey=(1, 2), states=(0.5, 0.6), queue=(2, 2)):
+    images = np.array(grey, np.uint8).reshape(-1, 1, 1, 1)
+    corpus = Corpus(images, np.zeros(len(images), np.int64), pl.DataFrame())
+    history = pl.DataFrame({"mutants": [0, 9], "queue": queue, "basic_state": states})
+    return CampaignSummary(guide, {"crash_groups": groups}, history, corpus)
+
+
+SAME = "All campaigns ran the same mutants"
+NONE = outline("none")
+
+
+@pytest.mark.parametrize(
+    ("campaigns", "said"),
+    [
+        ([outline("state"), NONE], SAME),
+        ([outline("state", queue=(2, 5)), NONE], SAME),  # what joined was no parent yet
+        ([outline("state", grey=(1, 3)), NONE], "no guided campaign found more"),
+        ([outline("state", states=(0.5, 0.7)), NONE], "no guided campaign found more"),
+        ([outline("state"), outline("k_step", grey=(1,)), NONE], "no guided campaign found more"),
+        ([outline("k_step", groups=4, grey=(1, 3)), NONE], "those guided by k step found more"),
+    ],
+)
+def test_the_conclusion_is_what_the_campaigns_did(campaigns, said):
+    assert said in finding(campaigns)
+
+
+@pytest.mark.parametrize("campaigns", [[], [NONE], [outline("state")]])
+def test_without_both_kinds_nothing_is_concluded(campaigns):
+    assert finding(campaigns) is None

@@ -15,7 +15,7 @@ from asterism.vetting.repairing import repair_opened
 from localisation import streaming_networks
 from localisation.damages import damaged, sites
 from places import ROOT
-from report.drawings import unfolded
+from report.page_parts import unfolded
 
 SMALL = [
     "vet.changes.inputs=20",

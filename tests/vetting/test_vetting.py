@@ -19,7 +19,7 @@ from asterism.vetting.repairing import repair_opened
 from asterism.vetting.repeating import repeat_certificate
 from asterism.vetting.searching import search_opened
 from places import ROOT
-from report.drawings import unfolded
+from report.page_parts import unfolded
 
 TINY = [
     "vet.changes.inputs=40",

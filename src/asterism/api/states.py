@@ -24,7 +24,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.data.given.reading import Arrays
 from asterism.deepstellar.coverage.criteria import measure
-from asterism.deepstellar.export.markov_chain import draw
+from asterism.deepstellar.model.markov_chain import draw
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
 from asterism.models.recurrent.model import RecurrentModel

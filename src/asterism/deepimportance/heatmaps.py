@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
-from asterism.deepimportance.composite import composite_of
+from asterism.deepimportance.composites import composite_of
 from asterism.deepimportance.judged_model import Floats, JudgedModel
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.tracing import BATCH

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.attacks.attack import PixelNetwork
 from asterism.core.messages.errors import UserError
-from asterism.deepimportance.composite import Composite
+from asterism.deepimportance.composites import Composite
 
 Floats = NDArray[np.float32]
 #: Of a batch of inputs, the neurons of some layers, ``(N, neurons)`` each, and the outputs.

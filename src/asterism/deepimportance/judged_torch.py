@@ -14,7 +14,7 @@ from torch import fx, nn
 from asterism.attacks.attack import PixelNetwork
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.messages.errors import UserError
-from asterism.deepimportance.composite import Composite
+from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.judged_model import (
     Explainer,
     Floats,

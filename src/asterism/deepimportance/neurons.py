@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.deepimportance.composite import composite_of
+from asterism.deepimportance.composites import composite_of
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.tracing import BATCH

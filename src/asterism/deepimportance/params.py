@@ -35,7 +35,7 @@ class RelevanceParams(ParameterSection):
 
     composite: Annotated[
         str,
-        named("asterism.deepimportance.composite:COMPOSITES"),
+        named("asterism.deepimportance.composites:COMPOSITES"),
         Source("DeepImportance, section 3.1"),
     ] = Field(description="which rule of LRP applies to which kind of layer")
     epsilon: float = Field(ge=0, description="ε of LRP-ε; 0 makes it LRP-0")

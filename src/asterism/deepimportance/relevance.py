@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asterism.core.messages.errors import UserError
-from asterism.deepimportance.composite import Composite
+from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.network import (
     Elementwise,
     Linear,
@@ -12,9 +12,9 @@ from asterism.deepimportance.network import (
     Routing,
     Sum,
     Weighted,
+    ops_of,
 )
 from asterism.deepimportance.rules import RelevanceStep, per_unit
-from asterism.deepimportance.tensor_library import ops_of
 from asterism.deepimportance.tensor_ops import Tensor
 
 

@@ -16,8 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from asterism.deepimportance.network import Linear
-from asterism.deepimportance.tensor_library import ops_of
+from asterism.deepimportance.network import Linear, ops_of
 from asterism.deepimportance.tensor_ops import Tensor, TensorOps
 
 #: Keeps a denominator away from zero in the rules that have no ε of their own.

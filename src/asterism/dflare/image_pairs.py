@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.data import Dataset
-from asterism.dflare import repair as drepair
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.deploy import RepairedModel, write_fused
 from asterism.dflare.domains import accept_bound
@@ -23,6 +23,18 @@ from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import ModelPair, PairedOutputs, open_classifiers
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.dflare.repair import (
+    REPAIRED,
+    answered_examples,
+    choose_repairer,
+    compare_repairers,
+    gather_examples,
+    obstacle_to_repair,
+    repair_status,
+    save_repairer,
+    train_repairer,
+    unused_images,
+)
 from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import (
     SearchSeeds,
@@ -41,22 +53,35 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 log = get_logger(__name__)
 
 
+@dataclass(frozen=True)
+class ImagePair:
+    """A pair of image classifiers and the images that it is tested on.
+
+    Attributes:
+        files: the models' files.
+        preprocessing: what both models take.
+        data: its test images are the seeds; those that are none show what a repair does to
+            ordinary inputs.
+    """
+
+    files: PairParams
+    preprocessing: PreprocessingParams
+    data: Dataset
+
+    @property
+    def paths(self) -> tuple[Path, Path]:
+        """The files of the original and of the compressed model."""
+        return Path(self.files.original), Path(self.files.compressed)
+
+
 def search_images(
-    params: TriggerParams,
-    pair: PairParams,
-    preprocessing: PreprocessingParams,
-    data: Dataset,
-    seed: int,
-    folder: Path,
-    units: WorkUnits = ALONE,
+    pair: ImagePair, params: TriggerParams, seed: int, folder: Path, units: WorkUnits = ALONE
 ) -> dict[str, Any]:
     """Search a pair of image classifiers from test images.
 
     Args:
+        pair: the models and their images.
         params: the searches and their budget.
-        pair: the model files.
-        preprocessing: what both models take.
-        data: its test images are the seeds.
         seed: the run's seed.
         folder: replaced by the findings.
         units: who searches each group of seeds.
@@ -74,10 +99,9 @@ def search_images(
         )
     accept_bound((params.domain, params.bound))
     domain = ImageDomain(params.operators)
-    domain.require_shape(data.image_shape)
-    seeds = draw_seeds(data.test_images, params.seeds, seed)
-    files = Path(pair.original), Path(pair.compressed)
-    with open_classifiers(*files, preprocessing) as models:
+    domain.require_shape(pair.data.image_shape)
+    seeds = draw_seeds(pair.data.test_images, params.seeds, seed)
+    with open_classifiers(*pair.paths, pair.preprocessing) as models:
         under_test = PairUnderTest(ModelPair(*models), domain, TopLabel(), params.bound)
         with replacing(folder) as temporary:
             budget, minimise = budget_of(params), params.minimise_queries
@@ -85,17 +109,15 @@ def search_images(
             summaries = save_found(found, seeds, domain, temporary)
             for name, findings in found.items():
                 write_confusion(temporary / name / "confusion.csv", findings)
-            write_models(temporary / "models.json", zip(files, models, strict=True))
+            write_models(temporary / "models.json", zip(pair.paths, models, strict=True))
             write_json(temporary / "summary.json", summaries)
     return summaries
 
 
 def repair_images(
+    pair: ImagePair,
     params: RepairParams,
     trigger: TriggerParams,
-    pair: PairParams,
-    preprocessing: PreprocessingParams,
-    data: Dataset,
     seed: int,
     found: Path,
     folder: Path,
@@ -103,13 +125,11 @@ def repair_images(
     """Repair the compressed model of a pair of image classifiers, and search it again.
 
     Args:
+        pair: the models and their images.
         params: repairers and protocol.
         trigger: how the triggering inputs were searched, and are searched again.
-        pair: the model files.
-        preprocessing: what both models take.
-        data: its test images that were no seeds show what a repair does to ordinary inputs.
         seed: the run's seed.
-        found: what :func:`asterism.dflare.image_pairs.search_images` wrote.
+        found: what :func:`search_images` wrote.
         folder: replaced by the repaired model: ``head.onnx``, and for an ONNX file, where
             the two fit together, also ``repaired.onnx``, compressed model and head in one.
 
@@ -128,31 +148,31 @@ def repair_images(
             f"{', '.join(trigger.searches)}"
         )
     seeds, findings = load_seeds(found), Findings.load(found / params.search)
-    with open_classifiers(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
+    with open_classifiers(*pair.paths, pair.preprocessing) as (f, g):
         models = ModelPair(f, g)
         of_seeds = models.ask(seeds.items)
-        of_rest = models.ask(drepair.unused_images(data.test_images, seeds))
+        of_rest = models.ask(unused_images(pair.data.test_images, seeds))
         facts: dict[str, Any] = {}
-        facts["test_set"] = _on_test_images(of_seeds, of_rest, seeds, data.test_labels)
-        examples = drepair.gather(of_seeds, seeds.numbers.tolist(), findings)
-        obstacle = drepair.why_not(examples)
+        facts["test_set"] = _on_test_images(of_seeds, of_rest, seeds, pair.data.test_labels)
+        examples = gather_examples(of_seeds, seeds.numbers.tolist(), findings)
+        obstacle = obstacle_to_repair(examples)
         if obstacle:
             log.warning(obstacle)
             facts["status"] = obstacle
             with replacing(folder) as temporary:
                 write_json(temporary / "summary.json", facts)
             return facts
-        test = drepair.examples_of(of_rest)
+        test = answered_examples(of_rest)
         # The inputs are few: more threads would only wait for each other.
         with threadpool_limits(1):
-            results = drepair.compare_repairers(params, examples, test, seed)
-            chosen = drepair.choose(results)
-            repairer = drepair.train(params, chosen, examples, seed)
-        status = drepair.status_of(results[chosen])
-        if status != drepair.REPAIRED:
+            results = compare_repairers(params, examples, test, seed)
+            chosen = choose_repairer(results)
+            repairer = train_repairer(params, chosen, examples, seed)
+        status = repair_status(results[chosen])
+        if status != REPAIRED:
             log.warning(status, repairer=chosen)
         with replacing(folder) as temporary:
-            drepair.save_repaired(repairer, chosen, temporary, g.logits)
+            save_repairer(repairer, chosen, temporary, g.logits)
             repaired = RepairedModel(g, repairer)
             summary = (
                 facts
@@ -165,7 +185,7 @@ def repair_images(
                         params, trigger, f, repaired, seeds, seed, temporary
                     ),
                 }
-                | _write_one_file(Path(pair.compressed), repairer, g.logits, temporary)
+                | _write_one_file(pair.paths[1], repairer, g.logits, temporary)
             )
             write_json(temporary / "summary.json", summary)
         return summary

@@ -17,9 +17,8 @@ from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import first_word, stream
 from asterism.dflare import outcome
-from asterism.dflare.bounded import within_bound
 from asterism.dflare.comparisons import Comparison
-from asterism.dflare.domains import Domain
+from asterism.dflare.domains import Domain, within_bound
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.dflare.params import BoundParams
@@ -169,7 +168,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         Args:
             owners: the trajectory of each, int64 ``(n,)``.
             fallback: what stands for a mutant that was always outside, ``(n, ...)``.
-            mutate: see :func:`~asterism.dflare.bounded.within_bound`.
+            mutate: see :func:`~asterism.dflare.domains.within_bound`.
         """
         bound = self.under_test.bound
         references = self.items[owners] if bound is not None else fallback

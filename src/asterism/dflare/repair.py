@@ -1,26 +1,26 @@
-"""Drepair: repairing a compressed model without touching it, and searching the result again."""
+"""Drepair: repairing a compressed model without touching it, under its protocol (section 5.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
 from asterism.core.randomness.random_streams import spawn_integer
-from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import RepairParams
-from asterism.dflare.repairers import REPAIRERS, Repairer
+from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.trigger import SearchSeeds
 
 log = get_logger(__name__)
@@ -58,14 +58,16 @@ class RepairExamples:
         return float((labels == self.original).mean())
 
 
-def examples_of(answers: PairedOutputs) -> RepairExamples:
+def answered_examples(answers: PairedOutputs) -> RepairExamples:
     """The inputs that both models have an answer for."""
     known = [row for row in range(len(answers.f)) if row not in answers.failures]
     labels = answers.f[known].argmax(axis=1).astype(np.int64)
     return RepairExamples(answers.g[known], labels, np.array(known, np.int64), len(known))
 
 
-def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> RepairExamples:
+def gather_examples(
+    seeds: PairedOutputs, numbers: Sequence[int], findings: Findings
+) -> RepairExamples:
     """Seeds and triggering inputs, as examples to learn from.
 
     Args:
@@ -73,7 +75,7 @@ def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> 
         numbers: what findings call each seed.
         findings: the triggering inputs with both outputs.
     """
-    known = examples_of(seeds)
+    known = answered_examples(seeds)
     rows = {int(number): row for row, number in enumerate(numbers)}
     labels = np.array([t.f.argmax() for t in findings.triggers], np.int64)
     origins = np.array([rows[t.seed] for t in findings.triggers], np.int64)
@@ -85,7 +87,7 @@ def gather(seeds: PairedOutputs, numbers: Sequence[int], findings: Findings) -> 
     )
 
 
-def why_not(examples: RepairExamples) -> str:
+def obstacle_to_repair(examples: RepairExamples) -> str:
     """Why no repairer can learn from these; empty where one can."""
     if not len(examples):
         return "a model failed on every seed: there is nothing to learn a repair from"
@@ -105,6 +107,90 @@ def why_not(examples: RepairExamples) -> str:
 def unused_images(images: NDArray[np.uint8], seeds: SearchSeeds) -> NDArray[np.uint8]:
     """The test images that were no seeds: what no repairer has learnt from."""
     return np.delete(images, seeds.numbers, axis=0)
+
+
+@dataclass(frozen=True)
+class RepairCounts:
+    """What a repairer did to inputs that it had not learnt from.
+
+    Attributes:
+        inputs: how many there were.
+        deviating: those on which the compressed model deviated from the original.
+        repaired: deviating before, agreeing after: the repair count.
+        induced: agreeing before, deviating after: the inducing count.
+    """
+
+    inputs: int
+    deviating: int
+    repaired: int
+    induced: int
+
+    @property
+    def improvement(self) -> int:
+        """Repair count less inducing count."""
+        return self.repaired - self.induced
+
+    @property
+    def repair_ratio(self) -> float:
+        """Share of the deviating inputs that are repaired; 0 where there are none."""
+        return self.repaired / max(1, self.deviating)
+
+    @property
+    def inducing_ratio(self) -> float:
+        """Share of the agreeing inputs, which are seeds, that are broken; 0 without any."""
+        return self.induced / max(1, self.inputs - self.deviating)
+
+
+def count_repairs(original: Labels, compressed: Labels, repaired: Labels) -> RepairCounts:
+    """Counts over inputs, from the labels that the three models give them, int64 ``(N,)``."""
+    deviated = compressed != original
+    deviates = repaired != original
+    return RepairCounts(
+        inputs=len(original),
+        deviating=int(deviated.sum()),
+        repaired=int((deviated & ~deviates).sum()),
+        induced=int((~deviated & deviates).sum()),
+    )
+
+
+def cross_validate(
+    make: Callable[[int], Repairer], examples: RepairExamples, folds: int, repeats: int, seed: int
+) -> list[Labels]:
+    """Repaired labels of held-out inputs: every input is held out once in each repetition.
+
+    Args:
+        make: an untrained repairer from its random seed.
+        examples: the inputs; a seed and what was found from it are held out together.
+        folds: parts; no more than there are seeds.
+        repeats: repetitions, each of which divides the inputs anew.
+        seed: the run's seed.
+
+    Returns:
+        The labels of each repetition, int64 ``(N,)``.
+    """
+    results = []
+    for repeat in range(repeats):
+        own_seed = spawn_integer(seed, "repair", "cross-validation", repeat)
+        repaired = np.empty(len(examples), np.int64)
+        parts = GroupKFold(folds, shuffle=True, random_state=own_seed)
+        for learn, held_out in parts.split(examples.original, groups=examples.origins):
+            repaired[held_out] = _repaired_labels(
+                make(own_seed),
+                examples.probabilities[learn],
+                examples.original[learn],
+                examples.probabilities[held_out],
+            )
+        results.append(repaired)
+    return results
+
+
+def _repaired_labels(
+    repairer: Repairer, learnt: Probabilities, labels: Labels, unseen: Probabilities
+) -> NDArray[np.int64]:
+    if len(np.unique(labels)) == 1:  # nothing to tell apart
+        return np.full(len(unseen), labels[0], np.int64)
+    repairer.fit(learnt, labels)
+    return repairer.labels(unseen)
 
 
 def compare_repairers(
@@ -136,9 +222,7 @@ def compare_repairers(
     for name in progress(params.repairers, label="repairers", unit="repairer"):
         repaired = cross_validate(
             lambda own_seed, name=name: make_repairer(params, name, examples, own_seed),  # type: ignore[misc]
-            examples.probabilities,
-            examples.original,
-            examples.origins,
+            examples,
             params.folds,
             params.repeats,
             seed,
@@ -151,7 +235,7 @@ def compare_repairers(
     return results
 
 
-def choose(results: dict[str, dict[str, Any]]) -> str:
+def choose_repairer(results: dict[str, dict[str, Any]]) -> str:
     """The best repairer by the cross-validation; ties: the first.
 
     Seeds are ordinary inputs, so what a repairer does to held-out seeds is what it will do in
@@ -166,7 +250,7 @@ def choose(results: dict[str, dict[str, Any]]) -> str:
     return max(results, key=rank)
 
 
-def status_of(result: dict[str, Any]) -> str:
+def repair_status(result: dict[str, Any]) -> str:
     """What came of a repair by the cross-validation's result for the chosen repairer."""
     if result["improvement_count"] > 0:
         return REPAIRED
@@ -179,14 +263,16 @@ def make_repairer(params: RepairParams, name: str, examples: RepairExamples, see
     return REPAIRERS[name](options, examples.probabilities.shape[1], seed)
 
 
-def train(params: RepairParams, name: str, examples: RepairExamples, seed: int) -> Repairer:
+def train_repairer(
+    params: RepairParams, name: str, examples: RepairExamples, seed: int
+) -> Repairer:
     """A repairer that has learnt from all examples."""
     repairer = make_repairer(params, name, examples, spawn_integer(seed, "repair", name))
     repairer.fit(examples.probabilities, examples.original)
     return repairer
 
 
-def save_repaired(repairer: Repairer, name: str, folder: Path, logits: bool) -> None:
+def save_repairer(repairer: Repairer, name: str, folder: Path, logits: bool) -> None:
     """Write ``head.onnx``, which takes what the compressed model's file gives, and what it is."""
     write_head(repairer, folder / "head.onnx", logits)
     write_json(folder / "repairer.json", {"repairer": name, "classes": repairer.classes})
@@ -199,7 +285,7 @@ def _effect_on(
     before = after = lowers = None
     if len(test):
         before = test.agreement
-        repairer = train(params, name, examples, seed)
+        repairer = train_repairer(params, name, examples, seed)
         after = test.agreement_of(repairer.labels(test.probabilities))
         lowers = after < before
     return {

@@ -25,7 +25,7 @@ from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_o
 from asterism.findings.occurrences import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.graphs.keras_build import layer_name
 from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.spec import universe
 

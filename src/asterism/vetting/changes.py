@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.dflare.bounded import within_bound
-from asterism.dflare.domains import Domain, build_domain
+from asterism.dflare.domains import Domain, build_domain, within_bound
 from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
 from asterism.search.batched_random_streams import BatchedStreams

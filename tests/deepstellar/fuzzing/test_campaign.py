@@ -23,7 +23,7 @@ from asterism.deepstellar.fuzzing import campaign as campaign_module
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
 from asterism.deepstellar.fuzzing.fuzz import fuzz, unite
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
-from asterism.deepstellar.selections.strategy import SELECTIONS
+from asterism.deepstellar.selections import SELECTIONS
 from asterism.models.recurrent import RecurrentModel
 
 TRACE_CRITERIA = ["state", "k_step", "transition", "none"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import configure
 from asterism.core.randomness.random_streams import stream
-from asterism.deepstellar.selections.strategy import SELECTIONS
+from asterism.deepstellar.selections import SELECTIONS
 
 NAMES = SELECTIONS.names()
 

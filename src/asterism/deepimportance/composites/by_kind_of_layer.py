@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.deepimportance.composite import COMPOSITES, Composite, RuleSettings
+from asterism.deepimportance.composites import COMPOSITES, Composite, RuleSettings
 from asterism.deepimportance.network import LinearKind
 from asterism.deepimportance.rules import (
     STABILISER,

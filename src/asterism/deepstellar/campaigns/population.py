@@ -15,7 +15,7 @@ from asterism.core.files.artifacts import read_arrays, read_json, write_json
 from asterism.core.messages.errors import reading
 from asterism.core.resuming.checkpoints import appended
 from asterism.deepstellar.campaigns.mutants import Lineages
-from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.deepstellar.campaigns.seeds import SeedInputs
 
 #: In the columns ``parent`` and ``mutator``: a seed has none.
 NONE = -1

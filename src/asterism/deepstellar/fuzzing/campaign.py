@@ -31,12 +31,12 @@ from asterism.deepstellar.campaigns.population import (
     Population,
     SeedQueue,
 )
+from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.coverage.criteria import fitted
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.deepstellar.seeding.seeds import SeedInputs
-from asterism.deepstellar.selections import strategy
+from asterism.deepstellar.selections import build_selection
 from asterism.models.recurrent import RecurrentModel
 
 #: Parents that one thread handles at a time.
@@ -134,7 +134,7 @@ class FuzzingCampaign:
     def __post_init__(self) -> None:
         self._maker = MutantMaker.configured(self.params, self.seeds.images)
         with concerning("fuzz.selection"):
-            self._selection = strategy.configured(self.params.selection)
+            self._selection = build_selection(self.params.selection)
         self._criteria = fitted(self.model, filter(None, GUIDING.values()))
         sizes = {name: len(criterion.covered) for name, criterion in self._criteria.items()}
         self._guide = GUIDING[self.criterion]

@@ -10,7 +10,7 @@ from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection, Source
 from asterism.core.parameters.registry import closest
 from asterism.core.parameters.validation import accepted_by
-from asterism.deepstellar.selections.params import SelectionParams
+from asterism.deepstellar.selections import SelectionParams
 
 #: Bits of a state's code, a signed integer of 64, and of those the most for one component.
 _CODE_BITS, _WIDEST = 63, 62

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepstellar.selections.strategy import SELECTIONS, Selection
+from asterism.deepstellar.selections import SELECTIONS, Selection
 
 
 @SELECTIONS.register("probability")

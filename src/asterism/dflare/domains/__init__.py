@@ -27,6 +27,8 @@ Distances = dict[str, NDArray[np.float64]]
 
 #: The variant of an item that is the item itself.
 UNCHANGED = 0
+#: How often a mutant that is outside of the bound is made anew.
+_ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,29 @@ class Domain(ABC):
             UserError: they have another shape or dtype, or values that this kind does not have.
         """
 
-    @abstractmethod
     def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """A mutant of each item.
+        """A mutant of each item, made operator by operator.
 
         Args:
             items: ``(n, ...)``, left as they are.
             operators: the operator's number for each, int64 ``(n,)``.
             streams: random numbers for each; a mutant depends on no other item's.
         """
+        order = operators.argsort(kind="stable")
+        sorted_items, sorted_streams, start = items.take(order, axis=0), streams.of(order), 0
+        for number, end in enumerate(np.bincount(operators).cumsum().tolist()):
+            if end > start:
+                own = slice(start, end)
+                mutants = self.mutate_by(number, sorted_items[own], sorted_streams.of(own))
+                sorted_items[own] = mutants
+            start = end
+        unsorted = np.empty_like(items)
+        unsorted[order] = sorted_items
+        return unsorted
+
+    @abstractmethod
+    def mutate_by(self, operator: int, items: Items, streams: BatchedStreams) -> Items:
+        """A mutant of each item by the operator of this number; see :meth:`mutate`."""
 
     def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
         """What tells the mutants of an item apart that :meth:`mutate` would make.
@@ -198,32 +214,6 @@ def accept_bound(given: tuple[DomainParams, BoundParams | None]) -> None:
         raise unknown(f"distance of {chosen.kind}", bound.measure, sorted(measures))
 
 
-def mutants_by_operator(
-    items: Items,
-    operators: Rows,
-    streams: BatchedStreams,
-    mutate: Callable[[int, Items, BatchedStreams], Items],
-) -> Items:
-    """The mutants of all items, made operator by operator.
-
-    Args:
-        items: ``(n, ...)``.
-        operators: the operator's number for each, int64 ``(n,)``.
-        streams: random numbers for each.
-        mutate: gives mutants by the operator of this number.
-    """
-    order = operators.argsort(kind="stable")
-    sorted_items, sorted_streams, start = items.take(order, axis=0), streams.of(order), 0
-    for number, end in enumerate(np.bincount(operators).cumsum().tolist()):
-        if end > start:
-            own = slice(start, end)
-            sorted_items[own] = mutate(number, sorted_items[own], sorted_streams.of(own))
-        start = end
-    mutants = np.empty_like(items)
-    mutants[order] = sorted_items
-    return mutants
-
-
 def by_size(size: NDArray[Any]) -> Rows:
     """Places where a change has a size above 0, smallest first, int64."""
     changed = np.flatnonzero(size)
@@ -281,3 +271,38 @@ def require_form(items: Items, kind: str, expected: str, *, rank: int | None, dt
             f"inputs of kind {kind} should be {expected}, but these are {items.dtype} of shape "
             f"{items.shape}"
         )
+
+
+def within_bound(
+    domain: Domain,
+    bound: BoundParams | None,
+    references: Items,
+    fallback: Items,
+    mutate: Callable[[Rows, int], Items],
+) -> Items:
+    """Mutants that lie within a bound.
+
+    What is outside is moved into the bound where the domain can, or made anew. No model is asked
+    about what is rejected.
+
+    Args:
+        domain: the kind of inputs.
+        bound: the bound; None: there is none.
+        references: what each mutant is measured against, ``(n, ...)``.
+        fallback: what stands for a mutant of which no attempt lay within the bound, ``(n, ...)``.
+        mutate: makes mutants of these rows, int64 ``(m,)``; its second argument counts the
+            attempts from 0.
+    """
+    rows = np.arange(len(references))
+    if bound is None:
+        return mutate(rows, 0)
+    result = fallback.copy()
+    for attempt in range(_ATTEMPTS):
+        if not len(rows):
+            break
+        measured = references[rows]
+        made = domain.project(mutate(rows, attempt), measured, bound.measure, bound.limit)
+        inside = domain.within(made, measured, bound.measure, bound.limit)
+        result[rows[inside]] = made[inside]
+        rows = rows[~inside]
+    return result

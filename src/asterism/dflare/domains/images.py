@@ -19,7 +19,6 @@ from asterism.dflare.domains import (
     Measure,
     Rows,
     by_size,
-    mutants_by_operator,
     require_form,
     shrunk,
 )
@@ -66,16 +65,11 @@ class ImageDomain(Domain):
         height, width, channels = items.shape[1:]
         self.require_shape((height, width, channels))
 
-    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """See :meth:`Domain.mutate`."""
-
-        def mutate(number: int, images: Items, own: BatchedStreams) -> Items:
-            mutator = self._mutators[number]
-            height, width, channels = images.shape[1:]
-            draws = mutator.draw(own, (len(images), height, width, channels))
-            return mutator.apply(images, draws)
-
-        return mutants_by_operator(items, operators, streams, mutate)
+    def mutate_by(self, operator: int, items: Items, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate_by`."""
+        mutator = self._mutators[operator]
+        height, width, channels = items.shape[1:]
+        return mutator.apply(items, mutator.draw(streams, (len(items), height, width, channels)))
 
     def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
         """See :meth:`Domain.variants`; told where a mutator has few mutants."""

@@ -13,16 +13,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
-from asterism.dflare.domains import (
-    DOMAINS,
-    Distances,
-    Domain,
-    Items,
-    Measure,
-    Rows,
-    mutants_by_operator,
-    require_form,
-)
+from asterism.dflare.domains import DOMAINS, Distances, Domain, Items, Measure, Rows, require_form
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import Edit, edit_distances, edit_script, edited
@@ -57,15 +48,11 @@ class SequenceDomain(Domain):
     def _alphabet(options: Any) -> Alphabet:
         """The symbols."""
 
-    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """See :meth:`Domain.mutate`."""
-
-        def mutate(number: int, sequences: Items, own: BatchedStreams) -> Items:
-            mutator = self._mutators[number]
-            draws = mutator.draw(own, (len(sequences), sequences.shape[1]))
-            return mutator.apply(sequences, draws, self.alphabet)
-
-        return mutants_by_operator(items, operators, streams, mutate)
+    def mutate_by(self, operator: int, items: Items, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate_by`."""
+        mutator = self._mutators[operator]
+        draws = mutator.draw(streams, (len(items), items.shape[1]))
+        return mutator.apply(items, draws, self.alphabet)
 
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Places that both parents may change come from either of them with equal chance."""

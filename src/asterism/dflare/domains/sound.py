@@ -19,7 +19,6 @@ from asterism.dflare.domains import (
     Measure,
     Rows,
     by_size,
-    mutants_by_operator,
     require_form,
     rounded_towards,
     shrunk,
@@ -68,15 +67,10 @@ class SoundDomain(Domain):
                 f"with values up to {np.abs(items).max(initial=0):g}: divide them by their range"
             )
 
-    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """See :meth:`Domain.mutate`."""
-
-        def mutate(number: int, waves: Items, own: BatchedStreams) -> Items:
-            mutator = self._mutators[number]
-            draws = mutator.draw(own, (len(waves), waves.shape[1]), self.options.rate)
-            return mutator.apply(waves, draws)
-
-        return mutants_by_operator(items, operators, streams, mutate)
+    def mutate_by(self, operator: int, items: Items, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate_by`."""
+        mutator = self._mutators[operator]
+        return mutator.apply(items, mutator.draw(streams, items.shape, self.options.rate))
 
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Each hundredth of a second comes from either parent with equal chance."""

@@ -19,7 +19,6 @@ from asterism.dflare.domains import (
     Measure,
     Rows,
     by_size,
-    mutants_by_operator,
     require_form,
     rounded_towards,
     shrunk,
@@ -94,14 +93,10 @@ class TensorDomain(Domain):
             raise RuntimeError("the domain of tensors has seen no inputs yet: call prepare")
         return self._ranges
 
-    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """See :meth:`Domain.mutate`."""
-
-        def mutate(number: int, tensors: Items, own: BatchedStreams) -> Items:
-            mutator = self._mutators[number]
-            return mutator.apply(tensors, mutator.draw(own, tensors.shape), self.ranges)
-
-        return mutants_by_operator(items, operators, streams, mutate)
+    def mutate_by(self, operator: int, items: Items, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate_by`."""
+        mutator = self._mutators[operator]
+        return mutator.apply(items, mutator.draw(streams, items.shape), self.ranges)
 
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Each value comes from either parent with equal chance."""

@@ -1,8 +1,15 @@
-"""The paper's rule by equal outputs, the aim at consequence, and what the released code does."""
+"""Rules of fitness: the paper's, Dflare_D, the aim at consequence, and the released code's.
+
+Two things the paper leaves open. O(x) is 1 where no pair of outputs ``(f, g)`` that the trajectory
+has observed lies within a threshold of x's own (section 3.3.2), and no threshold is stated. And
+how Dflare_D, which looks at D alone, accepts a mutant (section 5.3): its Algorithm 1 has "at
+least", its fitness counts in units of delta, and the released code asks whether D has changed.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +23,7 @@ class PaperFitness(Fitness):
     """A larger D by more than delta, or an equal one (within delta) with unobserved outputs.
 
     Outputs count as observed where the very same bytes have been: nearly never. The paper asks
-    for a nearest neighbour, see :mod:`asterism.dflare.fitness.nearest`.
+    for a nearest neighbour, see :class:`NearestNeighbour`.
     """
 
     def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
@@ -115,3 +122,130 @@ def _keys(owners: Rows, outputs: Outputs) -> list[bytes]:
     raw = np.concatenate([np.ascontiguousarray(part).view(np.uint8) for part in parts], axis=1)
     keys: list[bytes] = raw.view(f"V{raw.shape[1]}")[:, 0].tolist()
     return keys
+
+
+class _Distances(Fitness):
+    """Remembers nothing."""
+
+    def start(self, trajectories: Rows, outputs: Outputs) -> None:
+        """See :meth:`Fitness.start`."""
+
+    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`Fitness.replaces`."""
+        return self._accepts(gains)
+
+    @abstractmethod
+    def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
+        """Which gains of D suffice."""
+
+    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
+        """See :meth:`Fitness.observe`."""
+
+
+@FITNESSES.register("distance_only")
+class LargerDistance(_Distances):
+    """Dflare_D: a larger D, by however little; delta is not used."""
+
+    def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
+        return gains > 0
+
+
+@FITNESSES.register("distance_at_least")
+class DistanceAtLeast(_Distances):
+    """Dflare_D: a D that is at least as large (Algorithm 1, line 6); delta is not used."""
+
+    unchanged_may_replace: ClassVar[bool] = True
+
+    def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
+        return gains >= 0
+
+
+@FITNESSES.register("distance_by_delta")
+class DistanceByDelta(_Distances):
+    """Dflare_D: a D that is larger by more than delta."""
+
+    def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
+        return gains > self.delta
+
+
+@FITNESSES.register("distance_changed")
+class DistanceChanged(_Distances):
+    """Dflare_D: a D that differs by more than delta, be it larger or smaller."""
+
+    def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
+        return np.abs(gains) > self.delta
+
+
+#: Outputs that are compared with all observed ones at once.
+_AT_ONCE = 256
+
+
+@FITNESSES.register("nearest_neighbour")
+class NearestNeighbour(Fitness):
+    """A larger D by more than delta, or an equal one (within delta) with unobserved outputs."""
+
+    def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
+        super().__init__(trajectories, delta, novelty)
+        self._observed: dict[int, list[Outputs]] = {}
+
+    def start(self, trajectories: Rows, outputs: Outputs) -> None:
+        """See :meth:`Fitness.start`."""
+        self._add(trajectories, outputs)
+
+    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`Fitness.replaces`."""
+        equal = np.abs(gains) <= self.delta
+        return (gains > self.delta) | (equal & self._unobserved(owners, outputs))
+
+    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
+        """See :meth:`Fitness.observe`."""
+        self._add(owners, outputs)
+
+    def _add(self, owners: Rows, outputs: Outputs) -> None:
+        for owner in np.unique(owners).tolist():
+            self._observed.setdefault(owner, []).append(outputs[owners == owner])
+
+    def _unobserved(self, owners: Rows, outputs: Outputs) -> NDArray[np.bool_]:
+        """O(x): farther than ``novelty`` from all observed outputs, and from earlier rows."""
+        from scipy.spatial.distance import cdist  # here, because other fitnesses need none of it
+
+        found = np.zeros(len(owners), np.bool_)
+        for owner in np.unique(owners).tolist():
+            (rows,) = np.nonzero(owners == owner)
+            own, observed = outputs[rows], np.concatenate(self._observed[owner])
+            for start in range(0, len(rows), _AT_ONCE):
+                part = own[start : start + _AT_ONCE]
+                far = (cdist(part, observed) > self.novelty).all(axis=1)
+                earlier = cdist(part, own[: start + len(part)]) <= self.novelty
+                before = np.arange(earlier.shape[1]) < start + np.arange(len(part))[:, np.newaxis]
+                found[rows[start : start + len(part)]] = far & ~(earlier & before).any(axis=1)
+        return found
+
+
+@FITNESSES.register("formula")
+class FormulaFitness(NearestNeighbour):
+    """H(x) = D(x) / delta + O(x), at least as large as that of the best (Algorithm 1, line 6)."""
+
+    unchanged_may_replace: ClassVar[bool] = True
+
+    def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
+        super().__init__(trajectories, delta, novelty)
+        #: O of each trajectory's best; its seed was unobserved.
+        self._of_best = np.ones(trajectories)
+
+    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`Fitness.replaces`."""
+        return self._at_least(owners, gains, self._unobserved(owners, outputs))
+
+    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
+        """See :meth:`Fitness.observe`."""
+        unobserved = self._unobserved(owners, outputs)
+        replacing = self._at_least(owners, gains, unobserved)
+        self._of_best[owners[replacing]] = unobserved[replacing]
+        self._add(owners, outputs)
+
+    def _at_least(
+        self, owners: Rows, gains: Gains, unobserved: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        more: NDArray[np.bool_] = gains + self.delta * (unobserved - self._of_best[owners]) >= 0
+        return more

@@ -76,3 +76,54 @@ def repairer_options(chosen: dict[str, dict[str, Any]]) -> dict[str, ParameterSe
         UserError: no such repairer, or the options are none of its.
     """
     return options_by_name(REPAIRERS, chosen)
+
+
+class ScikitLearnRepairer(Repairer):
+    """Predicts labels from features of the probabilities; :meth:`fit` makes the classifier."""
+
+    _model: Any
+
+    def features(self, probabilities: Probabilities) -> NDArray[np.float64]:
+        """What the classifier predicts from, one row for each input."""
+        return probabilities.astype(np.float64)
+
+    def labels(self, probabilities: Probabilities) -> Labels:
+        """See :meth:`Repairer.labels`."""
+        return np.asarray(self._model.predict(self.features(probabilities)), np.int64)
+
+    @property
+    def known_classes(self) -> Labels:
+        """See :attr:`Repairer.known_classes`."""
+        return np.asarray(self._model.classes_, np.int64)
+
+
+#: Probabilities below this count as this.
+_SMALLEST = np.float32(1e-6)
+
+
+def class_scores(graph: GraphBuilder, scores: str, classes: int) -> str:
+    """Scores ``(N, classes)`` from a model's own.
+
+    Of two classes a model gives one score, the log odds of the second: a zero stands beside it.
+
+    Args:
+        graph: gets the nodes.
+        scores: name of a value ``(N, classes)``, or ``(N, 1)`` for two classes.
+        classes: how many the model knows.
+    """
+    if classes > 2:
+        return scores
+    zeros = graph.add("Mul", scores, graph.constant(np.array([0], np.float32)))
+    return graph.add("Concat", zeros, scores, axis=1)
+
+
+def logarithms(probabilities: NDArray[Any]) -> NDArray[Any]:
+    """The logarithm of each probability, of the same shape and dtype."""
+    logs: NDArray[Any] = np.log(np.maximum(probabilities, _SMALLEST))
+    return logs
+
+
+def add_logarithms(graph: GraphBuilder, probabilities: str) -> str:
+    """Nodes that compute :func:`logarithms` of a float32 value; the name of their output."""
+    floor = graph.constant(np.array([_SMALLEST], np.float32))
+    return graph.add("Log", graph.add("Max", probabilities, floor))

@@ -7,8 +7,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
-from asterism.dflare.repairers.class_scores import add_logarithms, logarithms
+from asterism.dflare.repairers import (
+    REPAIRERS,
+    Labels,
+    Probabilities,
+    Repairer,
+    add_logarithms,
+    logarithms,
+)
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 _ITERATIONS = 200

@@ -9,9 +9,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities
-from asterism.dflare.repairers.class_scores import class_scores
-from asterism.dflare.repairers.scikit_learn import ScikitLearnRepairer
+from asterism.dflare.repairers import (
+    REPAIRERS,
+    Labels,
+    Probabilities,
+    ScikitLearnRepairer,
+    class_scores,
+)
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 

@@ -37,7 +37,7 @@ from asterism.differential.adapters.probes import (
     kept,
 )
 from asterism.differential.reference.runs import ReferenceRuns, moved
-from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.graphs.keras_build import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
 UNSUPPORTED = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from asterism.differential.adapters.probes import FORMS
 from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.graphs.keras_arguments import arguments, layer_name
+from asterism.memo.graphs.keras_build import arguments, layer_name
 from asterism.memo.graphs.store import read_graph
 from asterism.memo.graphs.weights import Variable, variables_of
 from asterism.memo.universe.tensors import Config

@@ -13,9 +13,8 @@ from asterism.differential.adapters.probes import FORMS, QUESTIONS
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.reference.runs import PROBED, STEP
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.special_weights import kinds_among, special_kinds
 from asterism.memo.graphs.store import read_weights
-from asterism.memo.graphs.weights import Variable
+from asterism.memo.graphs.weights import Variable, kinds_among, special_kinds
 from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]

@@ -41,7 +41,7 @@ from asterism.differential.oracle.outside import findings_outside
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.special_weights import special_kinds
+from asterism.memo.graphs.weights import special_kinds
 
 
 @dataclass

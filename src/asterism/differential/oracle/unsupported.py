@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.graphs.keras_build import layer_name
 
 #: Columns of the table.
 COLUMNS = ("backend", "layer", "unsupported", "ran", "named")

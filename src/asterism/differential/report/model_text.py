@@ -10,7 +10,7 @@ from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.report.numbers import FilledNumbers
 from asterism.differential.report.texts import call, literal
 from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
+from asterism.memo.graphs.keras_build import TWO_ARGUMENTS, arguments
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Config
 

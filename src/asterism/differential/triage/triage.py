@@ -25,7 +25,7 @@ from asterism.differential.triage.groups import in_order, unique_outside
 from asterism.differential.triage.params import TriageParams, TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.graphs.keras_build import layer_name
 from asterism.memo.graphs.store import read_weights
 
 log = get_logger(__name__)

@@ -1,20 +1,101 @@
-"""The models that a strategy made and their coverage; and its checkpoints."""
+"""The models that a strategy made: their coverage, checkpoints, tables, and which of them to run.
+
+Making a model takes a millisecond, running it most of a second.
+"""
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.resuming.checkpoints import appended
-from asterism.memo.generating.choice import broadest, cost_of
-from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
+from asterism.memo.graphs.coverage import (
+    PAPER_PAIRS,
+    PAPER_TYPES,
+    Coverage,
+    coverage_of,
+    declared,
+    elements_of,
+    of_the_paper,
+)
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
+from asterism.memo.universe.spec import universe
+
+#: The cost of any model beside that of its layers, in units of one plain layer (measured, see
+#: ``docs/measurements/libraries.md``).
+MODEL_COST = 15
+#: Rows of a strategy's growth.
+_MOST_POINTS = 1001
+
+
+def cost_of(graph: Graph) -> int:
+    """About how long a model takes in the libraries, in units of one plain layer."""
+    layers = universe()
+    return MODEL_COST + sum(
+        spec.cost(node.config, [graph.tensors[i] for i in node.inputs])
+        for node in graph.nodes.values()
+        if (spec := layers.get(node.type)) is not None
+    )
+
+
+def broadest(
+    covered: Sequence[Collection[Hashable]], sizes: Sequence[int], count: int
+) -> list[int]:
+    """Positions of models that together cover much for their size, in the order of the choice.
+
+    Each adds most, for its size, to what the earlier ones cover; it is the first of equals. So
+    those chosen cover at least 1 - 1/e of what any models of their total size could (Khuller, Moss
+    and Naor 1999). Large ones are not favoured: they cost more to run, and one layer that a library
+    does not support hides all others. Where nothing new is left, the choice begins anew among the
+    rest.
+
+    Args:
+        covered: what each model covers.
+        sizes: how large each is, at least 1.
+        count: how many to choose; all where there are fewer.
+    """
+    chosen: list[int] = []
+    rest = list(range(len(covered)))
+    while rest and len(chosen) < count:
+        still = count - len(chosen)
+        cover = _cover(covered, sizes, rest, still) or rest[:still]
+        chosen += cover
+        rest = sorted(set(rest).difference(cover))
+    return chosen
+
+
+def _cover(
+    covered: Sequence[Collection[Hashable]],
+    sizes: Sequence[int],
+    among: Sequence[int],
+    count: int,
+) -> list[int]:
+    """Those that each add something, the largest addition for its size first.
+
+    What a model adds only ever falls. So one whose latest addition is still the largest of all,
+    however long ago the others were counted, is the largest indeed, and most are counted rarely.
+    """
+    seen: set[Hashable] = set()
+    cover: list[int] = []
+    queue = [(-len(covered[at]) / sizes[at], at) for at in among]
+    heapq.heapify(queue)
+    while len(cover) < count and queue and queue[0][0] < 0:
+        _, at = queue[0]
+        now = (-len(set(covered[at]) - seen) / sizes[at], at)
+        if now == queue[0]:
+            heapq.heappop(queue)
+            seen.update(covered[at])
+            cover.append(at)
+        else:
+            heapq.heapreplace(queue, now)
+    return cover
 
 
 @dataclass(frozen=True)
@@ -121,3 +202,47 @@ def read_state(
     facts = read_json(folder / "state.json")
     campaign.rejected.update(facts["rejected"])
     return campaign, int(facts["proposals"]), dict(facts["learnt"])
+
+
+def growth_table(campaigns: dict[str, GenerationCampaign]) -> list[dict[str, Any]]:
+    """Coverage after each model, or after so many as a plot can show, by strategy."""
+    return [
+        {"strategy": name, **made.growth[at]}
+        for name, made in campaigns.items()
+        for at in _evenly(len(made.growth), _MOST_POINTS)
+    ]
+
+
+def _evenly(count: int, most: int) -> list[int]:
+    """At most ``most`` of so many positions, evenly apart, the first and the last among them."""
+    kept = min(count, most)
+    return [(count - 1) * n // max(kept - 1, 1) for n in range(kept)]
+
+
+def mutant_table(campaign: GenerationCampaign, executed: Collection[int]) -> dict[str, list[Any]]:
+    """Where each generated model comes from, what it was the first to cover, whether it is run."""
+    mutants = campaign.mutants
+    return {
+        "model": list(range(len(mutants))),
+        "executed": [number in executed for number in range(len(mutants))],
+        "seed_model": [m.seed_model for m in mutants],
+        "operators": [m.operator for m in mutants],
+        "layers": [len(m.graph.layers) for m in mutants],
+        "gain": [m.gain for m in mutants],
+    }
+
+
+def universe_facts() -> dict[str, int]:
+    """The denominators of coverage: ours, the paper's, and ours of the paper's families."""
+    whole, paper = declared(), of_the_paper()
+    return {
+        "types": len(whole.types),
+        "pairs": len(whole.pairs),
+        "parameters": len(whole.parameters),
+        "inputs": len(whole.inputs),
+        "paper_types": PAPER_TYPES,
+        "paper_pairs": PAPER_PAIRS,
+        "types_of_its_families": len(paper.types),
+        "pairs_of_its_families": len(paper.pairs),
+        "parameters_of_its_families": len(paper.parameters),
+    }

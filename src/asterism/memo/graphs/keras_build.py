@@ -1,4 +1,7 @@
-"""A graph as a Keras model, on whichever backend this process runs."""
+"""A graph as a Keras model, on whichever backend this process runs.
+
+What constructors are called with needs no Keras, which is imported where a model is built.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments, layer_name
+from asterism.memo.graphs.graph import INPUT, Graph, Node
 from asterism.memo.graphs.weights import Stored, layer_weights, variables_of
+from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Config
 
 if TYPE_CHECKING:
     import keras
+
+#: Layers that Keras calls with query and value as two arguments, not as a list.
+TWO_ARGUMENTS = frozenset({"MultiHeadAttention", "GroupQueryAttention"})
+
+
+def layer_name(identity: int, node: Node) -> str:
+    """Name of a node's layer in the Keras model."""
+    return f"n{identity}_{node.type.lower()}"
+
+
+def arguments(graph: Graph, node: Node) -> Config:
+    """What Keras' constructor of a node's layer takes."""
+    inputs = [graph.tensors[i] for i in node.inputs]
+    cleaned: Config = _cleaned(universe()[node.type].keras_config(node.config, inputs))
+    return cleaned
+
+
+def _cleaned(value: Any) -> Any:
+    """The option ``"none"`` as Python's None, at every depth."""
+    if isinstance(value, dict):
+        return {k: _cleaned(v) for k, v in value.items()}
+    return None if value == "none" else value
 
 
 def build(

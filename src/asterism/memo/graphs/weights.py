@@ -10,7 +10,7 @@ other variables than the one that was read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
-from asterism.memo.graphs.graph import Node
+from asterism.memo.graphs.graph import SPECIAL, Graph, Node
 
 Array = NDArray[np.float32]
 #: The array of one of a layer's variables, with the variable's name.
@@ -103,3 +103,28 @@ def draw_weights(name: str, shape: tuple[int, ...], rng: np.random.Generator) ->
     receptive = int(np.prod(shape[:-2])) if len(shape) > 2 else 1
     limit = np.sqrt(6.0 / max((shape[-2] + shape[-1]) * receptive, 1))
     return rng.uniform(-limit, limit, shape).astype(np.float32)
+
+
+#: What the edit of a special weight draws from, each with the kind of inputs that it is like.
+KINDS = ((np.nan, "nan"), (np.inf, "infinity"), (-np.inf, "infinity"), (1e30, "largest"))
+
+#: A weight beyond this is all but too large.
+_LARGE = 1e20
+
+
+def special_kinds(graph: Graph) -> tuple[str, ...]:
+    """The kinds of special numbers that edits put into a model's weights."""
+    edits = [e for node in graph.nodes.values() for e in node.edits if e.kind == SPECIAL]
+    drawn = (int(stream(edit.seed, "edit").integers(len(KINDS))) for edit in edits)
+    return tuple(sorted({KINDS[number][1] for number in drawn}))
+
+
+def kinds_among(arrays: Iterable[Array]) -> tuple[str, ...]:
+    """The kinds of special numbers in some weights."""
+    found = set()
+    for array in arrays:
+        found |= {"nan"} if np.isnan(array).any() else set()
+        found |= {"infinity"} if np.isinf(array).any() else set()
+        finite = array[np.isfinite(array)]
+        found |= {"largest"} if (np.abs(finite) > _LARGE).any() else set()
+    return tuple(sorted(found))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from asterism.memo.graphs.graph import SPECIAL
-from asterism.memo.graphs.special_weights import KINDS
-from asterism.memo.graphs.weights import WEIGHT_EDITS, Array
+from asterism.memo.graphs.weights import KINDS, WEIGHT_EDITS, Array
 
 
 @WEIGHT_EDITS.register(SPECIAL)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from asterism.memo.universe.keras_options import activation, kernel, kernel_initializers, vector
-from asterism.memo.universe.layers.regularisation import unchanged
+from asterism.memo.universe.layers.elementwise import unchanged
 from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter
 from asterism.memo.universe.shapes import flag
 from asterism.memo.universe.spec import ANY_RANK, declare

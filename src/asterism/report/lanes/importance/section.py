@@ -10,6 +10,7 @@ from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.base.document import render_body, renderer
+from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.section import KeyFigure, ReportSection
 from asterism.report.lanes.importance.answer import AddedInputs, ImportanceResults, answer
@@ -21,7 +22,6 @@ from asterism.report.lanes.importance.drawings import (
     spoken,
     title,
 )
-from asterism.report.whole.page import SECTIONS
 
 _render = renderer("asterism.report.lanes.importance")
 

@@ -18,11 +18,11 @@ from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.universe.spec import universe
 from asterism.report.base.document import render_body, renderer
+from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg
 from asterism.report.base.section import KeyFigure, ReportSection, percent
 from asterism.report.lanes.libraries.answer import LibraryResults, answer
-from asterism.report.whole.page import SECTIONS
 
 _render = renderer("asterism.report.lanes.libraries")
 

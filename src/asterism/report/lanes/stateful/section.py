@@ -12,11 +12,12 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.files.artifacts import read_json, read_table
+from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.coverage.criteria import in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.report.base.document import render_body, renderer
+from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg, svg_file
 from asterism.report.base.section import KeyFigure, ReportSection, percent
@@ -30,7 +31,6 @@ from asterism.report.lanes.stateful.campaigns import (
     place,
     spoken,
 )
-from asterism.report.whole.page import SECTIONS
 
 _render = renderer("asterism.report.lanes.stateful")
 

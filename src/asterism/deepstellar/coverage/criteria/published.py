@@ -1,4 +1,4 @@
-"""Criteria that count states."""
+"""The paper's five criteria: three that count states, two that count transitions."""
 
 from __future__ import annotations
 
@@ -44,3 +44,29 @@ class NStepStateBoundary(TraceCriterion):
     def items(self, codes: Codes) -> NDArray[np.int32]:
         """See :meth:`TraceCriterion.items`."""
         return self._model.boundary_index.positions(codes)
+
+
+@TRACE_CRITERIA.register("basic_transition")
+class BasicTransition(TraceCriterion):
+    """BTCov: share of the profiled transitions."""
+
+    order = 4
+
+    def _weigh(self) -> NDArray[np.int64]:
+        return np.ones(self._model.dtmc.counts.nnz, np.int64)
+
+    def items(self, codes: Codes) -> NDArray[np.int32]:
+        """See :meth:`TraceCriterion.items`."""
+        dtmc = self._model.dtmc
+        return dtmc.transitions(dtmc.states(codes))
+
+
+@TRACE_CRITERIA.register("weighted_transition")
+class WeightedTransition(BasicTransition):
+    """WTCov: profiled transitions, each weighted by how often profiling took it."""
+
+    order = 5
+
+    def _weigh(self) -> NDArray[np.int64]:
+        weights: NDArray[np.int64] = self._model.dtmc.counts.data
+        return weights

@@ -1,1 +1,0 @@
-"""The Markov chain for people and for model checkers."""

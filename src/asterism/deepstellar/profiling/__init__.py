@@ -1,1 +1,0 @@
-"""Recording hidden states of the training inputs."""

@@ -1,1 +1,0 @@
-"""Choosing the initial seeds of the fuzzer."""

@@ -63,7 +63,7 @@ def check(
     if as_json:
         raise UserError("--json describes models and inputs: name at least one")
     from asterism.config import check_params
-    from asterism.dvc_hydra.stage import errors_of_dvc
+    from asterism.dvc_hydra.commands import errors_of_dvc
     from asterism.sweep.sharing import clean_cache
 
     require_root("dvc.yaml")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,15 +11,10 @@ import numpy as np
 import onnx
 from damages import damaged, sites
 from onnx import helper, numpy_helper
-from onnxruntime.quantization import (
-    CalibrationDataReader,
-    QuantFormat,
-    QuantType,
-    quantize_dynamic,
-    quantize_static,
-)
+from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
+from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from vetted_truth.networks import Array
 
 #: Compressed files of ONNX.
@@ -41,16 +35,6 @@ _OPERATORS = ["Conv", "Gemm", "MatMul", "Relu"]
 _IN_FLOAT = ["/corners/MatMul"]
 
 
-class _Rows(CalibrationDataReader):  # type: ignore[misc]
-    def __init__(self, feed: Mapping[str, Array], count: int) -> None:
-        total = len(next(iter(feed.values())))
-        rows = range(min(count, total))
-        self._rows = iter([{k: v[i : i + 1] for k, v in feed.items()} for i in rows])
-
-    def get_next(self) -> Any:
-        return next(self._rows, None)
-
-
 def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.Generator) -> Any:
     """A compressed version of a model.
 
@@ -62,8 +46,8 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
     """
     if form == "half":
         return convert_float_to_float16(model, keep_io_types=bool(rng.random() < 0.7))
-    logging.disable(logging.WARNING)
-    with tempfile.TemporaryDirectory() as folder:
+    rows = ({k: v[i : i + 1] for k, v in feed.items()} for i in range(100))
+    with tempfile.TemporaryDirectory() as folder, without_advice():
         source, target = Path(folder) / "model.onnx", Path(folder) / "small.onnx"
         onnx.save(model, source)
         if form == "dynamic":
@@ -79,7 +63,7 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
             quantize_static(
                 source,
                 target,
-                _Rows(feed, 100),
+                calibration_reader(rows),
                 quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
                 op_types_to_quantize=_OPERATORS,
                 nodes_to_exclude=_IN_FLOAT,
@@ -87,7 +71,6 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
                 activation_type=QuantType.QUInt8,
                 weight_type=QuantType.QInt8 if form == "qdq" else QuantType.QUInt8,
             )
-        logging.disable(logging.NOTSET)
         return onnx.load(target)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 from vetted_truth import lite
 from vetted_truth.answers import Answer, answers
@@ -200,13 +200,13 @@ def counted(roles: dict[str, str], f: list[Answer], g: list[Answer]) -> dict[str
     sums = {"differ": judged.differs, "clearly_differ": judged.clearly_differs}
     sums |= {"clearly_same": judged.clearly_same, "no_answer": ~judged.finite}
     counts = {name: int(values.sum()) for name, values in sums.items()}
-    decides = _interval(n - counts["clearly_differ"], n)[1] < _LEAST
+    decides = bool(_interval(n - counts["clearly_differ"], n).high < _LEAST)
     return {
         "total": n,
         **counts,
         "count_decides": decides,
         "must_not_ship": decides,
-        "must_not_reject": _interval(counts["clearly_same"], n)[0] >= _LEAST,
+        "must_not_reject": bool(_interval(counts["clearly_same"], n).low >= _LEAST),
     }
 
 
@@ -218,10 +218,9 @@ def right_answers(role: str, side: list[Answer], labels: Array) -> int:
     return int((np.array(finite) & (np.array(given) == labels)).sum())
 
 
-def _interval(count: int, total: int) -> tuple[float, float]:
+def _interval(count: int, total: int) -> Any:
     """Of Clopper and Pearson, 95%."""
-    low = beta.ppf(0.025, count, total - count + 1) if count else 0.0
-    return float(low), float(beta.ppf(0.975, count + 1, total - count) if count < total else 1.0)
+    return binomtest(count, total).proportion_ci()
 
 
 def _lost_in_half(path: Path, feed: dict[str, Array]) -> int:

@@ -115,7 +115,7 @@ def new_project(folder: Path) -> list[str]:
         for key, value in identity(made).items():
             if git_setting(made, key) is None:
                 git(made, "config", key, value)
-                said.append(f"git knows no {key} here; this repository has {value}")
+                said.append(f"git has no {key} here; this repository uses {value}")
         _commit(made, f"A project of Asterism {__version__}")
         with uninterrupted():
             for name in tops:

@@ -106,7 +106,7 @@ def test_labels_that_are_numbered_from_another_one_are_told_so(tmp_path, places,
 def test_copies_among_the_inputs_are_told(tmp_path, count, told):
     copied = np.resize(SCORES[:count], SCORES.shape)
     said = asked(**pair_of(tmp_path, copied, LABELS, y=("Softmax", [4])))[1]
-    assert any(f"only {count} of 60" in line for line in said) == told
+    assert any(f"only {count} of the 60" in line for line in said) == told
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_without_labels_only_scores_of_classes_are_a_hint(last, name):
     tried = unlabelled("raw", last=last, name=name)
     assert len(tried) == 1, "no other is tried for nothing"
     chosen, why = best(tried)
-    assert chosen.name == "unit" and "do not tell" in why
+    assert chosen.name == "unit" and "suggest no other" in why
 
 
 def test_a_preprocessing_to_which_the_model_has_no_answer_is_none():

@@ -201,7 +201,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(monkeypatch, tmp_path):
 def test_a_new_project_is_ready(own):
     checks = project.project(own)
     assert {check.status for check in checks} == {"ok"}
-    assert named(checks, "locks").found == "none is held, none is left behind"
+    assert named(checks, "locks").found == "none is held or left behind"
 
 
 def test_without_a_project_only_that_is_said(tmp_path):

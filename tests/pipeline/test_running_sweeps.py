@@ -429,7 +429,7 @@ class TestTelling:
             *tail,
             "point 2 (seed=3): lost",
             f"  it was killed; the same command resumes it; log: {lost}",
-            "the table is sweeps/s/table.csv, the page index.html beside",
+            "the table is sweeps/s/table.csv, and its page is index.html",
         ]
 
     @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def within(
     elif whole > minutes:
         told += f". All of it takes about {whole:.0f} minutes: --minutes {math.ceil(whole)}"
     if capped := [name for name in left_out if held[name] < wanted[name]]:
-        told += f". Memory has no room for more of {', '.join(capped)}, whatever the minutes"
+        told += f". More of {', '.join(capped)} would not fit into memory"
     return smaller, told
 
 

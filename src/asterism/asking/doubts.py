@@ -61,14 +61,14 @@ def require_right(
     if seen.labels is None:
         if told is not None and len(told) >= _FEWEST_LABELLED and np.ptp(told) == 0:
             return (
-                f"the original gives all {len(told)} inputs that were tried the class {told[0]}: "
-                "if they are of several, their preprocessing is wrong"
+                f"the original predicts class {told[0]} for all {len(told)} inputs tried: "
+                "if they belong to several classes, their preprocessing is wrong"
             )
         return ""
     require_labels(inputs, chosen, rows.shape[1])
     if told is None:
         kind = params.comparison.kind
-        return f"the labels are not used: outputs compared by {kind} do not tell one class each"
+        return f"the labels are not used: outputs compared by {kind} give no single class"
     if len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
         return ""
     right = int((told == seen.labels).sum())
@@ -91,8 +91,8 @@ def copies(inputs: GivenInputs) -> str:
     if different > _MOSTLY_DIFFERENT * len(inputs.items):
         return ""
     return (
-        f"only {different} of {len(inputs.items)} inputs that were looked at differ, but intervals "
-        "take each for a draw of its own: they are too narrow"
+        f"only {different} of the {len(inputs.items)} inputs looked at are distinct: the intervals "
+        "assume independent inputs, so they are too narrow"
     )
 
 

@@ -35,7 +35,7 @@ def frames(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if output.named("ctc") or (blank is not None and (chances or named or plain)):
         if blank is None:
             raise open_question(output, "sequence", because="its blank is not known")
-        why = f"{name} scores symbols in frames, and in most frames wins the blank, {blank}"
+        why = f"{name} scores symbols in frames, and the blank, {blank}, wins in most of them"
         scores = "probabilities" if output.sums_to_one() else "logits"
         return ComparisonChoice(
             "sequence", why, {"decoding": "ctc", "blank": blank, "scores": scores}

@@ -157,23 +157,23 @@ def best(
         if usual in near or all(one.chance for one in near):
             return usual, f"no other makes the original right clearly more often ({others})"
         plain = [one for one in near if one.channels == usual.channels] or near
-        why = "right most often so" if len(plain) == 1 else "as right with no more usual one"
+        why = "right most often so" if len(plain) == 1 else "equally right with no more usual one"
         return plain[0], f"the original is {why} ({others})"
     if all(one.confidence is None for one in tried):
-        return usual, "usual, and the outputs do not tell another"
+        return usual, "the usual one, as the outputs suggest no other"
     # Larger numbers make any model more confident, so grey levels as they are do not count.
     scaled = [one for one in tried if one.name != _GREY_LEVELS and one.channels == "rgb"]
     grey = [one for one in tried if one.name == _GREY_LEVELS and one.commonest <= _SEES]
     if grey and all(one.commonest >= _BLIND for one in scaled):
         raise UserError(
-            f"the original gives one answer to {usual.commonest:.0%} of the pictures as they are "
-            f"usually given, and several if they are grey levels from 0 to 255: say by "
-            f"--preprocessing which it takes ({', '.join(one.name for one in [*scaled, *grey])})"
+            f"the original gives one answer to {usual.commonest:.0%} of the pictures if they are "
+            f"scaled as usual, and several if they are grey levels from 0 to 255: name the right "
+            f"one with --preprocessing ({', '.join(one.name for one in [*scaled, *grey])})"
         )
     sure = max(scaled or [usual], key=lambda one: one.confidence or 0.0)
     if (sure.confidence or 0.0) < (usual.confidence or 0.0) + _MORE_CONFIDENT:
-        return usual, f"usual; without labels the original's confidence is a hint only ({others})"
-    return sure, f"a hint: without labels the original is most confident so ({others})"
+        return usual, f"the usual one; without labels, confidence is only a hint ({others})"
+    return sure, f"a hint: without labels, the original is most confident so ({others})"
 
 
 def of_range(

@@ -243,7 +243,7 @@ class _Question:
             return
         if not rows:
             rows = max(2, int(items.max()) + 1)
-            told = f"tokens are below {rows}, the largest that is given; the file tells none"
+            told = f"tokens are below {rows}, by the largest given one; the file has no limit"
         else:
             told = f"tokens are below {rows}, the rows of the table that they index"
         protected = special_tokens(items, pad)

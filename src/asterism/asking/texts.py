@@ -32,8 +32,8 @@ def told_padding(items: NDArray[Any]) -> tuple[int, str]:
     """What models get for padding, and what is said of it."""
     pad = padding_of(items, 0)
     if pad is None:
-        return NO_PADDING, "no text is filled up: the token 0 stands between others"
-    return pad, f"texts are filled up with the token {pad}"
+        return NO_PADDING, "no text is padded: the token 0 occurs between others"
+    return pad, f"texts are padded with the token {pad}"
 
 
 def special_tokens(items: NDArray[Any], padding: int) -> list[int]:

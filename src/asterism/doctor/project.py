@@ -54,7 +54,7 @@ def parameters(root: Path) -> Check:
     try:
         check_params(root)
     except (UserError, OSError) as error:
-        return Check("params.yaml", "error", str(error), "mend it, or run `asterism params`")
+        return Check("params.yaml", "error", str(error), "correct it, or run `asterism params`")
     return Check("params.yaml", "ok", "valid")
 
 
@@ -106,7 +106,7 @@ def locks(root: Path) -> list[Check]:
         found = f"{len(running)} stages are running: {', '.join(running)}"
         checks.append(Check("running", "warning", found, "a second run waits for them"))
     checks += _left_workspaces(root)
-    return checks or [Check("locks", "ok", "none is held, none is left behind")]
+    return checks or [Check("locks", "ok", "none is held or left behind")]
 
 
 def _locks_of_dvc(root: Path) -> list[Check]:
@@ -150,7 +150,7 @@ def _lock_of_git(root: Path) -> list[Check]:
     if not path.exists():
         return []
     minutes = (time.time() - path.stat().st_mtime) / _MINUTE
-    found = f"{path} is there since {minutes:.0f} minutes"
+    found = f"{path} has existed for {minutes:.0f} minutes"
     advice = f"delete it (`rm {path}`) if no git command runs: until then no experiment is saved"
     return [Check("lock of git", "error", found, advice)]
 

@@ -68,7 +68,7 @@ def pinned(lock: Path = LOCK) -> Check:
         if version is not None and not _same(version, pins[package])
     ]
     if other:
-        advice = f"results may differ from committed ones; `pip install -r {lock}` brings those"
+        advice = f"results may differ from committed ones; `pip install -r {lock}` restores them"
         return Check(name, "warning", _shortened(other), advice)
     there = sum(version is not None for version in installed.values())
     return Check(name, "ok", f"{there} packages are as {lock} has them")

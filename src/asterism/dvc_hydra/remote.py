@@ -130,5 +130,5 @@ def open_remote(root: Path, cache: Path) -> Iterator[Remote]:
 def _fault(file: Path, digest: str) -> str | None:
     """Why a file that was fetched is not the object that it is named after."""
     if md5_of(file) != digest.removesuffix(".dir"):
-        return "it has another content than its name says"
+        return "it has other content than its name says"
     return run_cache.fault_in_list_at(file) if digest.endswith(".dir") else None

@@ -299,7 +299,7 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
             say(f"  {code}{record['message']}; log: {record['log']}")
             for line in record["log_tail"].splitlines():
                 say(line)
-    say(f"the table is {sweep.folder.relative_to(project)}/table.csv, the page index.html beside")
+    say(f"the table is {sweep.folder.relative_to(project)}/table.csv, and its page is index.html")
     return status
 
 

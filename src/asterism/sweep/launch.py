@@ -174,7 +174,7 @@ def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, 
         settings = settings_of_hydra(conf, mine)
     except CompositionError as error:
         package = _EXTRAS.get(error.missing)
-        needed = f"it needs a package that is not here: pip install {package}"
+        needed = f"it needs a package that is not installed: pip install {package}"
         reason = needed if package is not None else str(error)
         raise UserError(f"{' '.join(mine)}: {reason}") from None
     if launcher_name(settings["launcher"]) == "slurm" and shutil.which("sbatch") is None:

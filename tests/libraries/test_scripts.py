@@ -22,10 +22,7 @@ from asterism.differential.adapters.probes import (
 )
 from asterism.differential.engine.inputs import random_training, sample_inputs
 from asterism.differential.engine.tasks import LayerDescription, Task
-from asterism.differential.oracle.finding import (
-    INTERNAL_ERROR,
-    SILENT_ACCEPTANCE,
-)
+from asterism.differential.oracle.finding import INTERNAL_ERROR, SILENT_ACCEPTANCE
 from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.report.confirming import death_of, exit_statuses

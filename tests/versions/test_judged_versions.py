@@ -8,12 +8,7 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import (
-    UpgradePair,
-    change_of,
-    largest_gap,
-    same_bits,
-)
+from asterism.differential.comparing.cases import UpgradePair, change_of, largest_gap, same_bits
 from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.comparing.judging import (
     answers_in_words,

@@ -21,16 +21,8 @@ from asterism.differential.triage.params import TriageSettings
 from asterism.findings.calls.campaign import CALLS, totals
 from asterism.findings.calls.candidates import CallScripts, all_call_occurrences
 from asterism.findings.calls.running import CallWorkers
-from asterism.findings.campaign import (
-    TRIAGED,
-    finished,
-    folder_of_pieces,
-    pieces_of,
-)
-from asterism.findings.checking import (
-    made_environments,
-    note_elsewhere,
-)
+from asterism.findings.campaign import TRIAGED, finished, folder_of_pieces, pieces_of
+from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, linked
 from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.occurrences import Candidate, confirmed_candidates

@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.judging import (
-    all_values,
-    judge_of_file,
-    run_subject,
-)
+from asterism.differential.comparing.judging import all_values, judge_of_file, run_subject
 from asterism.differential.comparing.naming import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool

@@ -14,12 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.oracle.finding import (
-    WRONG_BUFFERS,
-    Finding,
-    failed_condition,
-    skeleton,
-)
+from asterism.differential.oracle.finding import WRONG_BUFFERS, Finding, failed_condition, skeleton
 from asterism.differential.report.numbers import literal_array
 from asterism.differential.report.texts import literal
 

@@ -26,7 +26,7 @@ from asterism.core.running.footprint import processor_seconds
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
 from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.worker_environment import variables
+from asterism.differential.engine.worker_environment import worker_variables
 from asterism.differential.engine.worker_pool import trivial_models
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.graph import Graph
@@ -57,7 +57,7 @@ def main() -> None:
     asked = parser.parse_args()
     deadline = time.perf_counter() + 60 * asked.minutes
     with tempfile.TemporaryDirectory() as cache:
-        os.environ |= variables("torch") | {"TORCHINDUCTOR_CACHE_DIR": cache}
+        os.environ |= worker_variables("torch") | {"TORCHINDUCTOR_CACHE_DIR": cache}
         measure(asked.option, asked.models, deadline)
 
 

@@ -10,7 +10,7 @@ from small_findings import GRAPH, SCRIPT, candidate, entry, facts, listed
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
-from asterism.findings.audit import comparison, unlike
+from asterism.findings.audit import audit_lines, unlike_audit
 from asterism.findings.campaign import folder_of_pieces
 from asterism.findings.checking import check_all, note_elsewhere
 from asterism.findings.collecting import Collected, add_by_hand, candidates_of, collect, unique_of
@@ -222,8 +222,8 @@ def test_the_audit_names_each_finding_that_disagrees_with_its_class():
         entry("three", told=told(WRONG, audit="D", duplicate_of="one")),
         entry("four", told=told(DIFFERENCE)),
     ]
-    assert [e.name for e in unlike(found)] == ["two"]
-    lines = comparison(found)
+    assert [e.name for e in unlike_audit(found)] == ["two"]
+    lines = audit_lines(found)
     assert "3 findings were audited." in lines
     assert lines[-1] == "A | difference | two | it is NaN"
 

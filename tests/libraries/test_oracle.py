@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
-from asterism.differential.engine.messages import is_unsupported, last_words, steady
+from asterism.differential.engine.messages import is_unsupported, last_words, without_noise
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
 from asterism.differential.oracle.oracle import REMEMBERED, Histories
@@ -285,19 +285,19 @@ def test_special_weights_have_the_severity_of_special_inputs():
 
 def test_of_a_message_whole_words_are_kept_and_of_a_log_the_last_ones():
     log = " ".join(f"line {i}" for i in range(500))
-    begin, end = steady(log), steady(log, end=True)
+    begin, end = without_noise(log), without_noise(log, end=True)
     assert begin.endswith(" …") and log.startswith(begin[:-1])
     assert end.startswith("… ") and log.endswith(end[1:])
     assert 590 < len(begin) < 605 and 590 < len(end) < 605
-    assert steady("a short one") == steady("a short one", end=True) == "a short one"
+    assert without_noise("a short one") == without_noise("a short one", end=True) == "a short one"
 
 
 def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():
     loop = (
         'Node, ("functional_1/a_1/while_loop", Loop, "") : ("functional_1/a_1/{}:0": tensor(int32))'
     )
-    assert steady(loop.format("time")) == steady(loop.format("loop_counter"))
-    assert "Loop" in steady(loop) and "int32" in steady(loop)
+    assert without_noise(loop.format("time")) == without_noise(loop.format("loop_counter"))
+    assert "Loop" in without_noise(loop) and "int32" in without_noise(loop)
 
 
 @pytest.mark.parametrize(
@@ -365,8 +365,8 @@ def test_signatures_are_stable():
     two = made_finding("error", message="Node 'b' failed at 3", model=9, **place)
     assert signature(one) == signature(two)
     assert skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
-    assert "0x7f" not in steady("at 0x7fab12 in /tmp/x/y.py")
-    assert "/tmp" not in steady("/tmp/x/y.py")
+    assert "0x7f" not in without_noise("at 0x7fab12 in /tmp/x/y.py")
+    assert "/tmp" not in without_noise("/tmp/x/y.py")
     assert Finding.from_json(one.to_json()) == one
 
 
@@ -426,7 +426,7 @@ def test_an_abort_is_told_by_its_own_line(line, said):
         RETRACING,
         "    @ 0x7f12 f",
     ]
-    told = steady("\n".join(last_words(lines)), end=True)
+    told = without_noise("\n".join(last_words(lines)), end=True)
     assert told.startswith(said) and "retracing" not in told and "slow" not in told
 
 

@@ -96,11 +96,11 @@ def fails(error):
         ("campaign", [
             (light_keras, "import_keras", puts(None)),
             (campaigns, "run_pieces", puts([Path(NAME)]))]),
-        ("environments x", [(environments, "environment", fails(UserError(HOSTILE)))]),
+        ("environments x", [(environments, "read_environment", fails(UserError(HOSTILE)))]),
         ("compare-versions onnxruntime 1 2", [(comparing_app, "compare_versions", puts(Made(
-            told=puts([HOSTILE]), is_bad=True)))]),
+            lines=puts([HOSTILE]), is_bad=True)))]),
         ("compare-libraries", [(comparing_app, "compare_libraries", puts(Made(
-            told=puts([HOSTILE]), is_bad=True)))]),
+            lines=puts([HOSTILE]), is_bad=True)))]),
         ("reproduce", [(reproduction_app, "reproduce", says)]),
         ("compare", [(reproduction_app, "compare", says)]),
         ("sweep", [(sweep_app, "sweep_command", says)]),

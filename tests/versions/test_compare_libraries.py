@@ -18,7 +18,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing import blaming, commands, comparison, running
-from asterism.differential.comparing.naming import ways_of
+from asterism.differential.comparing.naming import file_options_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from libraries.small_runs import python
 from places import ROOT
@@ -141,7 +141,9 @@ def test_no_fault_is_said_and_ends_with_0(workers, project):
 
 
 def test_a_library_that_does_not_work_at_all_was_not_compared(workers, project):
-    workers.start = lambda: {f"onnxruntime:{way}": "no <DLL>" for way in ways_of("onnxruntime")}
+    workers.start = lambda: {
+        f"onnxruntime:{way}": "no <DLL>" for way in file_options_of("onnxruntime")
+    }
     told, found = compared(good=chain("Abs"))
     assert found["rejected"] == [["all models in onnxruntime", "no <DLL>"]]
     assert "all models in onnxruntime: left out (no <DLL>)" in told

@@ -28,7 +28,7 @@ from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduce import narrowed, reduce_model, renumbered
+from asterism.differential.reducing.reduce import narrow_layers, reduce_model, renumber_nodes
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import campaign
@@ -72,7 +72,9 @@ class Params(ParameterSection):
 def seeds(params: ReduceParams) -> dict[str, Graph]:
     """The listed seed models, reduced and narrowed as the stage does."""
     made = {n: graph_of(make_seed_model(n, 0), params.open_size)[0] for n in params.models}
-    return {n: renumbered(narrowed(reduce_model(g), params.max_width)) for n, g in made.items()}
+    return {
+        n: renumber_nodes(narrow_layers(reduce_model(g), params.max_width)) for n, g in made.items()
+    }
 
 
 def generate(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:

@@ -3,13 +3,13 @@
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.environments import environment
-from asterism.differential.comparing.making import make
+from asterism.differential.adapters.environments import read_environment
+from asterism.differential.comparing.making import make_environment
 
 
 def make_or_skip(name):
     """Make an environment; the test is skipped where no package index is reached."""
     try:
-        make(environment(name), print)
+        make_environment(read_environment(name), print)
     except UserError as error:
         pytest.skip(f"no package index is reached: {error}")

@@ -24,7 +24,7 @@ from asterism.differential.oracle.finding import (
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
 from asterism.findings.calls.call import Call, Family, Input
-from asterism.findings.calls.campaign import CallOutcome, run_calls, totals
+from asterism.findings.calls.campaign import CallOutcome, count_calls, run_calls
 from asterism.findings.calls.candidates import call_occurrence, call_occurrences, script_text
 from asterism.findings.calls.judging import judge_call
 from asterism.findings.calls.program import FILLS, CallProgram, array_text
@@ -239,10 +239,10 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
     assert run({}, first) == []
     with saved_facts(first / "pytorch-aot") as facts:
         facts.known.pop()  # as after a kill
-    known = totals(first, {})
+    known = count_calls(first, {})
     assert known["pytorch:aot"]["words"] == {RIGHT: 2}
     assert run(known, state_root / "other") == names[2:]
-    assert totals(state_root / "other", known)["pytorch:aot"]["words"] == {RIGHT: 3}
+    assert count_calls(state_root / "other", known)["pytorch:aot"]["words"] == {RIGHT: 3}
 
 
 def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path):

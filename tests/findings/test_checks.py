@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.environments import environment
+from asterism.differential.adapters.environments import read_environment
 from asterism.findings.checking import (
     GONE,
     LATE,
@@ -146,7 +146,7 @@ def project(tmp_path, monkeypatch):
         file = tmp_path / f"conf/environment/{name}.yaml"
         file.write_text(DEFINITION.format(package=package, version=version))
     for name in ("jax@0.1", "jax@0.2", "tf2onnx@0.1"):
-        python = environment(name).executable
+        python = read_environment(name).executable
         python.parent.mkdir(parents=True)
         version = name.partition("@")[2]
         python.write_text(f'#!/bin/sh\nVERSION_THERE={version} exec {sys.executable} "$@"\n')

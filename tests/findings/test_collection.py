@@ -1,5 +1,7 @@
-"""Collecting findings: one folder for each cause, and pages that say what is there."""
+"""Collecting findings: one folder for each cause, pages; and a stranger's, which lead nowhere."""
 
+import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,8 +10,9 @@ from small_findings import GRAPH, SCRIPT, candidate, entry, facts, listed
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.known_issues import KnownIssue
-from asterism.findings.audit import comparison, unlike
+from asterism.findings.audit import audit_lines, unlike_audit
 from asterism.findings.campaign import folder_of_pieces
+from asterism.findings.checking import check_all, note_elsewhere
 from asterism.findings.collecting import Collected, add_by_hand, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
 from asterism.findings.entry import CollectedFinding, place_of, read_entries
@@ -219,8 +222,8 @@ def test_the_audit_names_each_finding_that_disagrees_with_its_class():
         entry("three", told=told(WRONG, audit="D", duplicate_of="one")),
         entry("four", told=told(DIFFERENCE)),
     ]
-    assert [e.name for e in unlike(found)] == ["two"]
-    lines = comparison(found)
+    assert [e.name for e in unlike_audit(found)] == ["two"]
+    lines = audit_lines(found)
     assert "3 findings were audited." in lines
     assert lines[-1] == "A | difference | two | it is NaN"
 
@@ -289,3 +292,71 @@ def test_a_script_that_shows_no_known_symptom_gets_none(tmp_path, name, factor, 
     with pytest.raises(UserError, match=said):
         add(tmp_path / name, tmp_path / "findings", symptom)
     assert not (tmp_path / "findings").exists()
+
+
+OUT = ["..", "../mine", "../../mine", "{root}/mine", "link", "link/x", ".", "x/../../mine"]
+
+
+@pytest.fixture
+def collection(tmp_path):
+    """A collection of one finding, beside a folder of the user's with files of the same names."""
+    made = candidate(tmp_path / "findings")
+    made.entry.write(made.folder)
+    mine = tmp_path / "mine"
+    shutil.copytree(made.folder, mine)
+    (mine / "repro.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\n")
+    (made.folder.parent / "link").symlink_to(mine)
+    return made.folder.parent
+
+
+def content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def entries_out(collection):
+    for one in read_entries(collection):
+        list(check_all(collection, [one]))
+        list(note_elsewhere(collection, [one], []))
+        write_pages(collection, [one], facts())
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_the_name_in_a_findings_facts_leads_nowhere(collection, tmp_path, name):
+    (collection / "link").unlink()
+    facts = collection / "one/finding.yaml"
+    name = name.format(root=tmp_path)
+    facts.write_text(facts.read_text().replace("  name: one\n", f"  name: {json.dumps(name)}\n"))
+    before = content(tmp_path / "mine")
+    with pytest.raises(UserError, match=r"one/finding\.yaml"):
+        entries_out(collection)
+    assert not (tmp_path / "owned").exists() and content(tmp_path / "mine") == before
+
+
+@pytest.mark.parametrize("link", ["two", "one/report.md", "one/repro.py", "one/finding.yaml"])
+def test_a_link_in_a_collection_is_not_followed(collection, tmp_path, link):
+    (collection / "link").unlink()
+    if link != "two":
+        (collection / link).unlink(missing_ok=True)
+    (collection / link).symlink_to(tmp_path / "mine" / "/".join(link.split("/")[1:]))
+    before = content(tmp_path / "mine")
+    with pytest.raises(UserError, match=link.rpartition("/")[2]):
+        entries_out(collection)
+    assert not (tmp_path / "owned").exists() and content(tmp_path / "mine") == before
+
+
+@pytest.mark.parametrize("name", [*OUT[:-2], "x/../../mine"])
+def test_a_list_of_findings_runs_no_script_of_another_folder(collection, tmp_path, name):
+    value = listed(folder=name.format(root=tmp_path), confirmed=[0])
+    write_json(collection / "unique.json", [value])
+    with pytest.raises(UserError, match=r"unique\.json"):
+        candidates_of(collection, Collected(), {})
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_file_behind_a_link_is_not_collected(tmp_path):
+    (tmp_path / "secret").write_text("of nobody else")
+    found = candidate(tmp_path / "pieces")
+    (found.folder / "model.json").symlink_to(tmp_path / "secret")
+    with pytest.raises(UserError, match=r"model\.json"):
+        collect([found], [], tmp_path / "findings", Collected())
+    assert not (tmp_path / "findings/one").exists()

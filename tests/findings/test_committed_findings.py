@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.findings.audit import unlike
+from asterism.findings.audit import unlike_audit
 from asterism.findings.diagnosis import TO_MEND, WRONG
 from asterism.findings.entry import read_entries
 from asterism.findings.pages import index_page, report_of
@@ -61,7 +61,7 @@ def test_the_last_run_of_each_script_is_noted():
 def test_where_the_index_disagrees_with_the_audit_a_reason_stands():
     audited = [e for e in ENTRIES if e.diagnosis.audit]
     assert len(audited) == 149
-    assert {e.name for e in unlike(ENTRIES) if not e.diagnosis.audit_note} == set()
+    assert {e.name for e in unlike_audit(ENTRIES) if not e.diagnosis.audit_note} == set()
     assert {e.diagnosis.kind for e in audited if e.diagnosis.audit == "A"} <= {
         *TO_MEND,
         "difference",

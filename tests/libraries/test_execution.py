@@ -17,11 +17,7 @@ from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine import execution
 from asterism.differential.engine.execution import LiveLine, execute, parts_of
-from asterism.differential.engine.inputs import (
-    SPECIAL_DISTRIBUTIONS,
-    sample_inputs,
-    special_inputs,
-)
+from asterism.differential.engine.inputs import SPECIAL_DISTRIBUTIONS, sample_inputs, special_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import LayerDescription, Result

@@ -8,7 +8,7 @@ from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
 from asterism.differential.engine.inputs import compared_nodes, random_layers
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.spec import universe
-from libraries.faulty_draws import UnscaledJax, UnscaledPyTorch
+from libraries.faulty_copies import UnscaledJax, UnscaledPyTorch
 from libraries.small_results import chained, verdict_on
 from libraries.small_runs import differentiating, python, task_of, worker_environment, working
 from memo.small_graphs import layer
@@ -157,7 +157,7 @@ def test_what_is_relied_upon_in_keras_and_in_the_libraries(tmp_path):
 
 @pytest.fixture(scope="module")
 def worker_pool():
-    environment = worker_environment("libraries.faulty_draws")
+    environment = worker_environment("libraries.faulty_copies")
     wanted = (*REFERENCES, *TRAINED, *COPIES)
     with working(wanted, environment=environment) as made:
         yield made

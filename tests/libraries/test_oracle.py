@@ -9,16 +9,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
-from asterism.differential.engine.messages import is_unsupported, last_words, steady
+from asterism.differential.engine.messages import is_unsupported, last_words, without_noise
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
 from asterism.differential.oracle.oracle import REMEMBERED, Histories
 from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
+from asterism.differential.oracle.unsupported import names_in, unsupported_table
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
-from libraries.small_results import made_finding, made_result, verdict_on
-from memo.small_graphs import branching
+from libraries.small_results import chained, made_finding, made_result, verdict_on
+from memo.small_graphs import branching, convolutional, layer, recurrent
 
 GRAPH = branching()
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
@@ -284,19 +285,19 @@ def test_special_weights_have_the_severity_of_special_inputs():
 
 def test_of_a_message_whole_words_are_kept_and_of_a_log_the_last_ones():
     log = " ".join(f"line {i}" for i in range(500))
-    begin, end = steady(log), steady(log, end=True)
+    begin, end = without_noise(log), without_noise(log, end=True)
     assert begin.endswith(" …") and log.startswith(begin[:-1])
     assert end.startswith("… ") and log.endswith(end[1:])
     assert 590 < len(begin) < 605 and 590 < len(end) < 605
-    assert steady("a short one") == steady("a short one", end=True) == "a short one"
+    assert without_noise("a short one") == without_noise("a short one", end=True) == "a short one"
 
 
 def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():
     loop = (
         'Node, ("functional_1/a_1/while_loop", Loop, "") : ("functional_1/a_1/{}:0": tensor(int32))'
     )
-    assert steady(loop.format("time")) == steady(loop.format("loop_counter"))
-    assert "Loop" in steady(loop) and "int32" in steady(loop)
+    assert without_noise(loop.format("time")) == without_noise(loop.format("loop_counter"))
+    assert "Loop" in without_noise(loop) and "int32" in without_noise(loop)
 
 
 @pytest.mark.parametrize(
@@ -364,8 +365,8 @@ def test_signatures_are_stable():
     two = made_finding("error", message="Node 'b' failed at 3", model=9, **place)
     assert signature(one) == signature(two)
     assert skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
-    assert "0x7f" not in steady("at 0x7fab12 in /tmp/x/y.py")
-    assert "/tmp" not in steady("/tmp/x/y.py")
+    assert "0x7f" not in without_noise("at 0x7fab12 in /tmp/x/y.py")
+    assert "/tmp" not in without_noise("/tmp/x/y.py")
     assert Finding.from_json(one.to_json()) == one
 
 
@@ -425,7 +426,7 @@ def test_an_abort_is_told_by_its_own_line(line, said):
         RETRACING,
         "    @ 0x7f12 f",
     ]
-    told = steady("\n".join(last_words(lines)), end=True)
+    told = without_noise("\n".join(last_words(lines)), end=True)
     assert told.startswith(said) and "retracing" not in told and "slow" not in told
 
 
@@ -438,3 +439,64 @@ def test_without_such_words_the_latest_lines_stand_but_no_warnings():
     lines = [RETRACING, *(f"line {n}" for n in range(12)), "x.py:3: UserWarning: no", RETRACING]
     assert last_words(lines) == [f"line {n}" for n in range(4, 12)]
     assert last_words([RETRACING]) == []
+
+
+DENSE = chained((3,), layer("Dense", units=2))
+GRAPHS = [recurrent(), recurrent(), DENSE, convolutional()]
+
+
+def task(model, backend="mxnet@1.9.1:tf2onnx", status="ok", message=""):
+    return {
+        "index": model,
+        "outcomes": [{"backend": backend, "status": status, "message": message}],
+    }
+
+
+def rows(tasks):
+    table = unsupported_table(GRAPHS, tasks)
+    return [tuple(row) for row in zip(*table.values(), strict=True)]
+
+
+def test_a_type_is_counted_once_for_each_model_that_holds_it():
+    said = "LSTM: KeyError('LSTM'): not supported"
+    found = rows(
+        [
+            task(0, status="unsupported", message=said),
+            task(0, status="unsupported", message=said),  # with other inputs
+            task(1, status="unsupported", message="TopK: ValueError('k'): not supported"),
+            task(2),
+            task(3),
+        ]
+    )
+    # Dense is in both models that are unsupported, but it ran in two others: it comes last.
+    assert found == [
+        ("mxnet@1.9.1:tf2onnx", "LSTM", 2, 0, "LSTM 1, TopK 1"),
+        ("mxnet@1.9.1:tf2onnx", "Dense", 2, 2, "LSTM 1, TopK 1"),
+    ]
+
+
+def test_backends_are_counted_apart_and_only_what_is_unsupported_has_rows():
+    found = rows(
+        [
+            task(0, "jax:jit"),
+            task(0, "litert:tflite", "crash"),
+            task(0, "tf2onnx", "blocked"),
+            task(2, "openvino_keras:predict", "unsupported", "it is not implemented"),
+        ]
+    )
+    assert found == [("openvino_keras:predict", "Dense", 1, 0, "")]
+    assert rows([task(0), task(3)]) == []
+
+
+def test_a_model_that_runs_with_some_inputs_only_counts_in_both_columns():
+    found = rows([task(2), task(2, status="unsupported", message="no items: not supported")])
+    assert found == [("mxnet@1.9.1:tf2onnx", "Dense", 1, 1, "")]
+
+
+def test_names_are_read_in_the_messages_of_libraries():
+    first = GRAPHS[0].layers[0]
+    assert names_in(f"Exception encountered when calling n{first}_lstm: no", GRAPHS[0]) == ["LSTM"]
+    assert names_in("Converting op `aten::lstm` and aten::lstm", DENSE) == ["aten::lstm"]
+    assert names_in("Operator 'GridSample' is not supported", DENSE) == ["GridSample"]
+    assert names_in("ValueError: axis is not supported", DENSE) == []
+    assert names_in("n11_lstm is not there", DENSE) == []

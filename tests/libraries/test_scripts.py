@@ -22,14 +22,11 @@ from asterism.differential.adapters.probes import (
 )
 from asterism.differential.engine.inputs import random_training, sample_inputs
 from asterism.differential.engine.tasks import LayerDescription, Task
-from asterism.differential.oracle.finding import (
-    INTERNAL_ERROR,
-    SILENT_ACCEPTANCE,
-)
+from asterism.differential.oracle.finding import INTERNAL_ERROR, SILENT_ACCEPTANCE
 from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.report.confirming import death_of, exit_statuses
-from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.numbers import (
     ONES,
     RAMP,
@@ -37,7 +34,7 @@ from asterism.differential.report.numbers import (
     literal_numbers,
     simple_array,
 )
-from asterism.differential.report.onnx_text import onnx_reference, onnx_text, recounted
+from asterism.differential.report.onnx_text import onnx_reference, onnx_text, renumber_names
 from asterism.differential.report.program_text import (
     Runner,
     ScriptProgram,
@@ -94,7 +91,7 @@ def script(backend, kind="normal", graph=GRAPH, layers=LAYERS, right=None, numbe
     known = numbers or literal_numbers(graph, {}, layers, sample_inputs(graph, 0, 0, kind))
     program = keras_program(runner, graph, kind, layers, known)
     some = right or ExpectedOutputs([np.zeros(3)], [np.ones(3, np.float32)], [np.full(3, 1e-6)])
-    return program.script("a | b", "x 1", comparing(some))
+    return program.script("a | b", "x 1", compare_outputs(some))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -223,7 +220,7 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
     standard = ReferenceOutputs({"right": [reference]}, ["float32"], tolerance, [reference], moved)
     found = standard.off([output])
     right = ExpectedOutputs([reference], [output], standard.allowed(), ["float32"])
-    text = ScriptProgram((), ()).script("t", "v", comparing(right))
+    text = ScriptProgram((), ()).script("t", "v", compare_outputs(right))
     with pytest.raises(SystemExit) as ended:
         exec(text, {"outputs": [output]})
     judged = np.abs(reference[np.isfinite(reference)]) <= np.finfo(np.float32).max / 4
@@ -242,7 +239,7 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, sp
 )
 def test_shapes_dtypes_and_the_worst_of_many_values_are_compared(actual, status, capsys):
     right = ExpectedOutputs([np.zeros((4, 5))], [actual], [np.full((4, 5), 1e-6)], ["float32"])
-    text = ScriptProgram((), ()).script("t", "v", comparing(right))
+    text = ScriptProgram((), ()).script("t", "v", compare_outputs(right))
     for given_, ends in ((actual, status), (np.zeros((4, 5), np.float32), 0)):
         with pytest.raises(SystemExit) as ended:
             exec(text, {"outputs": [given_]})
@@ -338,7 +335,7 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_computes_what_is_right(
     program = onnx_program(Runner.of(["onnxruntime:tf2onnx"]), text, "normal", inputs)
     reference = onnx_reference(text, inputs, right)
     assert "ReferenceEvaluator" in reference
-    written = program.script("s", "v", comparing(right, reference))
+    written = program.script("s", "v", compare_outputs(right, reference))
     assert "import keras" not in written and len(lines_of(written)) <= 32
     (tmp_path / "repro.py").write_text(written)
     done = python("repro.py", folder=tmp_path)
@@ -363,4 +360,4 @@ def test_what_would_be_no_text_gets_no_native_script(names, attributes):
 
 def test_what_a_converter_has_counted_before_is_not_in_the_text():
     texts = [f"new_shape__{n} = Add (a__{n + 3}, x) b_c__{n}:0" for n in (9, 6083)]
-    assert {recounted(text) for text in texts} == {"new_shape__0 = Add (a__1, x) b_c__0:0"}
+    assert {renumber_names(text) for text in texts} == {"new_shape__0 = Add (a__1, x) b_c__0:0"}

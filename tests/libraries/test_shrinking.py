@@ -10,7 +10,7 @@ from asterism.differential.oracle.finding import Finding
 from asterism.differential.shrinking.reducer import TriageBudget
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import LayerAtFault, layer_at_fault
-from asterism.differential.triage.groups import in_order
+from asterism.differential.triage.groups import group_findings
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
 from asterism.memo.graphs.graph_json import graph_from_json
 from libraries.small_results import chained, straight, types
@@ -153,7 +153,7 @@ def test_the_most_telling_groups_come_first_and_go_round():
         finding(6, "crash", "pytorch", exception="SIGSEGV"),
         finding(7, "hang", "jax"),
     ]
-    order = [[f.model for f in group] for group in in_order(found)]
+    order = [[f.model for f in group] for group in group_findings(found)]
     # Within a kind the farthest off is first; its second group waits for all the other kinds.
     assert order == [[6], [7], [4], [0, 1], [5], [2], [3]]
 
@@ -167,4 +167,4 @@ def test_the_order_does_not_depend_on_the_order_of_findings(seed):
     ]
     shuffled = found[:]
     random.Random(seed).shuffle(shuffled)
-    assert in_order(shuffled) == in_order(found)
+    assert group_findings(shuffled) == group_findings(found)

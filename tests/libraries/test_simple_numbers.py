@@ -9,10 +9,10 @@ from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.report.numbers import (
     SIMPLE,
     FilledNumbers,
+    find_simplest_numbers,
     literal_array,
     literal_numbers,
     simple_array,
-    simplest,
 )
 from asterism.memo.graphs.store import read_weights
 from libraries.small_results import chained, made_finding
@@ -76,7 +76,7 @@ class Shows:
 def test_the_first_numbers_that_show_a_finding_are_taken(right, inputs, weights):
     known = literal_numbers(GRAPH, {}, LAYERS, INPUTS)
     shows = Shows(right)
-    found = simplest(shows, GRAPH, made_finding(), known, LAYERS)
+    found = find_simplest_numbers(shows, GRAPH, made_finding(), known, LAYERS)
     assert found.inputs[0].source.startswith(inputs)
     assert all(array.source.startswith(weights) for array in found.weights[1])
     assert shows.asked <= 11
@@ -87,7 +87,9 @@ def test_the_first_numbers_that_show_a_finding_are_taken(right, inputs, weights)
 )
 def test_special_inputs_stay_special(kind, source):
     known = literal_numbers(GRAPH, {}, LAYERS, INPUTS)
-    found = simplest(Shows(lambda *_: True), GRAPH, made_finding(kind=kind), known, LAYERS)
+    found = find_simplest_numbers(
+        Shows(lambda *_: True), GRAPH, made_finding(kind=kind), known, LAYERS
+    )
     assert source in found.inputs[0].source
 
 
@@ -96,7 +98,9 @@ def test_weights_that_are_not_finite_stay_so():
     known = FilledNumbers(
         (literal_array(INPUTS[0]),), {1: (literal_array(kernel), literal_array(kernel[0]))}
     )
-    found = simplest(Shows(lambda x, w: np.isnan(w).all()), GRAPH, made_finding(), known, LAYERS)
+    found = find_simplest_numbers(
+        Shows(lambda x, w: np.isnan(w).all()), GRAPH, made_finding(), known, LAYERS
+    )
     assert [a.source for a in found.weights[1]] == [
         "np.full((3, 2), np.nan, 'float32')",
         "np.full((2,), np.nan, 'float32')",

@@ -8,7 +8,7 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
-from asterism.differential.reference.runs import STAND_INS, probed
+from asterism.differential.reference.runs import STAND_INS, replace_special_numbers
 from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import KINDS, kinds_among, layer_weights, special_kinds
@@ -24,7 +24,9 @@ def decided(kind, function, actual=None, **more):
     """Which elements of a function of the inputs are judged."""
     given = np.array(GIVEN[kind])
     with np.errstate(all="ignore"):
-        right, high, low = (function(x) for x in (given, *(probed(given, o) for o in STAND_INS)))
+        right, high, low = (
+            function(x) for x in (given, *(replace_special_numbers(given, o) for o in STAND_INS))
+        )
     allowed = np.full(right.shape, 1e-6)
     answer = None if actual is None else np.asarray(actual)
     return (
@@ -69,12 +71,12 @@ def test_nan_in_place_of_an_infinity_may_come_of_another_order():
 
 def test_stand_ins_are_finite_and_differ_in_order():
     array = np.array([NAN, 1.0, NAN, -INF, INF])
-    high, low = (probed(array, option) for option in STAND_INS)
+    high, low = (replace_special_numbers(array, option) for option in STAND_INS)
     assert np.isfinite(high).all() and np.isfinite(low).all()
     assert high[0] < high[2] and low[0] > low[2] and high[1] == low[1] == 1.0
     assert high[3] == -high[4] and low[3] == -low[4] and high[4] > low[4]
     integers = np.arange(3)
-    assert probed(integers, "probe_low") is integers
+    assert replace_special_numbers(integers, "probe_low") is integers
 
 
 def test_of_two_kinds_of_special_numbers_both_must_decide():
@@ -91,7 +93,7 @@ def test_of_two_kinds_of_special_numbers_both_must_decide():
 
 def test_only_the_numbers_that_are_all_but_too_large_get_smaller():
     weights = np.array([1e30, 0.5, -2.0])
-    assert probed(weights, "probe_high").tolist() == [1e30 * 2.0**-10, 0.5, -2.0]
+    assert replace_special_numbers(weights, "probe_high").tolist() == [1e30 * 2.0**-10, 0.5, -2.0]
 
 
 def test_outputs_of_another_shape_than_the_probes_are_all_judged():

@@ -22,10 +22,18 @@ from asterism.differential.oracle.finding import (
     read_findings,
     signature,
 )
-from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.numbers import literal_numbers
 from asterism.differential.report.program_text import Runner, keras_program
-from asterism.differential.report.texts import block, call, cell, code, in_docstring, literal, shown
+from asterism.differential.report.texts import (
+    call_source,
+    code_block,
+    in_docstring,
+    inline_code,
+    inline_text,
+    literal_source,
+    table_cell,
+)
 from asterism.differential.report.writing import report_text
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node
@@ -72,7 +80,7 @@ def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     program = keras_program(Runner.of(("jax:jit",)), graph, "normal", known, numbers)
     zeros = [np.zeros((2, 2))]
     right = ExpectedOutputs(zeros, [np.ones((2, 2), np.float32)], zeros)
-    decision = comparing(right) if values else ScriptDecision("it runs", finding=finding)
+    decision = compare_outputs(right) if values else ScriptDecision("it runs", finding=finding)
     return program.script(name, versions, decision)
 
 
@@ -99,7 +107,7 @@ def test_arguments_and_variables_of_a_layer_are_constants(arguments, variable):
 @given(st.dictionaries(TEXTS, st.none() | TEXTS | st.integers() | st.booleans(), max_size=4))
 def test_a_call_is_made_with_what_it_is_given(arguments):
     told = {}
-    exec(call("told.update", arguments).encode(), {"told": told})
+    exec(call_source("told.update", arguments).encode(), {"told": told})
     assert told == arguments
 
 
@@ -112,7 +120,7 @@ def test_a_docstring_says_what_it_is_given(text):
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), np.float32, {1: print}])
 def test_only_literals_are_written(value):
     with pytest.raises(ValueError):
-        literal(value)
+        literal_source(value)
 
 
 def test_a_layer_in_a_script_is_a_declared_one():
@@ -195,22 +203,24 @@ def test_an_outcome_of_what_there_is_not_is_rejected(field, value):
 @example("a  b")
 def test_no_text_ends_its_code_inreport_text(text):
     words = printable(" ".join(text.split()))
-    for made in (code(text), cell(text).replace("\\|", "|")):
+    for made in (inline_code(text), table_cell(text).replace("\\|", "|")):
         assert "\n" not in made
         if made != words:
             fence = re.match("`+", made).group()
             inside = made[len(fence) : -len(fence)]
             assert made.endswith(fence) and inside.strip() == words
             assert fence not in re.findall("`+", inside)
-    lines = block(text, "python").split("\n")
+    lines = code_block(text, "python").split("\n")
     fence = lines[0].removesuffix("python")
     assert lines[-1] == fence and fence not in "\n".join(lines[1:-1])
-    assert not {"<", "`", "[", "|", "\n"} & set(shown(text)) or shown(text).startswith("`")
+    assert not {"<", "`", "[", "|", "\n"} & set(inline_text(text)) or inline_text(text).startswith(
+        "`"
+    )
 
 
 def test_ordinary_texts_stay_as_they_are_inreport_text():
     for text in ("Conv2D(padding=same, use_bias=False)", "https://example.org/a?b=1#c", "2.21.0"):
-        assert shown(text) == text
+        assert inline_text(text) == text
 
 
 def test_a_report_shows_what_others_wrote_as_text(tmp_path):
@@ -233,4 +243,6 @@ def test_a_report_shows_what_others_wrote_as_text(tmp_path):
     plain = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", "\n".join(outside))
     assert "<" not in plain and "`" not in plain
     assert [line for line in outside if line.startswith("# ")] == outside[:1]
-    assert tame(shown(HOSTILE) + cell(HOSTILE) + code(HOSTILE)) and tame(block(HOSTILE[:40], ""))
+    assert tame(inline_text(HOSTILE) + table_cell(HOSTILE) + inline_code(HOSTILE)) and tame(
+        code_block(HOSTILE[:40], "")
+    )

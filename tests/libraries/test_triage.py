@@ -14,7 +14,7 @@ from asterism.differential.shrinking.reproduction import (
     first_diverging,
     with_dtype,
 )
-from asterism.differential.shrinking.shrink import isolated
+from asterism.differential.shrinking.shrink import isolate_layers
 from asterism.differential.triage.triage import Triage, counts_of
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from libraries.small_results import (
@@ -304,12 +304,12 @@ def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
             4: Node("Dense", dense, (3,)),
         }
     )
-    alone = isolated(graph, {1})
+    alone = isolate_layers(graph, {1})
     assert [node.type for node in alone.nodes.values()].count("Embedding") == 1
     (source,) = (i for i in alone.nodes if alone.nodes[i].type == INPUT)
     assert alone.nodes[source] == graph.nodes[0]
     assert alone.nodes[1].inputs == (source,)
-    both = isolated(graph, {3, 4})
+    both = isolate_layers(graph, {3, 4})
     inputs = [i for i in both.nodes if both.nodes[i].type == INPUT]
     assert both.nodes[3].inputs == tuple(inputs)
     assert [both.tensors[i].shape for i in inputs] == [(3, 2), (3, 2)]

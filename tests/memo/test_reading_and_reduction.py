@@ -12,10 +12,10 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.reducing.reduce import (
     articulation_points,
     bypass,
-    keeps,
+    count_multiplications,
+    keeps_coverage,
     reduce_model,
-    renumbered,
-    work,
+    renumber_nodes,
 )
 from asterism.differential.reducing.reduction import _opened
 from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
@@ -75,8 +75,8 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
     batch = batch.astype("float32")
     ours = np.asarray(build(graph, arrays)(batch, training=False))
     np.testing.assert_allclose(ours, np.asarray(model(batch, training=False)), atol=1e-6)
-    reduced = renumbered(reduce_model(graph))
-    assert keeps(reduced, elements_of(graph)) and len(reduced.layers) <= len(graph.layers)
+    reduced = renumber_nodes(reduce_model(graph))
+    assert keeps_coverage(reduced, elements_of(graph)) and len(reduced.layers) <= len(graph.layers)
 
 
 @pytest.mark.parametrize(
@@ -323,9 +323,9 @@ def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
 def test_reduction_keeps_the_weights_of_what_is_left():
     model = residual()
     graph, arrays = graph_of(model, 8)
-    reduced = renumbered(reduce_model(graph))
+    reduced = renumber_nodes(reduce_model(graph))
     assert len(reduced.layers) <= 0.35 * len(graph.layers)
-    assert work(reduced) <= work(graph)
+    assert count_multiplications(reduced) <= count_multiplications(graph)
     built = build(reduced, arrays)
     originals = [a for many in arrays.values() for _, a in many]
     for weight in built.get_weights():
@@ -434,7 +434,7 @@ def every_kernel():
 @pytest.mark.parametrize("make", [every_kernel, residual, many_filters_behind_pooling])
 def test_the_cost_is_that_of_the_kernels(make):
     graph, _ = graph_of(make(), 8)
-    assert work(graph) == multiplications(graph)
+    assert count_multiplications(graph) == multiplications(graph)
 
 
 def two_branches():
@@ -469,7 +469,7 @@ def test_the_published_models_shrink_to_a_tenth():
     for name in names:
         graph, _ = graph_of(make_seed_model(name, 0), 8)
         reduced = reduce_model(graph)
-        assert keeps(reduced, elements_of(graph))
+        assert keeps_coverage(reduced, elements_of(graph))
         shares.append(len(reduced.layers) / len(graph.layers))
     assert len(shares) == 6
     assert sum(shares) / len(shares) <= 0.11

@@ -10,7 +10,13 @@ from keras import layers
 from asterism.core.messages.errors import UserError
 from asterism.differential.reducing import reduction
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduce import WIDTHS, keeps, narrowed, reduce_model, work
+from asterism.differential.reducing.reduce import (
+    WIDTHS,
+    count_multiplications,
+    keeps_coverage,
+    narrow_layers,
+    reduce_model,
+)
 from asterism.differential.reducing.reduction import reduce_models, user_models
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.graphs.coverage import elements_of
@@ -70,7 +76,9 @@ def test_models_are_reduced_with_their_weights(backends, tmp_path):
         assert row["model"] == name
         assert (row["layers"], row["layers_reduced"]) == (5, len(graph.layers))
         assert row["layers_reduced"] < 5
-        assert row["multiplications_reduced"] == work(graph) < row["multiplications"]
+        assert (
+            row["multiplications_reduced"] == count_multiplications(graph) < row["multiplications"]
+        )
         assert row["weights"] == model.count_params() > row["weights_reduced"]
         kinds = elements_of(graph)
         for kind in ("types", "pairs", "parameters"):
@@ -220,7 +228,7 @@ def added(units, behind):
 @given(st.integers(21, 50), st.integers(21, 50), st.integers(11, 50))
 def test_no_layer_stays_wider_and_nothing_else_changes(make, first, last, width):
     graph = make(first, last)
-    smaller = narrowed(graph, width)
+    smaller = narrow_layers(graph, width)
     assert widths(smaller) == [min(w, width) for w in widths(graph)]
     assert [n.type for n in smaller.nodes.values()] == [n.type for n in graph.nodes.values()]
     assert [n.inputs for n in smaller.nodes.values()] == [n.inputs for n in graph.nodes.values()]
@@ -228,7 +236,7 @@ def test_no_layer_stays_wider_and_nothing_else_changes(make, first, last, width)
 
 def test_what_coverage_counts_stays():
     """A dense layer of ten units is an option of its own, which eight would lose."""
-    assert widths(narrowed(recurrent(40, 10), 8)) == [8, 10]
+    assert widths(narrow_layers(recurrent(40, 10), 8)) == [8, 10]
 
 
 def test_layers_that_cannot_be_narrowed_stay_wide_and_others_do_not():
@@ -242,7 +250,7 @@ def test_layers_that_cannot_be_narrowed_stay_wide_and_others_do_not():
             layer("Dense", units=40),
         ],
     )
-    assert widths(narrowed(graph, 12)) == [24, 12]
+    assert widths(narrow_layers(graph, 12)) == [24, 12]
 
 
 def test_channels_that_are_left_keep_their_weights():
@@ -250,7 +258,7 @@ def test_channels_that_are_left_keep_their_weights():
     model = keras.Sequential([keras.Input((5,)), layers.Dense(29), layers.Dense(2, name="end")])
     graph, stored = graph_of(model, 4)
     first, _, second, _ = model.get_weights()
-    weights = build(narrowed(graph, 12), stored).get_weights()
+    weights = build(narrow_layers(graph, 12), stored).get_weights()
     np.testing.assert_array_equal(weights[0], first[:, :12])
     np.testing.assert_array_equal(weights[2], second[:12])
 
@@ -258,7 +266,7 @@ def test_channels_that_are_left_keep_their_weights():
 @pytest.mark.parametrize("name", ["lenet5", "alexnet"])
 def test_seed_models_lose_weights_and_no_coverage(name):
     graph = reduce_model(graph_of(make_seed_model(name, 0), 16)[0])
-    smaller = narrowed(graph, 20)
+    smaller = narrow_layers(graph, 20)
     assert max(widths(smaller)) <= 20
-    assert keeps(smaller, elements_of(graph))
+    assert keeps_coverage(smaller, elements_of(graph))
     assert build(smaller).count_params() < build(graph).count_params()

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
+from asterism.differential.reducing.reduce import bypass, renumber_nodes, without_branch
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island, unite
 from asterism.memo.generating.strategies.memo import Memo
@@ -141,7 +141,7 @@ class TestCutting:
     def test_identities_begin_at_0_in_their_order(self):
         graph = bypass(branching(), 2, 3)
         assert list(graph.nodes) == [0, 2, 4]
-        again = renumbered(graph)
+        again = renumber_nodes(graph)
         assert list(again.nodes) == [0, 1, 2]
         assert [n.inputs for n in again.nodes.values()] == [(), (0,), (1,)]
         assert [n.seed for n in again.nodes.values()] == [n.seed for n in graph.nodes.values()]

@@ -17,7 +17,7 @@ from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.results import save_fitted
-from asterism.differential.reducing.reduce import reduce_model, renumbered
+from asterism.differential.reducing.reduce import reduce_model, renumber_nodes
 from asterism.differential.reducing.reduction import _opened
 from asterism.differential.subjects.onnx_file import read_subject
 from asterism.localisation.conversion import as_onnx, convert
@@ -146,7 +146,7 @@ def obtain(path: Path, folder: Path) -> None:
 def rebuild(path: Path) -> None:
     """The user's network in the libraries' lane, reduced and built anew."""
     _, graph, arrays = _opened(path, {}, 16, 0)
-    build(renumbered(reduce_model(graph)), arrays)
+    build(renumber_nodes(reduce_model(graph)), arrays)
 
 
 def run_in_keras_engine(path: Path) -> None:

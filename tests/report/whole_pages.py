@@ -14,6 +14,7 @@ from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
+from asterism.differential.comparing.running import write_comparison_page
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 from asterism.report.base.page import write_page
@@ -126,7 +127,7 @@ def write_sweeps(folder):
 
 def write_versions(folder):
     """The page of an upgrade that changes one model, ends another one, and leaves a third."""
-    wrong = made_change("now wrong", "a model", inputs="wide", excess=1234.5, apart=0.5)
+    wrong = made_change("now wrong", "a model", inputs="wide", excess=1234.5, gap=0.5)
     failed = made_change("no longer runs", "another", message="no kernel for Exp")
     others = [failed, made_change("same", "a third")]
     part = SimpleNamespace(layers=["Exp e"], nodes=9, finished=True)
@@ -139,8 +140,8 @@ def write_versions(folder):
         subjects=[(subject_of(c.subject, chain("Relu", "Exp"), 4, {}), [c]) for c in changes],
         rejected=[("a fourth", "holds an operator of another domain")],
     )
-    row = next(row for row in found.rows if row.change is wrong)
+    row = next(row for row in found.rows if row.worst is wrong)
     row.part, row.folder = part, "01-now-wrong-a-model"
     row.statuses = {"onnxruntime 0.1": 0, "onnxruntime 1.31": 1}
-    found.write_page(folder / "versions.html", JudgeParams(ulps=64, conditioning=8))
+    write_comparison_page(found, folder / "versions.html", JudgeParams(ulps=64, conditioning=8))
     return folder / "versions.html"

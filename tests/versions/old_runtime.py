@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from asterism.differential.adapters.environments import environment
+from asterism.differential.adapters.environments import read_environment
 
 MODULE = """
 import numpy as np
@@ -66,7 +66,7 @@ def write_definition(folder: Path, name: str = "onnxruntime@0.1", text: str = DE
 
 def install(folder: Path) -> None:
     """Put the old runtime's environment where it lies when it is made."""
-    made = environment("onnxruntime@0.1", folder / "conf/environment")
+    made = read_environment("onnxruntime@0.1", folder / "conf/environment")
     module = made.folder / "lib/onnxruntime.py"
     module.parent.mkdir(parents=True)
     module.write_text(textwrap.dedent(MODULE), encoding="utf-8")

@@ -1,5 +1,8 @@
 """The command that runs a user's files in every library, with real libraries and their faults."""
 
+import json
+import os
+import re
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -15,9 +18,10 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing import blaming, commands, comparison, running
-from asterism.differential.comparing.naming import ways_of
+from asterism.differential.comparing.naming import file_options_of
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from libraries.small_runs import python
+from places import ROOT
 
 REDUCED = {"axes": [1], "keepdims": 1}
 
@@ -137,7 +141,9 @@ def test_no_fault_is_said_and_ends_with_0(workers, project):
 
 
 def test_a_library_that_does_not_work_at_all_was_not_compared(workers, project):
-    workers.start = lambda: {f"onnxruntime:{way}": "no <DLL>" for way in ways_of("onnxruntime")}
+    workers.start = lambda: {
+        f"onnxruntime:{way}": "no <DLL>" for way in file_options_of("onnxruntime")
+    }
     told, found = compared(good=chain("Abs"))
     assert found["rejected"] == [["all models in onnxruntime", "no <DLL>"]]
     assert "all models in onnxruntime: left out (no <DLL>)" in told
@@ -235,3 +241,33 @@ def test_errors_of_the_command_are_one_line(project, arguments, said):
     done = compare(*arguments)
     assert isinstance(done.exception, UserError), done.output
     assert said in str(done.exception) and "\n" not in str(done.exception)
+
+
+COMMAND = "from asterism.cli.commands import app; app()"
+
+
+def write_steps(path, *functions):
+    """A file of these functions, one after the other."""
+    nodes = [(function, f"v{at}", f"v{at + 1}") for at, function in enumerate(functions)]
+    steps = {"inputs": ["v0"], "nodes": nodes, "outputs": [f"v{len(functions)}"]}
+    path.write_text(json.dumps(steps))
+
+
+def test_a_module_adds_a_kind_of_model_file(project):
+    page = (ROOT / "docs/extending.md").read_text()
+    section = page.split("\n## More kinds\n")[1]
+    (module,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    (project / "steps_files.py").write_text(module)
+    write_steps(project / "m.steps", "abs", "sqrt", "negative")
+    given = ("--model", "m.steps", "--distribution", "normal", "--size", "3")
+    path = os.pathsep.join([str(project), os.environ.get("PYTHONPATH", "")])
+    variables = {"ASTERISM_LIBRARIES": "steps_files", "PYTHONPATH": path}
+    done = python("-c", COMMAND, "compare-libraries", *given, **variables)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    found = json.loads((project / "compare-libraries/findings.json").read_text())
+    (model,) = found["models"]
+    statuses = {"steps_numpy:file": "right", "steps_faulty:file": "values differ"}
+    assert model["statuses"] == statuses
+    (fault,) = found["findings"]
+    assert fault["nodes"] == ["sqrt"] and fault["of"] == 3
+    assert list(fault["statuses"].values()) == [1]

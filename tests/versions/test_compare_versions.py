@@ -15,12 +15,16 @@ from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.environments import environment
+from asterism.differential.adapters.environments import read_environment
 from asterism.differential.comparing import commands, running
 from asterism.differential.comparing.cases import UpgradePair
 from asterism.differential.comparing.commands import compare_versions, generated_models
 from asterism.differential.comparing.comparison import ComparisonRequest
-from asterism.differential.comparing.naming import made, named_version, readers_of_version
+from asterism.differential.comparing.naming import (
+    ensure_environment,
+    named_version,
+    readers_of_version,
+)
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -191,7 +195,7 @@ def test_a_way_to_run_files_is_missed_in_the_new_version_and_new_where_the_old_o
 
 def test_names_of_versions(old_runtime):
     def name(library, which):
-        return made(named_version(library, which, {".onnx"}), lambda _: None)
+        return ensure_environment(named_version(library, which, {".onnx"}), lambda _: None)
 
     installed = version("onnxruntime")
     for here in ("1", installed, ""):
@@ -214,7 +218,7 @@ def test_a_package_reads_each_format_by_its_own_reader(old_runtime):
     exported = named("onnx_program", version("torch").partition("+")[0], ".pt2")
     assert exported == {".pt2": "onnx_program"}
     write_definition(old_runtime, "pytorch@0.1")
-    assert environment("pytorch_program@0.1") == environment("pytorch@0.1")
+    assert read_environment("pytorch_program@0.1") == read_environment("pytorch@0.1")
 
 
 def test_own_inputs_are_for_own_models(project):

@@ -21,7 +21,11 @@ from asterism.differential.adapters.backend_names import (
     plugin_of,
     product_of,
 )
-from asterism.differential.adapters.environments import environment, interpreter_of, names
+from asterism.differential.adapters.environments import (
+    environment_names,
+    interpreter_of,
+    read_environment,
+)
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.comparing import making
 from libraries.small_runs import python
@@ -52,7 +56,7 @@ def test_a_backend_may_name_an_environment():
 
 @pytest.mark.parametrize("name", OWN)
 def test_each_environment_of_the_project_can_be_read(name):
-    own = environment(name, ROOT / "conf/environment")
+    own = read_environment(name, ROOT / "conf/environment")
     product, version = name.split("@")
     plugin = (LIBRARIES if product in LIBRARIES else CONVERTERS)[product]
     installed = own.versions[plugin.packages[0]]
@@ -72,7 +76,7 @@ def test_an_environment_that_is_not_made_says_how_it_is_made(project):
 @pytest.mark.parametrize("name", ["onnxruntime@0.2", "../x@1", "onnxruntime"])
 def test_an_unknown_environment_is_rejected(project, name):
     with pytest.raises(UserError, match=r"there is no environment .*known: onnxruntime@0\.1"):
-        environment(name)
+        read_environment(name)
 
 
 @pytest.mark.parametrize(
@@ -88,16 +92,16 @@ def test_an_unknown_environment_is_rejected(project, name):
 def test_a_wrong_file_is_rejected_in_one_line(project, change, said):
     write_definition(project, text=DEFINITION.replace(*change))
     with pytest.raises(UserError) as error:
-        environment("onnxruntime@0.1")
+        read_environment("onnxruntime@0.1")
     assert said in str(error.value) and "onnxruntime@0.1.yaml" in str(error.value)
 
 
 def test_another_content_is_another_environment(old_runtime):
-    before = environment("onnxruntime@0.1")
+    before = read_environment("onnxruntime@0.1")
     assert before.is_made
     write_definition(old_runtime, text=DEFINITION.replace("1.23.5", "1.23.4"))
-    assert not environment("onnxruntime@0.1").is_made
-    assert names() == ["onnxruntime@0.1"]
+    assert not read_environment("onnxruntime@0.1").is_made
+    assert environment_names() == ["onnxruntime@0.1"]
 
 
 def test_its_python_finds_nothing_that_is_installed_here(old_runtime):
@@ -108,12 +112,12 @@ def test_its_python_finds_nothing_that_is_installed_here(old_runtime):
 
 def test_one_over_the_installed_packages_has_their_versions_where_it_has_none(project):
     write_definition(project, text=f"over_installed: true\n{DEFINITION}")
-    over = environment("onnxruntime@0.1")
+    over = read_environment("onnxruntime@0.1")
     assert over.version_of("onnxruntime") == "0.1.0"
     assert over.version_of("onnx") == metadata.version("onnx")
     assert over.version_of("no-such-package") == ""
     write_definition(project)
-    alone = environment("onnxruntime@0.1")
+    alone = read_environment("onnxruntime@0.1")
     assert alone.version_of("onnxruntime") == "0.1.0" and not alone.version_of("onnx")
     assert alone.folder != over.folder
 
@@ -122,7 +126,7 @@ def test_one_over_the_installed_packages_has_their_versions_where_it_has_none(pr
 def test_one_over_the_installed_packages_finds_them_behind_its_own(project):
     """What it has itself comes first; all else is what is installed here."""
     write_definition(project, text=OVER)
-    over = environment("onnxruntime@0.1")
+    over = read_environment("onnxruntime@0.1")
     make_or_skip(over.name)
     said = "import packaging, onnx, sys; print(packaging.__version__, onnx.__version__, sys.prefix)"
     given = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -154,7 +158,7 @@ print(len([LIBRARIES[n] for n in LIBRARIES]), len([CONVERTERS[n] for n in CONVER
 
 def in_the_saved_state(folder):
     """A program in every place below ``state.root`` that names of environments lead to."""
-    made = environment("onnxruntime@0.1").folder
+    made = read_environment("onnxruntime@0.1").folder
     link = Path(interpreter_of("onnxruntime@0.1").source) if made.exists() else made
     for name in (f"{made.name}/bin/python", f"{link.name}/asterism/__init__.py"):
         path = folder / "state/environments" / name
@@ -181,36 +185,36 @@ def test_an_environment_that_others_can_write_to_is_neither_run_nor_made(
     with entered_by_others() as folder:
         monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(folder))
         install(project)
-        made = environment("onnxruntime@0.1")
+        made = read_environment("onnxruntime@0.1")
         assert interpreter_of("onnxruntime@0.1").executable == str(made.executable)
         (folder / place.format(name=made.folder.name)).chmod(0o777)
         with pytest.raises(UserError, match=r"chmod go-w .*programs\.root"):
             interpreter_of("onnxruntime@0.1")
         if place in ("", "environments"):
             with pytest.raises(UserError, match=r"chmod go-w .*programs\.root"):
-                making.make(made, print)
+                making.make_environment(made, print)
 
 
 def test_removing_frees_the_space_and_can_be_repeated(old_runtime):
     said = []
-    assert environment("onnxruntime@0.1").is_made
-    making.remove(environment("onnxruntime@0.1"), said.append)
-    assert not environment("onnxruntime@0.1").is_made
-    making.remove(environment("onnxruntime@0.1"), said.append)
+    assert read_environment("onnxruntime@0.1").is_made
+    making.remove_environment(read_environment("onnxruntime@0.1"), said.append)
+    assert not read_environment("onnxruntime@0.1").is_made
+    making.remove_environment(read_environment("onnxruntime@0.1"), said.append)
     assert said[1] == "onnxruntime@0.1 is not made"
     assert list((old_runtime / "programs/environments").iterdir()) == []
 
 
 def test_what_is_made_is_not_made_again(old_runtime):
     said = []
-    making.make(environment("onnxruntime@0.1"), said.append)
+    making.make_environment(read_environment("onnxruntime@0.1"), said.append)
     assert said[0].startswith("onnxruntime@0.1 is made: ")
 
 
 def test_a_python_that_is_not_there_is_named(project):
     write_definition(project, text=DEFINITION.replace("3.11", "3.99"))
     with pytest.raises(UserError, match=r"there is no python3\.99 on the PATH"):
-        making.make(environment("onnxruntime@0.1"), lambda _: None)
+        making.make_environment(read_environment("onnxruntime@0.1"), lambda _: None)
 
 
 def test_a_python_is_looked_for_by_what_it_says_of_itself(tmp_path, monkeypatch):
@@ -243,15 +247,15 @@ def test_an_environment_that_could_not_be_made_is_made_whole_by_the_next_try(pro
     write_definition(project, text=DEFINITION.replace(", numpy==1.23.5", ""))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PYTHONPATH", "nowhere")  # this process' own, which holds for no other
-    wanted, said = environment("onnxruntime@0.1"), []
+    wanted, said = read_environment("onnxruntime@0.1"), []
     with pytest.raises(UserError, match=r"packages of onnxruntime@0\.1 cannot be installed: .*ERR"):
-        making.make(wanted, said.append)
+        making.make_environment(wanted, said.append)
     assert not wanted.is_made
     left = {path.name for path in wanted.folder.parent.iterdir()}
     assert left == {f"{wanted.folder.name}.lock", f"{wanted.folder.name}.downloads"}
     write_wheel(project / "wheels", "onnxruntime", "0.1.0")
     monkeypatch.setenv("PIP_FIND_LINKS", str(project / "wheels"))
-    making.make(wanted, said.append)
+    making.make_environment(wanted, said.append)
     assert (
         wanted.is_made and not wanted.folder.with_name(f"{wanted.folder.name}.downloads").exists()
     )

@@ -11,7 +11,7 @@ from asterism.differential.comparing import comparison as comparing
 from asterism.differential.comparing.cases import CHANGES, UpgradePair
 from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
-from asterism.differential.comparing.running import write_page
+from asterism.differential.comparing.running import write_comparison_page
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 
@@ -46,7 +46,7 @@ def written(tmp_path):
     """Writes the page of a comparison; its text with single spaces."""
 
     def write(found):
-        write_page(found, tmp_path / "p.html", JudgeParams(ulps=64, conditioning=8))
+        write_comparison_page(found, tmp_path / "p.html", JudgeParams(ulps=64, conditioning=8))
         return " ".join((tmp_path / "p.html").read_text().split())
 
     return write

@@ -170,7 +170,7 @@ def check_findings(
     about its bug. With --environment, scripts run in that version of their library; the results are
     noted in the collection and on its pages, and the exit status is 0.
     """
-    from asterism.findings.audit import comparison
+    from asterism.findings.audit import audit_lines
     from asterism.findings.checking import (
         check_all,
         counts_of,
@@ -187,7 +187,7 @@ def check_findings(
     if not entries:
         raise UserError(f"{folder} holds no findings")
     if audit:
-        for line in comparison(entries):
+        for line in audit_lines(entries):
             say(line)
         return
     if only:

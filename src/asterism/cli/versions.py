@@ -64,13 +64,13 @@ def environments(
     if make and remove:
         raise UserError("give --make or --remove, not both")
     if make and not names:
-        raise UserError(f"name the environments to make: {', '.join(known.names())}")
-    for name in names or known.names():
-        environment = known.environment(name)
+        raise UserError(f"name the environments to make: {', '.join(known.environment_names())}")
+    for name in names or known.environment_names():
+        environment = known.read_environment(name)
         if make:
-            making.make(environment, say)
+            making.make_environment(environment, say)
         elif remove:
-            making.remove(environment, say)
+            making.remove_environment(environment, say)
         else:
             state = "made" if environment.is_made else f"not made, {environment.cost}"
             say(f"{name}: {state}")

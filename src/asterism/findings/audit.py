@@ -28,14 +28,14 @@ CLASSES = {
 }
 
 
-def agrees(diagnosis: Diagnosis) -> bool:
+def agrees_with_audit(diagnosis: Diagnosis) -> bool:
     """Whether a finding's kind is one of its audited class; a misleading one has been mended."""
     if diagnosis.audit == "D":
         return bool(diagnosis.duplicate_of)
     return diagnosis.kind in CLASSES[diagnosis.audit][1] and not diagnosis.duplicate_of
 
 
-def comparison(entries: Sequence[CollectedFinding]) -> list[str]:
+def audit_lines(entries: Sequence[CollectedFinding]) -> list[str]:
     """Lines: how many findings of each class are of which kind, then each one that disagrees."""
     read = [entry for entry in entries if entry.diagnosis.audit]
     lines = [f"{len(read)} findings were audited."]
@@ -44,7 +44,7 @@ def comparison(entries: Sequence[CollectedFinding]) -> list[str]:
         kinds = Counter("duplicate" if d.duplicate_of else d.kind for d in here)
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
         lines.append(f"{letter} ({meaning}): {len(here)}: {counts}")
-    others = unlike(read)
+    others = unlike_audit(read)
     lines.append(f"{len(read) - len(others)} agree. The others, with the reason:")
     for entry in others:
         said = entry.diagnosis
@@ -53,6 +53,6 @@ def comparison(entries: Sequence[CollectedFinding]) -> list[str]:
     return lines
 
 
-def unlike(entries: Sequence[CollectedFinding]) -> list[CollectedFinding]:
+def unlike_audit(entries: Sequence[CollectedFinding]) -> list[CollectedFinding]:
     """Audited findings whose kind is not one of their class."""
-    return [e for e in entries if e.diagnosis.audit and not agrees(e.diagnosis)]
+    return [e for e in entries if e.diagnosis.audit and not agrees_with_audit(e.diagnosis)]

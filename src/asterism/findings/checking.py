@@ -13,10 +13,10 @@ from asterism.core.randomness.random_streams import stream
 from asterism.core.settings import machine
 from asterism.differential.adapters.backend_names import product_of
 from asterism.differential.adapters.environments import (
-    environment,
+    environment_names,
     installed_versions,
-    names,
     package_of,
+    read_environment,
 )
 from asterism.differential.oracle.finding import CRASH
 from asterism.differential.report.confirming import (
@@ -54,7 +54,7 @@ def word_of(entry: CollectedFinding, run: ScriptRun) -> str:
     return {1: LIVES, 0: GONE, TOO_LATE: LATE}.get(end, OTHER)
 
 
-def lives(entry: CollectedFinding, script: Path, times: int) -> bool:
+def bug_lives(entry: CollectedFinding, script: Path, times: int) -> bool:
     """Whether the script of a finding shows it in each of some fresh processes."""
     return all(word_of(entry, run_script(script)) == LIVES for _ in range(times))
 
@@ -124,7 +124,7 @@ def note_elsewhere(
         script, said = collection / entry.name / REPRO, {}
         for name in environments:
             if package_of(product_of(name)) == package_of(entry.library):
-                ran = run_script(script, environment(name).interpreter(), seconds)
+                ran = run_script(script, read_environment(name).interpreter(), seconds)
                 said[name] = ELSEWHERE.get(word_of(entry, ran), CANNOT_TELL)
         today = read_entry(collection, entry.name)
         kept = {name: word for name, word in today.elsewhere.items() if name not in environments}
@@ -136,7 +136,7 @@ def note_elsewhere(
 
 def made_environments() -> list[str]:
     """Names of the environments that are made on this machine."""
-    return [name for name in names() if environment(name).is_made]
+    return [name for name in environment_names() if read_environment(name).is_made]
 
 
 def sample_of(entries: Sequence[CollectedFinding], size: int, seed: int) -> list[CollectedFinding]:

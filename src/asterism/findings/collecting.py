@@ -164,7 +164,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
         models=len(value["models"]),
         finding=finding.to_json(),
     )
-    return Candidate(linked(found, value["known"]), folder)
+    return Candidate(link_upstream(found, value["known"]), folder)
 
 
 def _at_fault(graph: Graph, finding: Finding, named: str) -> int:
@@ -190,7 +190,7 @@ def _needed(graph: Graph, identity: int) -> dict[str, str]:
     }
 
 
-def linked(entry: CollectedFinding, link: str) -> CollectedFinding:
+def link_upstream(entry: CollectedFinding, link: str) -> CollectedFinding:
     """An entry whose diagnosis has a link to what upstream knows, where there is one."""
     said = entry.diagnosis
     if not link or link in said.upstream:

@@ -18,20 +18,12 @@ from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.triage.params import TriageSettings
-from asterism.findings.calls.campaign import CALLS, totals
+from asterism.findings.calls.campaign import CALLS, count_calls
 from asterism.findings.calls.candidates import CallScripts, all_call_occurrences
 from asterism.findings.calls.running import CallWorkers
-from asterism.findings.campaign import (
-    TRIAGED,
-    finished,
-    folder_of_pieces,
-    pieces_of,
-)
-from asterism.findings.checking import (
-    made_environments,
-    note_elsewhere,
-)
-from asterism.findings.collecting import Collected, candidates_of, collect, linked
+from asterism.findings.campaign import TRIAGED, finished, folder_of_pieces, pieces_of
+from asterism.findings.checking import made_environments, note_elsewhere
+from asterism.findings.collecting import Collected, candidates_of, collect, link_upstream
 from asterism.findings.entry import names_place, read_entries, read_entry
 from asterism.findings.occurrences import Candidate, confirmed_candidates
 from asterism.findings.operators import OperatorScripts, operator_occurrences
@@ -94,7 +86,7 @@ def gather(
         pass  # each is written as it is noted
     note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
-    facts["calls"] = totals(saved_folders.place(CALLS), facts.get("calls", {}))
+    facts["calls"] = count_calls(saved_folders.place(CALLS), facts.get("calls", {}))
     facts["pieces"] = pieces_of(folder, facts["pieces"])
     if any("names" in piece for piece in facts["pieces"]):
         facts["coverage"] = _coverage(facts["pieces"], settings.seed)
@@ -128,7 +120,7 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
     issues = {part: issue for part, issue in known.items() if not issue.limit}
     for entry in read_entries(collection):
         issue = issue_of(issues, entry.signature, [entry.inputs])
-        noted = linked(entry, issue.link if issue is not None else "")
+        noted = link_upstream(entry, issue.link if issue is not None else "")
         if noted != entry:
             noted.write(collection / entry.name)
 

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.writing import CONFIRMATIONS
-from asterism.findings.checking import lives
+from asterism.findings.checking import bug_lives
 from asterism.findings.entry import CollectedFinding, place_of
 
 #: A node in ONNX's text: ``y = Relu (x)``.
@@ -121,7 +121,7 @@ def confirmed_candidates(
             yield None
             continue
         entry = replace(seen, models=1 + len(others), also=tuple(others))
-        yield Candidate(entry, folder) if lives(entry, folder / REPRO, CONFIRMATIONS) else None
+        yield Candidate(entry, folder) if bug_lives(entry, folder / REPRO, CONFIRMATIONS) else None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.escaping import printable
-from asterism.differential.adapters.environments import by_version
+from asterism.differential.adapters.environments import version_sort_key
 from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.texts import templates
@@ -119,7 +119,7 @@ def history_of(entry: CollectedFinding) -> str:
     Versions that cannot tell are named only where no other version can.
     """
     said = entry.elsewhere
-    versions = sorted(said, key=by_version)
+    versions = sorted(said, key=version_sort_key)
     saying = {word: [v for v in versions if said[v] == word] for word in ELSEWHERE.values()}
     if versions and not any(saying.values()):
         saying = {CANNOT_TELL: versions}
@@ -127,7 +127,7 @@ def history_of(entry: CollectedFinding) -> str:
     return "; ".join([entry.diagnosis.since] * bool(entry.diagnosis.since) + parts)
 
 
-def prose(text: str) -> str:
+def escape_prose(text: str) -> str:
     """A text of a collection on one line: code in backticks stays, other Markdown has no effect."""
     parts = printable(" ".join(text.split())).split("`")
     if len(parts) % 2 == 0:  # a backtick without its end
@@ -156,12 +156,12 @@ def _packages(versions: Mapping[str, str]) -> str:
 
 
 _FILTERS: dict[str, Callable[..., str]] = {
-    "cell": lambda text: prose(text).replace("|", "\\|"),
+    "cell": lambda text: escape_prose(text).replace("|", "\\|"),
     "history": history_of,
     "number": lambda value, digits=0: f"{value:,.{digits}f}",
     "packages": lambda versions: _packages(dict(sorted(versions.items()))),
     "percent": lambda value: f"{value:.0%}",
-    "prose": prose,
+    "prose": escape_prose,
 }
 _TEMPLATES.filters |= _FILTERS
 

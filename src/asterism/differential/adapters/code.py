@@ -59,16 +59,16 @@ class BackendCode:
 
     def given(self, inputs: int) -> BackendCode:
         """The code for a model of so many inputs."""
-        prepare, call = (given(text, inputs) for text in (self.prepare, self.call))
+        prepare, call = (fill_given(text, inputs) for text in (self.prepare, self.call))
         return BackendCode(self.imports, prepare, call, self.serves)
 
 
-def given(text: str, inputs: int) -> str:
+def fill_given(text: str, inputs: int) -> str:
     """A text with the inputs in the place of ``GIVEN``."""
     return re.sub(r"\bGIVEN\b", "inputs" if inputs > 1 else "inputs[0]", text)
 
 
-def filled(text: str, **words: str) -> str:
+def fill_words(text: str, **words: str) -> str:
     """A text with others in the place of some words, from the first word on."""
     for word, put in words.items():
         text = text.replace(word, put)

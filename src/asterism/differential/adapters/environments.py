@@ -110,18 +110,18 @@ def folder_of_all() -> Path:
     return machine.programs_root() / "environments"
 
 
-def names(folder: Path = FOLDER) -> list[str]:
+def environment_names(folder: Path = FOLDER) -> list[str]:
     """Names of the environments that have a file, earlier versions of a library first."""
-    return sorted((path.stem for path in folder.glob("*@*.yaml")), key=by_version)
+    return sorted((path.stem for path in folder.glob("*@*.yaml")), key=version_sort_key)
 
 
-def by_version(name: str) -> tuple[str, list[int]]:
+def version_sort_key(name: str) -> tuple[str, list[int]]:
     """A key that sorts environments by library and version, so that 3.8 comes before 3.12."""
     library, _, release = name.partition("@")
     return library, [int(number) for number in re.findall(r"[0-9]+", release)]
 
 
-def environment(name: str, folder: Path = FOLDER) -> Environment:
+def read_environment(name: str, folder: Path = FOLDER) -> Environment:
     """The environment of that name.
 
     Raises:
@@ -129,7 +129,7 @@ def environment(name: str, folder: Path = FOLDER) -> Environment:
     """
     path = folder / f"{_filed(name, folder)}.yaml"
     if not _NAME.fullmatch(name) or not path.exists():
-        known = ", ".join(names(folder)) or "none"
+        known = ", ".join(environment_names(folder)) or "none"
         raise UserError(
             f"there is no environment {name!r} (known: {known}): write {folder}/{name}.yaml "
             "like the files there; docs/versions.md, Environments, says what it holds"
@@ -156,7 +156,7 @@ def _filed(name: str, folder: Path) -> str:
     library, _, release = name.partition("@")
     kin = (
         known
-        for known in names(folder)
+        for known in environment_names(folder)
         if known.partition("@")[2] == release
         and package_of(product_of(known)) == package_of(library)
     )
@@ -169,7 +169,7 @@ def interpreter_of(library: str) -> Interpreter:
     Raises:
         UserError: its environment does not exist, or is not made.
     """
-    return environment(library).interpreter() if "@" in library else OWN_INTERPRETER
+    return read_environment(library).interpreter() if "@" in library else OWN_INTERPRETER
 
 
 def versions_of(library: str) -> dict[str, str]:
@@ -178,7 +178,7 @@ def versions_of(library: str) -> dict[str, str]:
     Raises:
         UserError: its environment does not exist.
     """
-    there = environment(library).version_of if "@" in library else version_of
+    there = read_environment(library).version_of if "@" in library else version_of
     return {package: found for package in plugin_of(library).packages if (found := there(package))}
 
 

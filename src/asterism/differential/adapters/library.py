@@ -23,7 +23,7 @@ from asterism.differential.adapters.code import (
     Prepared,
     as_function,
     execute,
-    given,
+    fill_given,
     overwritten,
 )
 from asterism.differential.adapters.fixed_draws import fixed_draws
@@ -34,9 +34,9 @@ from asterism.differential.adapters.probes import (
     OVERWRITTEN,
     QUESTIONS,
     TRAINING,
-    kept,
+    keep_weights,
 )
-from asterism.differential.reference.runs import ReferenceRuns, moved
+from asterism.differential.reference.runs import ReferenceRuns, change_for_run
 from asterism.memo.graphs.keras_build import layer_name
 
 #: Messages by which a library says that it does not do something: no defect.
@@ -181,12 +181,12 @@ class Library(LibraryPlugin):
         """
         if kind in BY_INPUTS and all(array.dtype.kind != "f" for array in inputs):
             return []  # there is nothing to differentiate by
-        lines = given(self.lines(compiled.option, kind), len(inputs)) if kind else ""
+        lines = fill_given(self.lines(compiled.option, kind), len(inputs)) if kind else ""
         outputs: Arrays
         if kind not in TRAINING:
             outputs = compiled.run(inputs, lines)
             return outputs
-        with kept(compiled.space(inputs)["model"]), fixed_draws():
+        with keep_weights(compiled.space(inputs)["model"]), fixed_draws():
             outputs = compiled.run(inputs, lines)
             return outputs
 
@@ -316,7 +316,7 @@ class FileReference(FileLibrary):
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]], kind: str = "") -> Arrays:
         """See :class:`Library`."""
         evaluate, option = compiled
-        outputs: Arrays = evaluate([moved(array, option) for array in inputs])
+        outputs: Arrays = evaluate([change_for_run(array, option) for array in inputs])
         return outputs
 
     def code(self, option: str) -> BackendCode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from asterism.differential.adapters import probes
-from asterism.differential.adapters.code import SHAPES, BackendCode, filled
+from asterism.differential.adapters.code import SHAPES, BackendCode, fill_words
 from asterism.differential.adapters.library import LIBRARIES, Library
 
 _IMPORT = ("import jax",)
@@ -131,11 +131,11 @@ class Jax(Library):
                 raise NotImplementedError(f"{question} is not supported over single items")
             step = "jax.value_and_grad(step, has_aux=True)"
             step = step if option == "eager" else f"jax.jit({step})"
-            return filled(_STEP, STEP=step, OPTIMIZER=probes.OPTIMIZERS[question])
+            return fill_words(_STEP, STEP=step, OPTIMIZER=probes.OPTIMIZERS[question])
         by_item = option == "vmap_of_gradient"
         derivative = "jax.vmap(derivative, (None, 0, 0, 0, 0))" if by_item else "derivative"
         function = _FUNCTIONS.get(option, "jax.jit(call)")
-        text = filled(_DERIVATIVES, FUNCTION=function, DERIVATIVE=_DERIVATIVE[question])
+        text = fill_words(_DERIVATIVES, FUNCTION=function, DERIVATIVE=_DERIVATIVE[question])
         text += f"\noutputs = {derivative}(trainable, floating, inputs, factors, along)"
         if question != probes.WEIGHT_GRADIENT:
             return text

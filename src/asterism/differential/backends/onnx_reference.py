@@ -13,7 +13,7 @@ from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.adapters.code import Arrays
 from asterism.differential.adapters.library import LIBRARIES, FileReference
 from asterism.differential.reference.quantised_operators import operators
-from asterism.differential.reference.runs import PERTURBATIONS, STEPPED, perturbed
+from asterism.differential.reference.runs import PERTURBATIONS, STEPPED, perturb
 from asterism.models.onnx_graphs.wider_floats import in_float64
 
 
@@ -56,7 +56,7 @@ class OnnxReference(FileReference):
         from onnx.reference import ReferenceEvaluator
 
         model = onnx.load(path)
-        change = partial(perturbed, option=option) if option in PERTURBATIONS else None
+        change = partial(perturb, option=option) if option in PERTURBATIONS else None
         opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
         known: list[Any] = operators(opset, off_by_a_step=option == STEPPED)
         constants = {constant.name for constant in model.graph.initializer}

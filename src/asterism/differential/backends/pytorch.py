@@ -16,11 +16,11 @@ from asterism.differential.adapters.code import (
     Arrays,
     BackendCode,
     Prepared,
-    filled,
+    fill_words,
 )
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.reference.runs import PERTURBATIONS, STAND_INS, moved
+from asterism.differential.reference.runs import PERTURBATIONS, STAND_INS, change_for_run
 
 #: How often Dynamo may compile the same code for one model: more than any model has layers.
 _RECOMPILED = 1024
@@ -206,7 +206,7 @@ class PyTorch(Library):
         if option == "aot_inductor" or (option in _EXPORTED and question not in probes.BY_INPUTS):
             raise NotImplementedError(f"{question} is not supported of an exported model")
         again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
-        return filled(
+        return fill_words(
             f"{again}{_BEGIN}\n{_ANSWERS[question]}",
             TRAINED_FUNCTION=_function(option, "True"),
             FUNCTION=_function(option, "False"),
@@ -234,9 +234,9 @@ class PyTorch(Library):
         if option not in (*PERTURBATIONS, *STAND_INS):
             return super().run(compiled, inputs, kind)
         model = compiled.space(inputs)["model"]
-        with probes.kept(model):
-            model.set_weights([moved(w, option) for w in model.get_weights()])
-            return super().run(compiled, [moved(i, option) for i in inputs], kind)
+        with probes.keep_weights(model):
+            model.set_weights([change_for_run(w, option) for w in model.get_weights()])
+            return super().run(compiled, [change_for_run(i, option) for i in inputs], kind)
 
 
 def _function(option: str, training: str) -> str:

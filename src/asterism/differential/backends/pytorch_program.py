@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.code import Arrays, BackendCode, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.reference.runs import PERTURBATIONS, ReferenceRuns, perturbed
+from asterism.differential.reference.runs import PERTURBATIONS, ReferenceRuns, perturb
 
 #: What makes a function of the module, by the ending of an option.
 _COMPILED = {
@@ -90,7 +90,7 @@ class ProgramReference(FileReference):
         if option in PERTURBATIONS:
             for tensor in constants_of(module):
                 if tensor.is_floating_point():
-                    tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy(), option))
+                    tensor.data = torch.from_numpy(perturb(tensor.detach().numpy(), option))
         return opened.run
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asterism.differential.adapters import probes
-from asterism.differential.adapters.code import RELOADED, SAME_LAYERS, BackendCode, filled
+from asterism.differential.adapters.code import RELOADED, SAME_LAYERS, BackendCode, fill_words
 from asterism.differential.adapters.library import LIBRARIES, Library
 
 _IMPORT = ("import tensorflow as tf",)
@@ -113,7 +113,7 @@ class TensorFlow(Library):
         if option == "saved_model":
             raise NotImplementedError(f"{question} is not supported of an exported model")
         again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
-        return filled(
+        return fill_words(
             f"{again}{_BEGIN}\n{_ANSWERS[question]}",
             FUNCTION="function" if option in _STEPS else "model",
             STEP=_STEPS.get(option, "step"),

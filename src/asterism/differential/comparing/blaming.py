@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.judging import (
-    all_values,
-    judge_of_file,
-    run_subject,
-)
+from asterism.differential.comparing.judging import all_values, judge_of_file, run_subject
 from asterism.differential.comparing.naming import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs
-from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.numbers import Array
 from asterism.differential.report.onnx_text import onnx_reference, onnx_text
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
@@ -106,7 +102,7 @@ class ModelPart:
         (folder / "model.onnx").write_bytes(content)
         runner, decision = Runner.of([culprit]), ScriptDecision("it runs", finding=finding)
         if right is not None:
-            decision = comparing(right, onnx_reference(text, simple, right))
+            decision = compare_outputs(right, onnx_reference(text, simple, right))
         program = onnx_program(runner, text, "", simple)
         script.write_text(program.script(title, runner.versions, decision), encoding="utf-8")
         return script

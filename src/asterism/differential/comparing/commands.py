@@ -27,14 +27,14 @@ from asterism.differential.comparing.comparison import (
 )
 from asterism.differential.comparing.judging import answers_of, judge_of_file, within_type
 from asterism.differential.comparing.naming import (
-    installed,
-    made,
+    ensure_environment,
+    file_options_of,
+    installed_version,
     named_version,
     package_versions,
     readers_of,
     readers_of_version,
     title_of,
-    ways_of,
 )
 from asterism.differential.comparing.running import run_comparison
 from asterism.differential.engine.branch_params import RewardedGenerateParams
@@ -50,9 +50,9 @@ from asterism.differential.subjects.onnx_file import Subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.differential.subjects.reading import (
     NotCompared,
-    going_on,
+    noting_failure,
     read_subjects,
-    require_some,
+    require_compared,
 )
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
@@ -94,7 +94,7 @@ def compare_libraries(
     subjects = read_subjects(request.models, request.size, request.shapes, rejected)
     formats = {subject.suffix for subject in subjects}
     libraries = _libraries(libraries, environments, formats, say, rejected)
-    backends = [f"{library}:{way}" for library in libraries for way in ways_of(library)]
+    backends = [f"{library}:{way}" for library in libraries for way in file_options_of(library)]
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
     with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
         titles = [title_of(library) for library in libraries]
@@ -103,7 +103,7 @@ def compare_libraries(
             page=OF_LIBRARIES, compared=titles, left_out=lacking, rejected=rejected
         )
         for library in libraries:
-            said = [lacking.get(f"{library}:{way}") for way in ways_of(library)]
+            said = [lacking.get(f"{library}:{way}") for way in file_options_of(library)]
             if all(said):
                 rejected.append((f"all models in {library}", str(said[0])))
 
@@ -134,14 +134,14 @@ def _libraries(
     rejected: NotCompared,
 ) -> list[str]:
     """The libraries that are asked for; each environment is made where it is missing."""
-    own = [name for name in readers_of(formats) if installed(name)]
+    own = [name for name in readers_of(formats) if installed_version(name)]
     names = [*(asked or own), *environments]
     pairs = [(product_of(name), name.partition("@")[2]) for name in names]
     found = []
     for name in dict.fromkeys(named_version(*pair, formats) for pair in pairs):
-        with going_on(name, rejected):
-            found.append(made(name, say))
-    require_some(found, rejected)
+        with noting_failure(name, rejected):
+            found.append(ensure_environment(name, say))
+    require_compared(found, rejected)
     return found
 
 
@@ -249,7 +249,7 @@ def pairs_of(old: str, new: str) -> Iterator[UpgradePair]:
         old: the reader of the version that is left.
         new: that of the other.
     """
-    ways = {old: ways_of(old), new: ways_of(new)}
+    ways = {old: file_options_of(old), new: file_options_of(new)}
     more, fewer = sorted(ways.values(), key=len, reverse=True)
     for option in more:
         one, other = (option if option in ways[n] else fewer[0] for n in (old, new))

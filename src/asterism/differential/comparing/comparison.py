@@ -14,11 +14,7 @@ from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.cases import ComparisonCase
 from asterism.differential.comparing.naming import title_of
 from asterism.differential.engine.params import ExecuteParams
-from asterism.differential.oracle.finding import (
-    BEYOND_TYPE,
-    INVALID_INPUTS,
-    UNRESOLVED,
-)
+from asterism.differential.oracle.finding import BEYOND_TYPE, INVALID_INPUTS, UNRESOLVED
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.texts import templates

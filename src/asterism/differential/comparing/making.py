@@ -34,7 +34,7 @@ _VERSION = "import json, sys; print(json.dumps(sys.version_info[:2]))"
 _LINES = 3
 
 
-def make(wanted: Environment, say: Callable[[str], None]) -> None:
+def make_environment(wanted: Environment, say: Callable[[str], None]) -> None:
     """Make an environment, unless it is there already.
 
     Args:
@@ -87,7 +87,7 @@ def _lay_over_installed(made: Path) -> None:
     outer.write_text(f"{installed_packages()}\n", encoding="utf-8")
 
 
-def remove(unwanted: Environment, say: Callable[[str], None]) -> None:
+def remove_environment(unwanted: Environment, say: Callable[[str], None]) -> None:
     """Remove an environment and what was downloaded for it, where there is something."""
     folder = unwanted.folder
     lock = folder.with_name(f"{folder.name}.lock")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
 from asterism.differential.adapters.backend_names import plugin_of, reads_given, suffix_of
-from asterism.differential.adapters.environments import environment, package_of, versions_of
+from asterism.differential.adapters.environments import package_of, read_environment, versions_of
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
 from asterism.differential.comparing import making
 
@@ -50,18 +50,18 @@ def readers_of_version(
     found: dict[str, str] = {}
     for reader in kin or [library]:  # the named one, or the one that needs nothing else
         if (suffix := suffix_of(reader)) not in found:
-            found[suffix] = made(named_version(reader, version, formats), say)
+            found[suffix] = ensure_environment(named_version(reader, version, formats), say)
     return found
 
 
-def made(reader: str, say: Say) -> str:
+def ensure_environment(reader: str, say: Say) -> str:
     """A reader by its name, whose environment is made where it is missing.
 
     Raises:
         UserError: the environment is not to be had.
     """
     if "@" in reader:
-        making.make(environment(reader), say)
+        making.make_environment(read_environment(reader), say)
     return reader
 
 
@@ -75,28 +75,28 @@ def named_version(library: str, version: str, formats: Container[str]) -> str:
     if library not in known:
         hint = closest(library, known)
         raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
-    here = installed(library).partition("+")[0]  # of a build for one kind of machine
+    here = installed_version(library).partition("+")[0]  # of a build for one kind of machine
     if not version or f"{here}.".startswith(f"{version}."):
         return library
-    environment(f"{library}@{version}")
+    read_environment(f"{library}@{version}")
     return f"{library}@{version}"
 
 
-def ways_of(library: str) -> list[str]:
+def file_options_of(library: str) -> list[str]:
     """Every option of a library by which it runs files."""
     return [o for o in plugin_of(library).all_options() if reads_given(f"{library}:{o}")]
 
 
-def installed(library: str) -> str:
+def installed_version(library: str) -> str:
     """A library's own version, in its environment or here; nothing where it is not installed."""
     return versions_of(library).get(plugin_of(library).packages[0], "")
 
 
 def package_versions(library: str) -> dict[str, str]:
     """The packages of a library's environment; of the installed one those that it names."""
-    return environment(library).versions if "@" in library else versions_of(library)
+    return read_environment(library).versions if "@" in library else versions_of(library)
 
 
 def title_of(library: str) -> str:
     """A library with its full version."""
-    return f"{plugin_of(library).name} {installed(library)}"
+    return f"{plugin_of(library).name} {installed_version(library)}"

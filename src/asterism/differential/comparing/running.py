@@ -25,7 +25,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.subjects.model_files import Arrays, ModelFile
-from asterism.differential.subjects.reading import going_on, require_some
+from asterism.differential.subjects.reading import noting_failure, require_compared
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.section import KeyFigure, ReportSection
 
@@ -62,28 +62,28 @@ def run_comparison(
         UserError: nothing could be compared.
     """
     for subject in progress(subjects, label="compare", unit="model"):
-        with going_on(subject.name, found.rejected):
+        with noting_failure(subject.name, found.rejected):
             inputs = request.inputs_of(subject, params.seed)
             readers = [b for b in backends if suffix_of(b) == subject.suffix]
             result = run_subject(pool, subject, inputs, readers)
             found.subjects.append((subject, [*judge(subject, inputs, result)]))
             if why := lacks_reference(subject, result):
                 found.no_reference[subject.name] = why
-    require_some(found.subjects, found.rejected)
+    require_compared(found.subjects, found.rejected)
     with replacing(request.target) as folder:
         folder.mkdir()
         rows = [row for row in found.rows if row.worst.other][: request.explained]
         for number, row in enumerate(progress(rows, label="blame", unit="change"), 1):
             (subject,) = (one for one, _ in found.subjects if one.name == row.worst.subject)
             about = f"the nodes of {subject.name} to blame, {row.worst.culprit}"
-            with going_on(about, found.rejected):
+            with noting_failure(about, found.rejected):
                 inputs = request.inputs_of(subject, params.seed)
                 blame = Blame(
                     pool, params.judge, row.worst, subject, inputs[row.worst.distribution]
                 )
                 row.part = blame.smallest(request.steps)
                 _write_script(row, number, folder, params.judge)
-        write_page(found, folder / "index.html", params.judge)
+        write_comparison_page(found, folder / "index.html", params.judge)
         write_json(folder / found.page.facts, found.to_json())
 
 
@@ -102,7 +102,7 @@ def _write_script(row: ComparisonRow, number: int, folder: Path, params: JudgePa
     }
 
 
-def write_page(found: BackendComparison, target: Path, params: JudgeParams) -> None:
+def write_comparison_page(found: BackendComparison, target: Path, params: JudgeParams) -> None:
     """Write the page of a comparison, by the command's own template.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -29,6 +29,8 @@ BATCH = 2
 
 #: Distributions whose findings have a severity of their own: few users rely on what comes out.
 SPECIAL_DISTRIBUTIONS = ("nan", "infinity", "empty", "denormal", "largest")
+#: The number that one element of each item is.
+_SPECIAL_NUMBERS = {"nan": np.nan, "infinity": np.inf}
 #: Items in batches of another size than :data:`BATCH`.
 _SIZES = {"empty": 0, RESIZED: 5}
 #: Parameters of layers that draw random numbers in training, unless they are 0.
@@ -68,16 +70,30 @@ def sample_inputs(graph: Graph, seed: int, model: int, distribution: str) -> lis
             bound = min(_vocabularies(graph, identity), default=INTEGER_BOUND)
             arrays.append(rng.integers(0, bound, shape, np.int32))
             continue
-        values = rng.uniform(-10, 10, shape) if distribution == "wide" else rng.normal(size=shape)
-        if distribution in ("nan", "infinity"):
-            flat = values.reshape(BATCH, -1)
-            flat[:, int(rng.integers(flat.shape[1]))] = np.nan if distribution == "nan" else np.inf
+        values = draw_floats(rng, shape, distribution)
         if distribution in ("denormal", "largest"):
             limits = np.finfo(tensor.dtype)
             largest = limits.tiny if distribution == "denormal" else limits.max
             values = np.sign(values) * rng.uniform(0.1, 1.0, shape) * float(largest)
         arrays.append(values.astype(tensor.dtype))
     return arrays
+
+
+def draw_floats(
+    rng: np.random.Generator, shape: Sequence[int], distribution: str
+) -> NDArray[np.float64]:
+    """Numbers as :func:`sample_inputs` describes them, but for what depends on a dtype.
+
+    Args:
+        rng: draws them.
+        shape: of the batch.
+        distribution: ``wide``, ``nan`` and ``infinity`` are drawn otherwise than all others.
+    """
+    values = rng.uniform(-10, 10, shape) if distribution == "wide" else rng.normal(size=shape)
+    if distribution in _SPECIAL_NUMBERS and values.size:
+        items = values.reshape(len(values) if values.ndim > 1 else 1, -1)
+        items[:, int(rng.integers(items.shape[1]))] = _SPECIAL_NUMBERS[distribution]
+    return values
 
 
 def special_inputs(seed: int, model: int, share: float) -> str | None:

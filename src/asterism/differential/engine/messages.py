@@ -69,7 +69,7 @@ def last_words(lines: Sequence[str], most: int = 8) -> list[str]:
     return [line for line in lines if not _WARNING.search(line)][-most:]
 
 
-def steady(message: str, limit: int = 600, *, end: bool = False) -> str:
+def without_noise(message: str, limit: int = 600, *, end: bool = False) -> str:
     """A message without what differs from run to run: addresses, folders, counters, colours.
 
     Args:

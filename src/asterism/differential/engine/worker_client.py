@@ -19,9 +19,9 @@ from asterism.core.workers.starting import (
 )
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 from asterism.differential.adapters.backend_names import plugin_of, product_of
-from asterism.differential.engine.messages import last_words, steady
+from asterism.differential.engine.messages import last_words, without_noise
 from asterism.differential.engine.worker import serve
-from asterism.differential.engine.worker_environment import variables
+from asterism.differential.engine.worker_environment import worker_variables
 
 log = get_logger(__name__)
 
@@ -55,7 +55,7 @@ class WorkerClient:
         self.news: list[dict[str, Any]] = []
         self._limits = limits
         given = {
-            **variables(plugin_of(library).keras_backend, interpreter),
+            **worker_variables(plugin_of(library).keras_backend, interpreter),
             **(environment or {}),
         }
         self._worker = WorkerProcess(
@@ -149,7 +149,7 @@ class WorkerClient:
         return {
             "status": death.how,
             "exception": death.ended if death.how == "crash" else "",
-            "message": steady("\n".join(last_words(death.said)), end=True),
+            "message": without_noise("\n".join(last_words(death.said)), end=True),
         }
 
     def give_up(self) -> None:

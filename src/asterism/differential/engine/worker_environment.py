@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from asterism.core.files.own_folders import own_folder
 from asterism.core.settings import machine
 from asterism.core.workers.starting import OWN_INTERPRETER, ForkServer, Interpreter
-from asterism.differential.engine.messages import steady
+from asterism.differential.engine.messages import without_noise
 from asterism.memo.graphs.light_keras import import_keras
 
 
@@ -24,7 +24,7 @@ def keras_forks(backend: str, environment: Mapping[str, str]) -> ForkServer:
         backend: of Keras.
         environment: more variables for it and its workers.
     """
-    given = {**variables(backend), **environment}
+    given = {**worker_variables(backend), **environment}
     return ForkServer(f"imports Keras on {backend}", import_for_workers, [backend], given)
 
 
@@ -33,11 +33,13 @@ def import_for_workers(backend: str) -> str:
     try:
         import_keras(backend)
     except Exception as error:  # a broken installation is reported, and the run goes on
-        return steady(f"{type(error).__name__}: {error}")
+        return without_noise(f"{type(error).__name__}: {error}")
     return ""
 
 
-def variables(backend: str | None, interpreter: Interpreter = OWN_INTERPRETER) -> dict[str, str]:
+def worker_variables(
+    backend: str | None, interpreter: Interpreter = OWN_INTERPRETER
+) -> dict[str, str]:
     """One thread for every numeric library, this checkout's source, and the Keras backend.
 
     What PyTorch compiles is run, and would lie among temporary files under a name that others can

@@ -33,7 +33,7 @@ def reduce_model(graph: Graph) -> Graph:
     return graph
 
 
-def keeps(graph: Graph, wanted: Coverage) -> bool:
+def keeps_coverage(graph: Graph, wanted: Coverage) -> bool:
     """Whether a reduced model covers all types, pairs and parameters that must not be lost."""
     found = elements_of(graph)
     return (
@@ -44,10 +44,14 @@ def keeps(graph: Graph, wanted: Coverage) -> bool:
 
 
 def _better(smaller: Graph, graph: Graph, wanted: Coverage) -> bool:
-    return bool(smaller.layers) and work(smaller) <= work(graph) and keeps(smaller, wanted)
+    return (
+        bool(smaller.layers)
+        and count_multiplications(smaller) <= count_multiplications(graph)
+        and keeps_coverage(smaller, wanted)
+    )
 
 
-def work(graph: Graph) -> int:
+def count_multiplications(graph: Graph) -> int:
     """Multiplications of one inference, roughly: what layers with kernels need, and elements."""
     total = 0
     for identity in graph.layers:
@@ -142,7 +146,7 @@ def _smaller(graph: Graph, identity: int) -> Iterator[Graph]:
             yield smaller
 
 
-def renumbered(graph: Graph) -> Graph:
+def renumber_nodes(graph: Graph) -> Graph:
     """The same graph with identities from 0, so that names in reports stay short."""
     new = {old: at for at, old in enumerate(graph.nodes)}
     return Graph(
@@ -154,7 +158,7 @@ def renumbered(graph: Graph) -> Graph:
 WIDTHS = ("filters", "units")
 
 
-def narrowed(graph: Graph, width: int | None) -> Graph:
+def narrow_layers(graph: Graph, width: int | None) -> Graph:
     """The graph with layers of at most ``width`` channels or units, as far as shapes still meet.
 
     A layer of hundreds of channels takes longer to build, to convert and to run than one of a few,
@@ -182,7 +186,7 @@ def _with_narrow(graph: Graph, wide: Sequence[int], width: int) -> Graph | None:
         smaller = graph.with_nodes({**graph.nodes, **narrow})
     except InvalidLayerError:
         return None
-    return smaller if keeps(smaller, elements_of(graph)) else None
+    return smaller if keeps_coverage(smaller, elements_of(graph)) else None
 
 
 def _narrow(node: Node, width: int) -> Node:

@@ -13,7 +13,12 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduce import narrowed, reduce_model, renumbered, work
+from asterism.differential.reducing.reduce import (
+    count_multiplications,
+    narrow_layers,
+    reduce_model,
+    renumber_nodes,
+)
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
@@ -69,7 +74,7 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
             original, arrays = graph_of(model, params.open_size, seed)
         width = None if name in own else params.max_width
         kept = reduce_model(original) if params.reduced else original
-        reduced = renumbered(narrowed(kept, width))
+        reduced = renumber_nodes(narrow_layers(kept, width))
         named = {f"{name}/{key}": value for key, value in arrays.items()}
         reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
         used = {n.weights for n in reduced.nodes.values()}
@@ -119,8 +124,8 @@ def _row(
         "model": name,
         "layers": len(before.layers),
         "layers_reduced": len(after.layers),
-        "multiplications": work(before),
-        "multiplications_reduced": work(after),
+        "multiplications": count_multiplications(before),
+        "multiplications_reduced": count_multiplications(after),
         "weights": model.count_params(),
         "weights_reduced": smaller.count_params(),
         "types": len(first.types),

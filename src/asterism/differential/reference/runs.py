@@ -36,7 +36,7 @@ STEP, STEPPED = "quantisation step", "perturbed_step"
 _LARGE = 1e3
 
 
-def perturbed(array: NDArray[Any], option: str) -> NDArray[Any]:
+def perturb(array: NDArray[Any], option: str) -> NDArray[Any]:
     """Every number of a floating array off by up to a dtype's relative rounding.
 
     The float64 model run with such inputs and weights moves as far as rounding of them can move
@@ -54,7 +54,7 @@ def perturbed(array: NDArray[Any], option: str) -> NDArray[Any]:
     return moved
 
 
-def probed(array: NDArray[Any], option: str) -> NDArray[Any]:
+def replace_special_numbers(array: NDArray[Any], option: str) -> NDArray[Any]:
     """A floating array with finite numbers in place of NaN, infinities and the largest numbers.
 
     Args:
@@ -72,11 +72,11 @@ def probed(array: NDArray[Any], option: str) -> NDArray[Any]:
     return found
 
 
-def moved(array: NDArray[Any], option: str) -> NDArray[Any]:
+def change_for_run(array: NDArray[Any], option: str) -> NDArray[Any]:
     """Inputs or weights as the run of that option has them; as they are in all other runs."""
     if option in PERTURBATIONS:
-        return perturbed(array, option)
-    return probed(array, option) if option in STAND_INS else array
+        return perturb(array, option)
+    return replace_special_numbers(array, option) if option in STAND_INS else array
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.oracle.finding import (
-    WRONG_BUFFERS,
-    Finding,
-    failed_condition,
-    skeleton,
-)
+from asterism.differential.oracle.finding import WRONG_BUFFERS, Finding, failed_condition, skeleton
 from asterism.differential.report.numbers import literal_array
-from asterism.differential.report.texts import literal
+from asterism.differential.report.texts import literal_source
 
 Arrays = Sequence[NDArray[Any]]
 
 #: Outputs of more numbers are compared where they differ most.
 _SHOWN = 12
 
-#: What :func:`asterism.differential.engine.messages.steady` writes in place of what was said.
+#: What :func:`~asterism.differential.engine.messages.without_noise` writes in place of a text.
 _SAID_OTHERWISE = re.compile(r"\b(ADDRESS|NUMBER|NAME)\b|_N\b|…")
 
 
@@ -71,7 +66,7 @@ class ScriptDecision:
         return recorded_words(self.finding) if self.finding else ("", [])
 
 
-def comparing(right: ExpectedOutputs, reference: str = "") -> ScriptDecision:
+def compare_outputs(right: ExpectedOutputs, reference: str = "") -> ScriptDecision:
     """The decision between what a program gives and what it should give.
 
     Args:
@@ -83,11 +78,13 @@ def comparing(right: ExpectedOutputs, reference: str = "") -> ScriptDecision:
         return ScriptDecision(f"expected = {len(expected)}  # outputs", "len(outputs)")
     for at, (one, other) in enumerate(zip(expected, actual, strict=True)):
         if one.shape != other.shape:
-            return ScriptDecision(f"expected = {literal(one.shape)}", f"np.shape(outputs[{at}])")
+            return ScriptDecision(
+                f"expected = {literal_source(one.shape)}", f"np.shape(outputs[{at}])"
+            )
     for at, (dtype, other) in enumerate(zip(right.dtypes, actual, strict=False)):
         if str(other.dtype) != dtype:
             given = f"str(np.asarray(outputs[{at}]).dtype)"
-            return ScriptDecision(f"expected = {literal(dtype)}", given)
+            return ScriptDecision(f"expected = {literal_source(dtype)}", given)
     at, place = _worst(right)
     whole = expected[at].size <= _SHOWN and bool(np.isfinite(right.allowed[at]).all())
     index = "" if whole or not place else f"[{', '.join(map(str, place))}]"

@@ -8,7 +8,7 @@ from asterism.differential.adapters.code import source_of
 from asterism.differential.adapters.probes import FORMS, QUESTIONS
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.report.numbers import FilledNumbers
-from asterism.differential.report.texts import call, literal
+from asterism.differential.report.texts import call_source, literal_source
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_build import TWO_ARGUMENTS, arguments
 from asterism.memo.universe.spec import universe
@@ -42,8 +42,8 @@ def layer_source(kind: str, config: Config) -> str:
     """The call that makes a layer."""
     layer = f"keras.layers.{universe()[kind].name}"  # one that is declared
     if any(isinstance(v, dict) for v in config.values()):
-        return f"{layer}.from_config({literal(config)})"
-    return call(layer, config)
+        return f"{layer}.from_config({literal_source(config)})"
+    return call_source(layer, config)
 
 
 def with_changes(graph: Graph, layers: Layers, changed: Config) -> Layers:
@@ -61,7 +61,8 @@ def _told(graph: Graph, layers: Layers, identity: int) -> LayerDescription:
 
 def _input(graph: Graph, identity: int) -> str:
     config = graph.nodes[identity].config
-    return f"keras.Input({literal(tuple(config['shape']))}, dtype={literal(config['dtype'])})"
+    shape, dtype = literal_source(tuple(config["shape"])), literal_source(config["dtype"])
+    return f"keras.Input({shape}, dtype={dtype})"
 
 
 def _weights(layer: str, numbers: FilledNumbers, identity: int) -> list[str]:

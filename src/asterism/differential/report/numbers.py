@@ -118,7 +118,7 @@ def literal_numbers(
     return FilledNumbers(tuple(map(literal_array, inputs)), weights)
 
 
-def simplest(
+def find_simplest_numbers(
     show: Reproduction,
     graph: Graph,
     finding: Finding,

@@ -17,7 +17,7 @@ _MOST_LINES, _MOST_CHARACTERS = 40, 6000
 _COUNTED = re.compile(r"(?<=__)\d+\b")
 
 
-def recounted(text: str) -> str:
+def renumber_names(text: str) -> str:
     """The text with tf2onnx's numbers counted from 0, so that what ran before is not seen."""
     numbers: dict[str, str] = {}
     return _COUNTED.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
 from asterism.differential.adapters.backend_names import library_of, option_of, plugin_of
-from asterism.differential.adapters.code import BackendCode, given, source_of
+from asterism.differential.adapters.code import BackendCode, fill_given, source_of
 from asterism.differential.adapters.environments import versions_of
 from asterism.differential.adapters.fixed_draws import DRAWN, fixed
 from asterism.differential.adapters.library import CONVERTERS, Converter, FileLibrary, Library
 from asterism.differential.engine.inputs import random_training
-from asterism.differential.engine.worker_environment import variables
+from asterism.differential.engine.worker_environment import worker_variables
 from asterism.differential.oracle.finding import Finding
-from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import Layers, model_lines
 from asterism.differential.report.numbers import Array, FilledNumbers
-from asterism.differential.report.texts import in_docstring, rendered
+from asterism.differential.report.texts import in_docstring, render_template
 from asterism.memo.graphs.graph import Graph
 
 
@@ -77,7 +77,7 @@ class Runner:
         option = option_of(self.backend)
         code = self.library.code(option)
         call = self.library.lines(option, distribution)
-        return BackendCode(code.imports, given(code.prepare, inputs), given(call, inputs))
+        return BackendCode(code.imports, fill_given(code.prepare, inputs), fill_given(call, inputs))
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class ScriptProgram:
         """
         settings = ", ".join(f"{name}={value!r}" for name, value in self.environment.items())
         first = ["import os", f"os.environ.update({settings})", "import keras"] if settings else []
-        return rendered(
+        return render_template(
             "repro.py.j2",
             title=in_docstring(title),
             versions=in_docstring(versions),
@@ -179,7 +179,7 @@ def _environment(keras_backend: str) -> dict[str, str]:
     TensorFlow takes oneDNN's kernels or not, by the processor. JAX makes weights of 32 bits where
     it is told of float64 after the model was built.
     """
-    values = variables(keras_backend)
+    values = worker_variables(keras_backend)
     names = ["KERAS_BACKEND"]
     names += ["TF_ENABLE_ONEDNN_OPTS"] if keras_backend == "tensorflow" else []
     more = {"JAX_ENABLE_X64": "1"} if keras_backend == "jax" else {}
@@ -226,7 +226,7 @@ def write_file_script(
         count = len(right.expected)
         reference = f'expected = [arrays[f"expected{{n}}"] for n in range({count})]'
         arrays |= {f"expected{n}": array for n, array in enumerate(right.expected)}
-        decision = comparing(right, reference)
+        decision = compare_outputs(right, reference)
     script.write_text(program.script(title, runner.versions, decision), encoding="utf-8")
     (script.parent / f"model{suffix}").write_bytes(runner.library.readable(content, batch))
     write_arrays(script.parent / "arrays.npz", **{n: np.asarray(a) for n, a in arrays.items()})

@@ -29,15 +29,15 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
 from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.oracle.outside import expected_outside, judge_of_outside
-from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, comparing
+from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import Layers, with_changes
 from asterism.differential.report.numbers import (
     FilledNumbers,
     any_numbers,
+    find_simplest_numbers,
     literal_numbers,
-    simplest,
 )
-from asterism.differential.report.onnx_text import onnx_reference, onnx_text, recounted
+from asterism.differential.report.onnx_text import onnx_reference, onnx_text, renumber_names
 from asterism.differential.report.program_text import (
     Runner,
     keras_program,
@@ -117,7 +117,9 @@ class ScriptWriter:
         if self._found.changed:  # whether it is rejected depends on no number
             differs = self._finding.symptom == OUTSIDE_DIFFERS
             return self._known if differs else any_numbers(self._known)
-        return simplest(self._show, self._found.graph, self._finding, self._known, self._layers)
+        return find_simplest_numbers(
+            self._show, self._found.graph, self._finding, self._known, self._layers
+        )
 
     @cached_property
     def _graph(self) -> Graph:
@@ -149,7 +151,7 @@ class ScriptWriter:
         if right is not None:
             nodes = compared_nodes(graph, finding.distributions)
             dtypes = [graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
-            decision = comparing(replace(right, dtypes=dtypes), reference)
+            decision = compare_outputs(replace(right, dtypes=dtypes), reference)
         else:
             wanted = expected_outside(finding) if found.changed else "it runs"
             decision = ScriptDecision(wanted, finding=finding)
@@ -177,7 +179,7 @@ class ScriptWriter:
             task = Task(finding.model, graph, given, weights=weights)
             content = self._pool.converted(task, converter)
         text = onnx_text(content) if isinstance(content, bytes) else None
-        return recounted(text) if text is not None else None
+        return renumber_names(text) if text is not None else None
 
     def _write_beside_its_file(self, folder: Path) -> bool:
         """Write the script with the model's file beside it, if that is how it can run.

@@ -34,28 +34,28 @@ def templates(package: str = __package__) -> Environment:
         keep_trailing_newline=True,
     )
     filters: dict[str, Callable[..., str]] = {
-        "block": block,
-        "cell": cell,
-        "code": code,
-        "literal": literal,
-        "shown": shown,
+        "block": code_block,
+        "cell": table_cell,
+        "code": inline_code,
+        "literal": literal_source,
+        "shown": inline_text,
     }
     made.filters |= filters
     return made
 
 
-def rendered(name: str, **context: Any) -> str:
+def render_template(name: str, **context: Any) -> str:
     """A template of this package, filled in."""
     return templates().get_template(name).render(**context)
 
 
-def shown(text: str) -> str:
+def inline_text(text: str) -> str:
     """A text within a line: as code unless its characters are harmless; white space is joined."""
     words = _words(text)
-    return words if _PLAIN.fullmatch(words) or _LINK.fullmatch(words) else code(words)
+    return words if _PLAIN.fullmatch(words) or _LINK.fullmatch(words) else inline_code(words)
 
 
-def code(text: str) -> str:
+def inline_code(text: str) -> str:
     """A text as code within a line; backticks in it do not end it, and white space is joined."""
     words = _words(text)
     if not words:
@@ -65,12 +65,12 @@ def code(text: str) -> str:
     return f"{fence}{gap}{words}{gap}{fence}"
 
 
-def cell(text: str) -> str:
+def table_cell(text: str) -> str:
     """A text in a table's cell; bars in it do not divide the cell."""
-    return shown(text).replace("|", "\\|")
+    return inline_text(text).replace("|", "\\|")
 
 
-def block(text: str, language: str) -> str:
+def code_block(text: str, language: str) -> str:
     """Lines of code in a block; backticks in them do not end it."""
     fence = "`" * max(3, _longest_run(text) + 1)
     end = "" if text.endswith("\n") else "\n"
@@ -85,7 +85,7 @@ def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
-def literal(value: Any) -> str:
+def literal_source(value: Any) -> str:
     """A value of numbers, texts, truth values, None, lists, tuples and mappings as source.
 
     Raises:
@@ -105,7 +105,7 @@ def in_docstring(text: str) -> str:
     return "".join(escaped).replace('"', '\\"')
 
 
-def call(function: str, arguments: Mapping[str, Any]) -> str:
+def call_source(function: str, arguments: Mapping[str, Any]) -> str:
     """A call with named arguments.
 
     Args:
@@ -117,6 +117,6 @@ def call(function: str, arguments: Mapping[str, Any]) -> str:
         k: v for k, v in arguments.items() if k.isascii() and k.isidentifier() and not iskeyword(k)
     }
     rest = {k: v for k, v in arguments.items() if k not in named}
-    parts = [f"{name}={literal(value)}" for name, value in named.items()]
-    parts += [f"**{literal(rest)}"] if rest else []
+    parts = [f"{name}={literal_source(value)}" for name, value in named.items()]
+    parts += [f"**{literal_source(rest)}"] if rest else []
     return f"{function}({', '.join(parts)})"

@@ -24,7 +24,7 @@ from asterism.differential.report.script_writer import (
     own_environment,
     packages_of,
 )
-from asterism.differential.report.texts import rendered
+from asterism.differential.report.texts import render_template
 from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.weights import Stored
@@ -150,7 +150,7 @@ def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
 def report_text(found: UniqueFinding, folder: Path) -> str:
     """The report of a finding, in the shape that the libraries' bug templates ask for."""
     finding, library = found.finding, own_environment(found.finding)
-    return rendered(
+    return render_template(
         f"{REPORT}.j2",
         found=found,
         finding=finding,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from asterism.differential.reducing.reduce import bypass, renumbered, without_branch
+from asterism.differential.reducing.reduce import bypass, renumber_nodes, without_branch
 from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.universe.spec import universe
@@ -40,7 +40,7 @@ class Shrinker(Reducer[Graph]):
         changes = [c for i in graph.layers for c in _off_default(graph, i)]
         graph = self.in_groups(graph, changes, _reset)
         graph = self.repeat(graph, self._shapes)
-        return renumbered(graph)
+        return renumber_nodes(graph)
 
     def _removals(self, graph: Graph) -> Iterator[Graph]:
         """Outputs dropped, prefixes cut off, layers bypassed, branches taken away."""
@@ -52,7 +52,7 @@ class Shrinker(Reducer[Graph]):
         for identity in reversed(graph.layers):
             rest = set(graph.layers) - set(graph.keep([identity]).nodes)
             if rest:
-                yield isolated(graph, rest)
+                yield isolate_layers(graph, rest)
         for identity in reversed(graph.layers):
             node = graph.nodes[identity]
             for at, source in enumerate(node.inputs):
@@ -82,7 +82,7 @@ def layers_of(graph: Graph) -> RunnableParts[Graph]:
     def sources(identity: int) -> list[int]:
         return [source for source in graph.nodes[identity].inputs if source in layers]
 
-    return RunnableParts(layers, sources, lambda chosen: isolated(graph, chosen))
+    return RunnableParts(layers, sources, lambda chosen: isolate_layers(graph, chosen))
 
 
 def _key(graph: Graph) -> str:
@@ -131,7 +131,7 @@ def _reset(graph: Graph, changes: Iterable[Change]) -> Graph | None:
         return None
 
 
-def isolated(graph: Graph, layers: set[int]) -> Graph:
+def isolate_layers(graph: Graph, layers: set[int]) -> Graph:
     """Only these layers: what they read from elsewhere becomes inputs of the model."""
     nodes: dict[int, Node] = {}
     fresh = graph.next_id

@@ -18,7 +18,7 @@ from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
 from asterism.differential.adapters.backend_names import file_references
 from asterism.differential.adapters.library import EXTRA_MODULES
-from asterism.differential.engine.inputs import BATCH
+from asterism.differential.engine.inputs import BATCH, draw_floats
 from asterism.differential.reference.runs import ReferenceRuns
 from asterism.memo.universe.tensors import EPSILON
 
@@ -27,9 +27,8 @@ Arrays = list[NDArray[Any]]
 #: Integers are drawn below it where nothing in the model tells a bound.
 INTEGER_BOUND = 10
 
-#: Inputs that can be drawn, and the number that special ones hold.
+#: Inputs that can be drawn.
 DISTRIBUTIONS = ("normal", "wide", "nan", "infinity")
-_SPECIAL = {"nan": np.nan, "infinity": np.inf}
 
 
 @dataclass(frozen=True)
@@ -209,14 +208,8 @@ class ModelFile(ABC):
                 arrays.append(rng.integers(0, 2, spec.shape).astype(kind))
             elif kind.kind in "iu":
                 arrays.append(rng.integers(0, spec.bound, spec.shape).astype(kind))
-            elif distribution == "wide":
-                arrays.append(rng.uniform(-10, 10, spec.shape).astype(kind))
             else:
-                values = rng.normal(size=spec.shape)
-                if distribution in _SPECIAL and values.size:
-                    items = values.reshape(len(values) if values.ndim > 1 else 1, -1)
-                    items[:, int(rng.integers(items.shape[1]))] = _SPECIAL[distribution]
-                arrays.append(values.astype(kind))
+                arrays.append(draw_floats(rng, spec.shape, distribution).astype(kind))
         return arrays
 
 

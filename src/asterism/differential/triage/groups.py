@@ -25,7 +25,7 @@ from asterism.differential.shrinking.unique_finding import LayerAtFault, UniqueF
 from asterism.memo.graphs.graph import Graph
 
 
-def in_order(findings: Sequence[Finding]) -> list[list[Finding]]:
+def group_findings(findings: Sequence[Finding]) -> list[list[Finding]]:
     """Groups of findings that are certainly the same, the most telling first.
 
     Failures are the same by their signature. Findings by values are only when their layer is

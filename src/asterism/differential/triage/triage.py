@@ -21,7 +21,7 @@ from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageB
 from asterism.differential.shrinking.reproduction import Reproduction, ablate, first_diverging
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
-from asterism.differential.triage.groups import in_order, unique_outside
+from asterism.differential.triage.groups import group_findings, unique_outside
 from asterism.differential.triage.params import TriageParams, TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings
 from asterism.memo.graphs.graph import Graph
@@ -90,7 +90,7 @@ class Triage:
         """
         unique: dict[str, UniqueFinding] = {}
         earlier = {found.signature: found for found in known}
-        groups = in_order(findings)
+        groups = group_findings(findings)
         left = UntriagedFindings([])
         for at, group in enumerate(progress(groups, label="triage", unit="group")):
             if because := self._used_up(len(unique)):

@@ -60,7 +60,7 @@ def run_calls(
         names: of variants of one framework.
         workers: of their framework.
         folder: where it is saved.
-        elsewhere: what :func:`totals` gave, perhaps on another machine.
+        elsewhere: what :func:`count_calls` gave, perhaps on another machine.
 
     Raises:
         UserError: another process is at one of the variants.
@@ -88,7 +88,7 @@ def run_calls(
                 yield name, outcome
 
 
-def totals(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
+def count_calls(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     """What each variant has run, beside what a collection knows, perhaps of another machine.
 
     Calls are named by a part of a hash, so that a file of them stays small.

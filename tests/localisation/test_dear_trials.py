@@ -6,13 +6,12 @@ from localised import localise
 from quantised_networks import digits, model, quantised, trained
 
 from asterism.localisation import localising, tensor_errors
-from asterism.localisation.localising import BlamedNodes, doubling
+from asterism.localisation.localising import BlamedNodes, doubling, work_of
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.repair import repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.trials import TrialRunner, squared_error
-from asterism.localisation.work import work_of
 from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(5)

@@ -10,6 +10,7 @@ from onnx import TensorProto, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
+from asterism.core.files.records import record_as_json
 from asterism.localisation.running import FilledRun, Stream, batches
 from asterism.vetting.half_precision import half_precision, in_words
 from asterism.vetting.runtime_types import arithmetic
@@ -59,7 +60,7 @@ def test_sums_beyond_the_range_are_named_and_counted(tmp_path, keep, size):
     assert found.unanswered == np.isinf(summed).sum()
     assert {one.node for one in found.ran_otherwise} >= {"square", "add_up", "root"}
     assert {one.type_run for one in found.ran_otherwise} == {"float32"}
-    assert json.loads(json.dumps(found.to_json()))["types"] == ["float16"]
+    assert json.loads(json.dumps(record_as_json(found)))["types"] == ["float16"]
     assert any("add_up" in line and str(LARGEST) in line for line in in_words(found))
 
 

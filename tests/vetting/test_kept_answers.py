@@ -13,6 +13,7 @@ from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.hashes import digest_of
+from asterism.core.files.records import record_as_json
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.feeding import FeedingParams
@@ -167,12 +168,12 @@ def certified(params, file, digits):
     measured = {
         "symptoms": [],
         "device": asdict(OnDevice(None, (), ())),
-        "agreement": agreement.to_json(),
+        "agreement": record_as_json(agreement),
         "flips": [],
     }
     files = {name: digest_of(digits / path) for name, path in FILES.items()}
     certificate = certify(params, 0, measured, {}, {"reason": "none"}, files)
-    write_json(file, certificate.to_json())
+    write_json(file, record_as_json(certificate))
     return file
 
 

@@ -15,6 +15,7 @@ import yaml
 from small_vetting import digit_params
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
 from asterism.models.tensor_models import subjects
 from asterism.models.tensor_models.model import FileModel
@@ -114,7 +115,7 @@ def rejections(repeat, *given, **named):
 def test_everything_is_done_again_with_the_same_parameters_and_seed(check, told):
     repeated = check(told)
     assert repeated.differences == []
-    assert repeated.verdict.to_json() == told["verdict"]
+    assert record_as_json(repeated.verdict) == told["verdict"]
     (measured, searched, repaired) = check.calls
     folder = measured[-1].parent
     assert measured == ("measure", folder / "measured")

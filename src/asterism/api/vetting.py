@@ -266,7 +266,7 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
         verdict=verdict.word,
         reasons=(*verdict.reasons, *about_repair(certificate, verdict)),
         criteria=verdict.criteria,
-        agreement=Agreement.from_json(measured["agreement"]),
+        agreement=record_from(Agreement, measured["agreement"]),
         flips=tuple(record_from(Flips, flips) for flips in measured["flips"]),
         searches=searches,
         repair=repair,

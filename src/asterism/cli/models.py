@@ -160,6 +160,7 @@ def vet(
         sys.exit(EXIT_CODES[word] if exit_code else 0)
     from asterism.asking.question import settle
     from asterism.asking.request import VetRequest
+    from asterism.core.files.records import record_as_json
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import SweepRequest, sweep_command
     from asterism.sweep.point import VETTED
@@ -212,7 +213,7 @@ def vet(
     if code == 0 and not dry_run:
         certificate, _, verdict = read_certificate(folder / CERTIFICATE)
         if as_json:
-            say_json(certificate.to_json())
+            say_json(record_as_json(certificate))
         else:
             say(f"verdict: {verdict.word}")
             for reason in verdict.reasons:

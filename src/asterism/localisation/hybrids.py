@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.graph import OnnxGraph, assembled, imports_of, inputs_of, renamed
+from asterism.localisation.matching import owners
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
 
@@ -165,7 +166,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
         tensors.
     """
     original, compressed = pair.opened.original, pair.opened.compressed
-    owner = {n: t for t, part in pair.tensors.items() for n in (part.raw, *part.final)}
+    owner = owners(pair.tensors)
     casts = _Casts()
     nodes = list(original.nodes)
     results: dict[str, str] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from asterism.core.files.artifacts import read_json
-from asterism.core.files.records import record_from
+from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError, naming, reading
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.settings.yaml_files import parse_yaml
@@ -32,7 +32,7 @@ class Certificate:
     """What was measured of a pair, and what follows.
 
     Attributes:
-        verdict: :meth:`.Verdict.to_json` of the numbers below.
+        verdict: the verdict that follows from the numbers below.
         sha256: of the files that the numbers are about, see :meth:`.GivenPair.hashes`.
         versions: of the libraries that compute, as far as they are installed.
         commands: that repeat it, see :meth:`.VetParams.commands`.
@@ -53,10 +53,6 @@ class Certificate:
     measured: dict[str, Any]
     searches: dict[str, Any]
     repair: dict[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return asdict(self)
 
 
 class _Asked(ParameterSection):
@@ -88,7 +84,7 @@ def certify(
         UserError: numbers are missing or of another type.
     """
     return Certificate(
-        verdict=verdict_on(params, measured, repair).to_json(),
+        verdict=record_as_json(verdict_on(params, measured, repair)),
         sha256=dict(sha256),
         versions=_versions(),
         commands=params.commands(),
@@ -109,9 +105,9 @@ def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
     with reading("the numbers of vetting"):
         slight = [f for f in measured["flips"] if f["strength"] == params.changes.slight]
         flips = record_from(Share, slight[0]["share"]) if slight else None
-        agreement = Agreement.from_json(measured["agreement"])
-        symptoms = [Symptom.from_json(value) for value in measured["symptoms"]]
-        device = OnDevice.from_json(measured["device"])
+        agreement = record_from(Agreement, measured["agreement"])
+        symptoms = [record_from(Symptom, value) for value in measured["symptoms"]]
+        device = record_from(OnDevice, measured["device"])
         criteria = criteria_of(
             agreement,
             symptoms,
@@ -122,7 +118,7 @@ def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
         )
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"] and not repair["slower"]:
-            repaired = tuple(Threshold.from_json(value) for value in repair["criteria"])
+            repaired = tuple(record_from(Threshold, value) for value in repair["criteria"])
         return decide(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
 

@@ -47,16 +47,6 @@ class Flips:
     failed: int
     by_change: dict[str, Share]
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return {
-            "strength": self.strength,
-            "bound": self.bound,
-            "share": self.share.to_json(),
-            "failed": self.failed,
-            "by_change": {name: share.to_json() for name, share in self.by_change.items()},
-        }
-
 
 def require_changes(params: VetParams, items: Items) -> float:
     """Try each change on one input, so that one that fails is told before minutes are spent.

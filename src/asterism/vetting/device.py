@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import counted
 from asterism.vetting.half_precision import half_precision, in_words
@@ -33,15 +31,6 @@ class OnDevice:
     unanswered: Share | None
     told: tuple[str, ...]
     arithmetic: tuple[str, ...]
-
-    @staticmethod
-    def from_json(value: Any) -> OnDevice:
-        """What a stage wrote.
-
-        Raises:
-            UserError: it is something else.
-        """
-        return record_from(OnDevice, value)
 
 
 def on_device(vetted: Vetted) -> OnDevice:

@@ -12,6 +12,7 @@ from typing import Any
 
 from asterism.core.files.folders import lies_in
 from asterism.core.files.hashes import digest_of
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError, naming, shortened
 from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import Certificate, certify, read_certificate, verdict_on
@@ -93,7 +94,7 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
     # What else a certificate says follows from its own numbers, to the letter.
     own = certify(params, seed, told.measured, told.searches, told.repair, hashes)
     lines = [
-        *_differences(told.to_json(), own.to_json(), _LAST_DIGITS),
+        *_differences(record_as_json(told), record_as_json(own), _LAST_DIGITS),
         *_differences(_numbers(told), _numbers(now), _TOLERANCE),
         *_file_beside(path, told),
     ]

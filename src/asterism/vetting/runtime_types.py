@@ -13,7 +13,6 @@ import onnx
 from asterism.localisation.graph import OnnxGraph
 from asterism.models.runtimes.formats.onnx import open_session
 
-_NAMES = onnx.TensorProto.DataType.Name
 #: What ONNX Runtime writes before the name of a tensor that it has in 32 bits instead.
 _FREE_CAST = "InsertedPrecisionFreeCast_"
 #: Operators that only move or convert values: it makes no difference what these run in.

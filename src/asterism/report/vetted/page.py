@@ -18,6 +18,7 @@ from asterism.core.files.artifacts import (
     replacing,
     write_json,
 )
+from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import reading
 from asterism.core.messages.escaping import counted
 from asterism.report.base.document import render_body, renderer, write_document
@@ -61,7 +62,7 @@ def write_vet_page(
     with reading("the results of vetting"):
         verdict = verdict_on(params, measured, repair)
         facts = read_json(workspace / "artifacts/vet_measure/inputs.json")
-        told = answer(params, verdict, Agreement.from_json(measured["agreement"]), repair)
+        told = answer(params, verdict, record_from(Agreement, measured["agreement"]), repair)
         body, contents = _body(params, seed, workspace, verdict, measured, searches, repair, facts)
     section = ReportSection(
         anchor="vet",
@@ -79,7 +80,7 @@ def write_vet_page(
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            certify(params, seed, measured, searches, repair, sha256).to_json(),
+            record_as_json(certify(params, seed, measured, searches, repair, sha256)),
         )
         for name in (REPAIRED, REPAIRED_PROGRAM):
             repaired = workspace / "artifacts/vet_repair" / name

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from asterism.asking.budget import MINUTES, Cost, within
+from asterism.asking.budget import MINUTES, Cost, earlier_run, within
 from asterism.asking.choosing import choose_all
 from asterism.asking.compared_outputs import (
     compared,
@@ -24,7 +24,6 @@ from asterism.asking.doubts import (
     same_file,
     unlike_calibration,
 )
-from asterism.asking.earlier import earlier_run
 from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.original import (
     LOOKED,
@@ -35,10 +34,15 @@ from asterism.asking.original import (
     scene_of,
 )
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
-from asterism.asking.pair import kind_of_request, require_pair, told_of
+from asterism.asking.pair import (
+    kind_of_request,
+    require_pair,
+    special_tokens,
+    told_of,
+    told_padding,
+)
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
-from asterism.asking.texts import special_tokens, told_padding
 from asterism.config import vet_params
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError

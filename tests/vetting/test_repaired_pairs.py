@@ -11,7 +11,7 @@ from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_fil
 from asterism.core.files.artifacts import read_table
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
-from asterism.localisation.quantised_nodes import match
+from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
 from asterism.localisation.running import first_call
@@ -19,7 +19,7 @@ from asterism.localisation.trials import TrialRunner
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import judging, onnx_pairs, repairing
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.judging import judge
+from asterism.vetting.judging import judge_repair
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
@@ -51,14 +51,14 @@ def repaired(digits, tmp_path, monkeypatch):
         function = getattr(module, name)
 
         def run(*given, **named):
-            kept["unseen"] = given[2] if name == "judge" else kept.get("unseen")
+            kept["unseen"] = given[2] if name == "judge_repair" else kept.get("unseen")
             kept[name] = function(*given, **named)
             return kept[name]
 
         monkeypatch.setattr(module, name, run)
 
     noted(repairing, "repair_curve")
-    noted(judging, "judge")
+    noted(judging, "judge_repair")
 
     def of(compressed="damaged.onnx", triggers=None, **changes):
         params = digit_params(digits, compressed, **changes)
@@ -102,7 +102,7 @@ def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
     assert facts["nodes_with_finest_weights"] == len(chosen.finest)
     assert (facts["gone"], facts["float_share"]) == (chosen.gone, chosen.float_share)
     assert facts["expected"] == chosen.expected >= params.repair.gone
-    judged = RepairFigures(judged=kept["judge"]).to_json()
+    judged = RepairFigures(judged=kept["judge_repair"]).to_json()
     assert judged.items() <= facts.items() and facts["gone_held_out"]["share"] > 0.8
 
 
@@ -262,9 +262,9 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
 
     monkeypatch.setattr(repairing, "repair_curve", curve)
     monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
-    monkeypatch.setattr(judging, "judge", lambda *_given: judged_repair())
+    monkeypatch.setattr(judging, "judge_repair", lambda *_given: judged_repair())
     slow = Speed("repaired", 1, 1000.0)
-    monkeypatch.setattr(judging, "opened_beside", lambda *_given: nullcontext())
+    monkeypatch.setattr(judging, "open_model_beside", lambda *_given: nullcontext())
     monkeypatch.setattr(judging, "speed_of", lambda *_given: slow)
     facts = repaired(triggers=nothing_found)["facts"]
     file = tmp_path / "repaired/repaired.onnx"
@@ -293,7 +293,7 @@ def test_a_repair_that_gains_nothing_is_not_offered(
     repaired, nothing_found, tmp_path, monkeypatch, gone, before, after, is_offered
 ):
     judged = judged_repair(gone, before, after)
-    monkeypatch.setattr(judging, "judge", lambda *_given: judged)
+    monkeypatch.setattr(judging, "judge_repair", lambda *_given: judged)
     facts = repaired(triggers=nothing_found)["facts"]
     assert (tmp_path / "repaired/repaired.onnx").exists() == is_offered
     assert ("sha256" in facts, "bytes" in facts, "agreement" in facts) == (is_offered,) * 3
@@ -347,7 +347,7 @@ UNSEEN = np.arange(0, 200, 2)
 
 
 def judged_facts(*given):
-    return RepairFigures(judged=judge(*given)).to_json()
+    return RepairFigures(judged=judge_repair(*given)).to_json()
 
 
 def test_a_perfect_repair_leaves_nothing(digits):
@@ -474,7 +474,7 @@ def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(
         assert (first_call(runs[2])["x"] == items[[8, 9, 9, 9]]).all()
         found = [
             TrialRunner(
-                match(open_graphs(pair.original, pair.compressed)),
+                match_nodes(open_graphs(pair.original, pair.compressed)),
                 pair.runs(items),
                 pair.deviation(),
             ).base

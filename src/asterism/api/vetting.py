@@ -24,7 +24,7 @@ from asterism.dflare.comparisons import Comparison
 from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import about_repair, certify, verdict_on
+from asterism.vetting.certificate import certify, explain_repair, verdict_on
 from asterism.vetting.changes import Flips
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import open_vetted
@@ -264,7 +264,7 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
     verdict = verdict_on(params, measured, repair)
     return Vetting(
         verdict=verdict.word,
-        reasons=(*verdict.reasons, *about_repair(certificate, verdict)),
+        reasons=(*verdict.reasons, *explain_repair(certificate, verdict)),
         criteria=verdict.criteria,
         agreement=record_from(Agreement, measured["agreement"]),
         flips=tuple(record_from(Flips, flips) for flips in measured["flips"]),

@@ -47,7 +47,7 @@ def _takes_bytes(kind: str, spec: TensorSpec) -> bool:
     return kind == "bytes" or (kind == "tensors" and len(spec.shape) == 3)
 
 
-def told_of(signature: Signature) -> str:
+def describe_signature(signature: Signature) -> str:
     """What a model takes and gives, for the terminal."""
     takes, gives = (", ".join(map(str, specs)) for specs in (signature.given, signature.answers))
     return f"takes {takes}; gives {gives}"

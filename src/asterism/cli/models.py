@@ -165,7 +165,7 @@ def vet(
     from asterism.sweep.app import SweepRequest, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
-    from asterism.vetting.certificate import about_repair, read_certificate
+    from asterism.vetting.certificate import explain_repair, read_certificate
     from asterism.vetting.demo import FOLDER, make_demo
     from asterism.vetting.params import CERTIFICATE
 
@@ -218,7 +218,7 @@ def vet(
             say(f"verdict: {verdict.word}")
             for reason in verdict.reasons:
                 say(f"  {reason}")
-            for line in about_repair(certificate, verdict):
+            for line in explain_repair(certificate, verdict):
                 say(f"  {line}")
             show_page(folder / "index.html", show)
         code = EXIT_CODES[verdict.word] if exit_code else 0

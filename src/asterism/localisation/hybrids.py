@@ -42,7 +42,7 @@ class _Casts:
         return self._made[key]
 
 
-def hybrid(pair: MatchedPair, floats: Collection[int]) -> Any:
+def hybrid_model(pair: MatchedPair, floats: Collection[int]) -> Any:
     """The compressed model with some nodes in float.
 
     Args:
@@ -204,7 +204,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
     return model, {tensor: name for tensor, name in results.items() if name in known}
 
 
-def checked(model: Any, name: str) -> bytes:
+def serialise_checked(model: Any, name: str) -> bytes:
     """A model as the bytes of its file, once ONNX' checker has nothing to say against it.
 
     Raises:

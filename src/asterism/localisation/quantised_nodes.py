@@ -112,7 +112,7 @@ def plain_operator(node: Any) -> str:
     return _PLAIN.get(node.op_type, str(node.op_type))
 
 
-def match(pair: OpenedPair) -> MatchedPair:
+def match_nodes(pair: OpenedPair) -> MatchedPair:
     """Match the tensors and find the quantised nodes."""
     tensors = match_tensors(pair)
     owner = owners(tensors)

@@ -54,10 +54,10 @@ def open_graphs(original: Path, compressed: Path) -> OpenedPair:
         UserError: a file cannot be read or run, or they have other inputs or outputs.
     """
     models = read_onnx(original), read_onnx(compressed)
-    return pair_of(*models, names=(str(original), str(compressed)))
+    return pair_graphs(*models, names=(str(original), str(compressed)))
 
 
-def pair_of(
+def pair_graphs(
     original: Any,
     compressed: Any,
     *,

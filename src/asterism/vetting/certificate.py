@@ -141,7 +141,7 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
         return told, params, verdict_on(params, told.measured, told.repair)
 
 
-def about_repair(certificate: Certificate, verdict: Verdict) -> list[str]:
+def explain_repair(certificate: Certificate, verdict: Verdict) -> list[str]:
     """Why a repair is not enough, or why there is none, where a model needs one; a line at most."""
     if verdict.word in ("ship", "ship with the repair"):
         return []

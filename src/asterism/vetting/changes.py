@@ -17,7 +17,7 @@ from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
 from asterism.search.batched_random_streams import BatchedStreams
-from asterism.vetting.opening import Vetted, drawn_rows
+from asterism.vetting.opening import Vetted, draw_rows
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share, share_of
 
@@ -96,7 +96,7 @@ def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[
     count = min(changes.inputs, len(agreed))
     if not count:
         return []
-    rows = drawn_rows(agreed, count, len(vetted.inputs.items), seed, "changes")
+    rows = draw_rows(agreed, count, len(vetted.inputs.items), seed, "changes")
     found = [
         _flips(vetted, name, None, rows, vetted.domain(operators), seed)
         for name, operators in changes.strengths.items()

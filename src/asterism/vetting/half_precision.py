@@ -25,7 +25,7 @@ from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
 from asterism.models.onnx_graphs.wider_floats import in_float32
-from asterism.vetting.runtime_types import RanOtherwise, ran_otherwise
+from asterism.vetting.runtime_types import RanOtherwise, nodes_run_otherwise
 
 Array = NDArray[Any]
 Rows = NDArray[np.bool_]
@@ -117,7 +117,9 @@ class HalfPrecision:
     ran_otherwise: tuple[RanOtherwise, ...]
 
 
-def half_precision(original: Path, compressed: Path, runs: Sequence[Run]) -> HalfPrecision | None:
+def compare_half_precision(
+    original: Path, compressed: Path, runs: Sequence[Run]
+) -> HalfPrecision | None:
     """Compare the original's tensors with the range of the types that its compressed file has.
 
     A tensor counts where the compressed file's own value, rounded after each node, is not finite
@@ -221,7 +223,7 @@ def _infinite(
     Raises:
         UserError: the file cannot be rounded or run.
     """
-    model = with_outputs(rounded(graph, types), list(wanted.values()))
+    model = with_outputs(rounded_model(graph, types), list(wanted.values()))
     session = Session(model, f"{name}, rounded after each node", optimised=False)
     states = dict(zip(original.outputs, graph.outputs, strict=True))
     found: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in wanted}
@@ -287,7 +289,7 @@ def _beyond(
 def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RanOtherwise, ...]:
     """None where ONNX Runtime cannot open the file: nothing ran."""
     with suppress(UserError):
-        return tuple(ran_otherwise(path, types))
+        return tuple(nodes_run_otherwise(path, types))
     return ()
 
 
@@ -311,7 +313,7 @@ def _lost_constants(original: OnnxGraph, compressed: OnnxGraph) -> Iterator[Lost
             yield LostConstant(name, float(given[zero][0]), "0", int(zero.sum()))
 
 
-def in_words(found: HalfPrecision) -> list[str]:
+def describe_half_precision(found: HalfPrecision) -> list[str]:
     """One sentence for each thing that a verdict on the file has to say."""
     told = []
     if found.unanswered:
@@ -334,7 +336,7 @@ def in_words(found: HalfPrecision) -> list[str]:
     return told
 
 
-def rounded(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
+def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     """A model in 32 bits that rounds each tensor of 16 bits as its file says.
 
     Sums within a node are in 32 bits, as most devices have them.

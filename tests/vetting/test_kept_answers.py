@@ -19,7 +19,7 @@ from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.vetting.agreement import measure_agreement
-from asterism.vetting.certificate import certify
+from asterism.vetting.certificate import VettedNumbers, certify
 from asterism.vetting.device import OnDevice
 from asterism.vetting.kept_answers import KeptAnswers
 from asterism.vetting.measurement import measure_opened
@@ -172,7 +172,7 @@ def certified(params, file, digits):
         "flips": [],
     }
     files = {name: digest_of(digits / path) for name, path in FILES.items()}
-    certificate = certify(params, 0, measured, {}, {"reason": "none"}, files)
+    certificate = certify(params, 0, VettedNumbers(measured, {}, {"reason": "none"}), files)
     write_json(file, record_as_json(certificate))
     return file
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from asterism.core.files.artifacts import read_json
+from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError, naming, reading
 from asterism.core.parameters.params import ParameterSection, Seed, validate
@@ -25,6 +25,35 @@ from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
 
 #: Libraries whose versions a certificate holds.
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
+
+
+#: Where the stages leave numbers in a project.
+_METRICS = tuple(f"metrics/vet_{part}.json" for part in ("measure", "search", "repair"))
+
+
+@dataclass(frozen=True)
+class VettedNumbers:
+    """What the parts of vetting have found about a pair, each a JSON value.
+
+    Attributes:
+        measured: see :func:`~asterism.vetting.measurement.measure_opened`.
+        searches: see :func:`~asterism.vetting.searching.search_opened`.
+        repair: see :func:`~asterism.vetting.repairing.repair_opened`.
+    """
+
+    measured: dict[str, Any]
+    searches: dict[str, Any]
+    repair: dict[str, Any]
+
+    @staticmethod
+    def read(workspace: Path) -> VettedNumbers:
+        """What the stages, or :meth:`write`, left in a project."""
+        return VettedNumbers(*(read_json(workspace / metrics) for metrics in _METRICS))
+
+    def write(self, workspace: Path) -> None:
+        """Leave the numbers as the stages do."""
+        for metrics, value in zip(_METRICS, vars(self).values(), strict=True):
+            write_json(workspace / metrics, value)
 
 
 @dataclass(frozen=True)
@@ -54,6 +83,11 @@ class Certificate:
     searches: dict[str, Any]
     repair: dict[str, Any]
 
+    @property
+    def numbers(self) -> VettedNumbers:
+        """Those that it is about."""
+        return VettedNumbers(self.measured, self.searches, self.repair)
+
 
 class _Asked(ParameterSection):
     """What a certificate's numbers were asked with."""
@@ -63,45 +97,39 @@ class _Asked(ParameterSection):
 
 
 def certify(
-    params: VetParams,
-    seed: int,
-    measured: dict[str, Any],
-    searches: dict[str, Any],
-    repair: dict[str, Any],
-    sha256: Mapping[str, str],
+    params: VetParams, seed: int, numbers: VettedNumbers, sha256: Mapping[str, str]
 ) -> Certificate:
-    """The certificate of what the stages of vetting have found.
+    """The certificate of a pair.
 
     Args:
         params: the pair and what was asked.
         seed: the run's seed.
-        measured: see :func:`~asterism.vetting.measurement.measure_opened`.
-        searches: see :func:`~asterism.vetting.searching.search_opened`.
-        repair: see :func:`~asterism.vetting.repairing.repair_opened`.
+        numbers: what was found.
         sha256: of the pair's files.
 
     Raises:
         UserError: numbers are missing or of another type.
     """
     return Certificate(
-        verdict=record_as_json(verdict_on(params, measured, repair)),
+        verdict=record_as_json(verdict_on(params, numbers)),
         sha256=dict(sha256),
         versions=_versions(),
         commands=params.commands(),
         seed=seed,
         parameters=yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False),
-        measured=measured,
-        searches=searches,
-        repair=repair,
+        measured=numbers.measured,
+        searches=numbers.searches,
+        repair=numbers.repair,
     )
 
 
-def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
+def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
     """The verdict that follows from numbers.
 
     Raises:
         UserError: numbers are missing or of another type.
     """
+    measured, repair = numbers.measured, numbers.repair
     with reading("the numbers of vetting"):
         slight = [f for f in measured["flips"] if f["strength"] == params.changes.slight]
         flips = record_from(Share, slight[0]["share"]) if slight else None
@@ -138,7 +166,7 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
         params = validate(_Asked, asked, source=str(path), names=True).vet
         if params.source != "files":
             raise UserError("its parameters name no files")
-        return told, params, verdict_on(params, told.measured, told.repair)
+        return told, params, verdict_on(params, told.numbers)
 
 
 def explain_repair(certificate: Certificate, verdict: Verdict) -> list[str]:

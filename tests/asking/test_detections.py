@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asking.made_answers import in_8_bits, logits, normal, regions, sigmoid, softmax, spoken
-from asterism.asking.choosing import choose_all
+from asterism.asking.choosing import choose_comparisons
 from asterism.asking.detections import one_output, several_outputs
 from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
@@ -156,7 +156,7 @@ def test_several_outputs_in_any_order(order, left_out, integers, scale, seed):
         "number": Output("d", np.full((INPUTS, 1), 2, np.float32), "cast", integers),
     }
     outputs = [made[name] for name in order if name not in left_out]
-    names, choice = choose_all(outputs, SCENE, None)
+    names, choice = choose_comparisons(outputs, SCENE, None)
     assert (names, choice.kind) == ([output.name for output in outputs], "boxes")
     assert ("label" in choice.options) == ("labels" not in left_out)
     values = np.concatenate([output.rows for output in outputs], axis=1)
@@ -166,7 +166,7 @@ def test_several_outputs_in_any_order(order, left_out, integers, scale, seed):
 def test_scores_of_classes_beside_boxes():
     boxes, scores = cells(5)
     outputs = [Output("scores", scores, "sigmoid"), Output("boxes", boxes, "mul")]
-    names, choice = choose_all(outputs, SCENE, None)
+    names, choice = choose_comparisons(outputs, SCENE, None)
     assert names == ["scores", "boxes"] and choice.options["outputs"] == [5, 4]
     assert (choice.options["score"], choice.options["classes"], choice.options["box"]) == (0, 5, 5)
 
@@ -179,7 +179,7 @@ def test_what_else_a_detector_gives_is_compared_by_itself():
         Output("scores", score, "gather"),
         Output("labels", label, "gather", True),
     ]
-    names, choice = choose_all(outputs, SCENE, None)
+    names, choice = choose_comparisons(outputs, SCENE, None)
     assert choice.kind == "together"
     assert names == ["boxes", "scores", "labels", "weather"]
     assert [part["kind"] for part in choice.options["outputs"]] == ["boxes", "top_label"]
@@ -229,6 +229,6 @@ def test_boxes_whose_scores_are_logits_are_asked_for(last):
         Output("pred_boxes", boxes / np.float32(SIZE), "sigmoid"),
     ]
     with pytest.raises(UserError, match=r"pred_boxes .*--comparison"):
-        choose_all(outputs, SCENE, None)
-    names, choice = choose_all(outputs, SCENE, "tolerance")
+        choose_comparisons(outputs, SCENE, None)
+    names, choice = choose_comparisons(outputs, SCENE, "tolerance")
     assert names == ["logits", "pred_boxes"] and choice.kind == "tolerance"

@@ -9,7 +9,7 @@ from asking.made_models import by_table, echo, of_brightness, pair_of, pictures
 from asterism.core.messages.errors import UserError
 from onnx_texts import write_onnx
 
-pytestmark = pytest.mark.usefixtures("quick")
+pytestmark = pytest.mark.usefixtures("models_here")
 
 LABELS = np.arange(60) % 4
 SCORES = logits(LABELS)

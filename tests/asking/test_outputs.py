@@ -17,9 +17,9 @@ from asking.made_answers import (
     softmax,
     spoken,
 )
-from asterism.asking.choosing import choose_all
+from asterism.asking.choosing import choose_comparisons
 from asterism.asking.outputs import Output, OutputContext
-from asterism.asking.rules import choose
+from asterism.asking.rules import choose_comparison
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.params import ComparisonParams
@@ -252,7 +252,7 @@ CASES = {
 def test_an_output_tells_how_it_is_compared(case):
     output, scenes, kind, options = CASES[case]
     for scene in scenes:
-        choice = choose(output, scene)
+        choice = choose_comparison(output, scene)
         assert (choice.kind, choice.options) == (kind, options), scene
         assert output.name in choice.why
         chosen = ComparisonParams(kind=kind, options=dict(options))
@@ -310,14 +310,14 @@ def test_what_can_be_read_in_two_ways_is_asked_and_each_comparison_that_is_named
     output, scenes = OPEN[case]
     for scene in scenes:
         with pytest.raises(UserError) as raised:
-            choose(output, scene)
+            choose_comparison(output, scene)
         text = str(raised.value)
         assert output.name in text and "--comparison" in text and "\n" not in text
         if case == "nothing":
             continue
         for named in text.partition("--comparison: ")[2].split(", "):
             wanted = named.split()[0]
-            names, choice = choose_all([output], scene, wanted)
+            names, choice = choose_comparisons([output], scene, wanted)
             assert names == [output.name] and choice.kind == wanted
             chosen = ComparisonParams(kind=wanted, options=dict(choice.options))
             found = build_comparison(chosen, output.shape)
@@ -329,7 +329,7 @@ def test_what_can_be_read_in_two_ways_is_asked_and_each_comparison_that_is_named
 @given(st.integers(2, 40), st.floats(0.1, 30), st.integers(0, 99), st.sampled_from(SCENES))
 def test_a_softmax_is_known_by_its_values_alone(classes, strength, seed, scene):
     values = softmax(normal(30, classes, scale=strength, seed=seed))
-    assert choose(Output("y", values), scene).kind in ("top_label", "token_distribution")
+    assert choose_comparison(Output("y", values), scene).kind in ("top_label", "token_distribution")
 
 
 @settings(max_examples=40, deadline=None)
@@ -339,4 +339,4 @@ def test_plain_numbers_are_never_guessed(size, scale, seed, scene):
     if size == scene.vocabulary:
         return
     with pytest.raises(UserError, match="--comparison"):
-        choose(Output("output", values, "gemm"), scene)
+        choose_comparison(Output("output", values, "gemm"), scene)

@@ -14,7 +14,7 @@ from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from models.onnx_networks import constant, linear, save, streaming, value
 
-pytestmark = pytest.mark.usefixtures("quick")
+pytestmark = pytest.mark.usefixtures("models_here")
 
 FLOATS, BYTES, TOKENS = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
 

@@ -15,7 +15,7 @@ from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.vetting.opening import open_vetted
 
-pytestmark = pytest.mark.usefixtures("quick")
+pytestmark = pytest.mark.usefixtures("models_here")
 
 LABELS = np.arange(60) % 4
 SCORES = logits(LABELS)

@@ -1,8 +1,8 @@
 """Localising as one call, and what it has to find and repair."""
 
 from asterism.localisation.localising import BlamedNodes
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import pair_of
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import pair_graphs
 from asterism.localisation.repair import repair_curve
 from asterism.localisation.trials import TrialRunner
 
@@ -17,9 +17,11 @@ def repaired_damages(original, compressed, cases, feeds, deviation):
 
     The damaged node is ranked first, and its repair removes the damage.
     """
-    clean = TrialRunner(match(pair_of(original, compressed)), feeds, deviation).base.deviation
+    clean = TrialRunner(
+        match_nodes(pair_graphs(original, compressed)), feeds, deviation
+    ).base.deviation
     for site, kind, broken in cases:
-        pair = match(pair_of(original, broken))
+        pair = match_nodes(pair_graphs(original, broken))
         curve = repair_curve(pair, feeds, deviation, len(pair.nodes) + 2, most=1, enough=0.9)
         harm = curve.files[0].remaining
         if harm < 2 * clean:

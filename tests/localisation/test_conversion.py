@@ -7,8 +7,8 @@ from quantised_networks import digits
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import as_onnx
-from asterism.localisation.hybrids import hybrid
-from asterism.localisation.quantised_nodes import match
+from asterism.localisation.hybrids import hybrid_model
+from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.running import Session
 
@@ -81,7 +81,7 @@ def test_a_converted_file_answers_as_litert_does(files, tmp_path, name):
 @pytest.mark.slow
 def test_a_keras_file_has_the_nodes_of_the_litert_file_made_of_it(files, tmp_path):
     original = as_onnx(files / "original.keras", tmp_path)
-    pair = match(open_graphs(original, as_onnx(files / "int8.tflite", tmp_path)))
+    pair = match_nodes(open_graphs(original, as_onnx(files / "int8.tflite", tmp_path)))
     operators = [node.operator for node in pair.nodes]
     assert operators.count("Conv") == 2 and {"MatMul", "Gemm"} & set(operators)
     assert all(";" not in node.name for node in pair.nodes)
@@ -123,7 +123,7 @@ def test_nodes_of_a_network_of_sounds_can_be_exchanged(tmp_path):
     converter.representative_dataset = lambda: ([sound] for sound in sounds)
     (tmp_path / "int8.tflite").write_bytes(converter.convert())
     files = [as_onnx(tmp_path / name, tmp_path) for name in ("sounds.keras", "int8.tflite")]
-    pair = match(open_graphs(*files))
+    pair = match_nodes(open_graphs(*files))
     assert [node.operator for node in pair.nodes].count("Conv") == 2
     for index in range(len(pair.nodes)):
-        Session(hybrid(pair, [index]), "with one node in float")
+        Session(hybrid_model(pair, [index]), "with one node in float")

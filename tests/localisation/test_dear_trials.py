@@ -6,13 +6,12 @@ from localised import localise
 from quantised_networks import digits, model, quantised, trained
 
 from asterism.localisation import localising, tensor_errors
-from asterism.localisation.localising import BlamedNodes, doubling
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import pair_of
+from asterism.localisation.localising import BlamedNodes, doubling, work_of
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import pair_graphs
 from asterism.localisation.repair import repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.trials import TrialRunner, squared_error
-from asterism.localisation.work import work_of
 from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(5)
@@ -40,7 +39,7 @@ def damaged():
         w + np.float32(s) * rng.normal(size=w.shape).astype(np.float32)
         for w, s in zip(weights, sizes, strict=True)
     ]
-    pair = match(pair_of(chain(weights), chain(off)))
+    pair = match_nodes(pair_graphs(chain(weights), chain(off)))
     assert len(pair.nodes) == NODES
     return pair, batches({"x": rng.normal(size=(64, 6)).astype(np.float32)}, 8)
 
@@ -100,7 +99,9 @@ def test_a_set_grows_as_far_as_is_asked(damaged):
 
 @pytest.mark.slow
 def test_large_tensors_are_compared_in_parts(monkeypatch):
-    pair = match(pair_of(model(trained("residual")), model(quantised("residual", "per_tensor"))))
+    pair = match_nodes(
+        pair_graphs(model(trained("residual")), model(quantised("residual", "per_tensor")))
+    )
     feeds = batches({"images": digits()[0][1400:1440]}, 20)
     wanted = tensor_errors.tensor_errors(pair, feeds)
     monkeypatch.setattr(tensor_errors, "_ROOM", 10_000)
@@ -119,7 +120,7 @@ def test_large_tensors_are_compared_in_parts(monkeypatch):
 
 def test_work_is_counted_by_sums_and_values():
     weights = [RNG.normal(size=(6, 6)).astype(np.float32) for _ in range(2)]
-    pair = match(pair_of(chain(weights), chain([w + 1 for w in weights])))
+    pair = match_nodes(pair_graphs(chain(weights), chain([w + 1 for w in weights])))
     errors = tensor_errors.tensor_errors(pair, batches({"x": np.ones((4, 6), np.float32)}, 4))
     values = 4 * 6
     assert work_of(pair, errors) == 30 * 3 * values + 2 * values * 6
@@ -155,7 +156,9 @@ def two_scales():
     }
     scales = {"sy": np.float32(2000 / 255), "sb": np.float32(100), "zero": np.uint8(0)}
     original = onnx_model(text.format("[join] y = Concat <axis = 1> (boxes, scores)"), **weights)
-    return match(pair_of(original, onnx_model(text.format(quantised), **weights, **scales)))
+    return match_nodes(
+        pair_graphs(original, onnx_model(text.format(quantised), **weights, **scales))
+    )
 
 
 def detections(original, compressed):

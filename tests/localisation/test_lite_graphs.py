@@ -9,7 +9,7 @@ from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import as_onnx
 from asterism.localisation.lite_graphs import convertible
 from asterism.localisation.matching import match_tensors
-from asterism.localisation.reading import pair_of
+from asterism.localisation.reading import pair_graphs
 from asterism.models.signatures.reading import read_signature
 from models import onnx_networks
 from models.small_litert import LiteFile, lite_linear, lite_variable
@@ -171,7 +171,7 @@ def test_a_tensor_is_told_by_the_name_of_the_integers_it_is_quantised_to():
         y = Abs (again)
     }"""
     constants = {"scale": np.float32(0.1), "zero": np.int8(0), "minus": np.float32(-1)}
-    pair = pair_of(onnx_model(original), onnx_model(quantised, **constants))
+    pair = pair_graphs(onnx_model(original), onnx_model(quantised, **constants))
     found = match_tensors(pair)["middle"]
     assert (found.raw, found.final, found.quantiser) == ("other", ("again",), (1, 2))
 
@@ -191,7 +191,7 @@ def test_what_takes_a_clipped_tensor_is_told_by_structure():
         y = Identity (other)
     }"""
     constants = {"scale": np.float32(0.1), "zero": np.int8(-128)}
-    found = match_tensors(pair_of(onnx_model(original), onnx_model(quantised, **constants)))
+    found = match_tensors(pair_graphs(onnx_model(original), onnx_model(quantised, **constants)))
     assert "m" not in found
     assert (found["r"].raw, found["r"].final) == ("m", ("f",))
     assert found["e"].raw == "other"

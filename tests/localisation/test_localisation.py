@@ -13,9 +13,9 @@ from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.finer_scales import FinerScales
-from asterism.localisation.hybrids import hybrid
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import open_graphs, pair_of
+from asterism.localisation.hybrids import hybrid_model
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import open_graphs, pair_graphs
 from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
@@ -39,7 +39,7 @@ def difference(original, compressed):
 
 
 def matched(network, how):
-    return match(pair_of(model(trained(network)), model(quantised(network, how))))
+    return match_nodes(pair_graphs(model(trained(network)), model(quantised(network, how))))
 
 
 PAIRS = [(network, how) for network in NETWORKS for how in QUANTISATIONS]
@@ -54,7 +54,9 @@ def test_no_node_in_float_is_the_compressed_model_and_all_are_the_original(netwo
         for content in (lambda network, how: trained(network), quantised)
     )
     nodes = range(len(pair.nodes))
-    none, every = (Session(hybrid(pair, s), "hybrid").run(feed)["logits"] for s in ((), nodes))
+    none, every = (
+        Session(hybrid_model(pair, s), "hybrid").run(feed)["logits"] for s in ((), nodes)
+    )
     assert np.abs(every - wanted).max() < 1e-4
     # Integer kernels and their float twins round some halves differently: a step of the output.
     assert np.abs(none - given).max() <= 0.05 * np.abs(given).max()
@@ -79,7 +81,7 @@ def test_own_errors_are_those_of_a_node_that_takes_the_originals_tensors():
     feed = inputs(20)[0]
     for index, node in enumerate(pair.nodes):
         others = [i for i in range(len(pair.nodes)) if i != index]
-        graph = hybrid(pair, others)
+        graph = hybrid_model(pair, others)
         outputs = Session(graph, "all others in float").run(feed)["logits"]
         wanted = Session(trained("convolutional"), "original").run(feed)["logits"]
         assert np.abs(outputs - wanted).max() > 0
@@ -200,7 +202,7 @@ def test_a_gemms_bias_may_have_two_axes(tmp_path):
     feeds = iter([{"x": item[np.newaxis]} for item in items])
     reader = SimpleNamespace(get_next=lambda: next(feeds, None), set_range=None)
     quantize_static(tmp_path / "original.onnx", tmp_path / "int8.onnx", reader)
-    pair = match(open_graphs(tmp_path / "original.onnx", tmp_path / "int8.onnx"))
+    pair = match_nodes(open_graphs(tmp_path / "original.onnx", tmp_path / "int8.onnx"))
     finer = FinerScales(pair, observed_values(pair, batches({"x": items}, 20)))
     graph = finer.applied(finer.possible).opened.compressed
     session = Session(graph.model, "finer scales", optimised=False)
@@ -214,7 +216,7 @@ def test_labels_serve_as_a_deviation():
     site, _, broken = next(
         case for case in cases(model(quantised("convolutional", "per_tensor"))) if case[1] == "axis"
     )
-    pair = match(pair_of(model(trained("convolutional")), broken))
+    pair = match_nodes(pair_graphs(model(trained("convolutional")), broken))
 
     def relabelled(original, compressed):
         return original["logits"].argmax(axis=1) != compressed["logits"].argmax(axis=1)
@@ -232,7 +234,7 @@ def test_names_without_the_enclosing_module_and_other_names_are_matched():
             names[:] = [n.replace("/5/", "/network/5/").replace("/8/", "/x/dense") for n in names]
     for tensor in renamed.graph.initializer:
         tensor.name = tensor.name.replace("/5/", "/network/5/").replace("/8/", "/x/dense")
-    pair = match(pair_of(model(trained("convolutional")), renamed))
+    pair = match_nodes(pair_graphs(model(trained("convolutional")), renamed))
     known = matched("convolutional", "per_tensor")
     assert [node.name for node in pair.nodes] == [node.name for node in known.nodes]
 
@@ -242,7 +244,7 @@ def test_weights_that_were_rounded_and_stored_as_floats_are_found():
     weights = next(t for t in rounded.graph.initializer if t.name == "2.weight")
     values = onnx.numpy_helper.to_array(weights).astype(np.float16).astype(np.float32)
     weights.CopyFrom(onnx.numpy_helper.from_array(values, weights.name))
-    pair = match(pair_of(model(trained("convolutional")), rounded))
+    pair = match_nodes(pair_graphs(model(trained("convolutional")), rounded))
     assert [node.name for node in pair.nodes] == ["/2/Conv"]
     found = localise(pair, inputs(), difference, 3)
     assert found.ranking[0].explained > 0.99
@@ -250,10 +252,10 @@ def test_weights_that_were_rounded_and_stored_as_floats_are_found():
 
 def test_half_precision_is_exchanged_node_by_node():
     half = convert_float_to_float16(model(trained("convolutional")))
-    pair = match(pair_of(model(trained("convolutional")), half))
+    pair = match_nodes(pair_graphs(model(trained("convolutional")), half))
     assert {"/0/Conv", "/2/Conv", "/5/Conv", "/8/Gemm", "/10/Gemm"} <= {n.name for n in pair.nodes}
     feed = inputs()[0]
-    every = Session(hybrid(pair, range(len(pair.nodes))), "all in float").run(feed)["logits"]
+    every = Session(hybrid_model(pair, range(len(pair.nodes))), "all in float").run(feed)["logits"]
     wanted = Session(trained("convolutional"), "original").run(feed)["logits"]
     assert np.abs(every - wanted).max() < 2e-3 * np.abs(wanted).max()  # the output has 16 bits
     curve = repair_curve(pair, inputs(), difference, 40, most=len(pair.nodes))
@@ -270,4 +272,4 @@ def test_files_that_are_no_pair_are_rejected_in_one_line(tmp_path):
     other.graph.output.append(other.graph.output[0])
     other.graph.output[1].name = other.graph.node[0].output[0]
     with pytest.raises(UserError, match=r"1 outputs and .* has 2"):
-        pair_of(model(trained("convolutional")), other)
+        pair_graphs(model(trained("convolutional")), other)

@@ -7,10 +7,10 @@ from onnxruntime.quantization import quantize_dynamic
 from quantised_networks import model, quantised, trained
 
 from asterism.localisation.finer_scales import FinerScales
-from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.matching import constant_value
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import pair_of
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import pair_graphs
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
 from onnx_texts import onnx_model
@@ -22,7 +22,9 @@ HIDDEN, WIDTH, CALLS = 6, 5, 4
 def outputs_of(pair, feed, scales=None):
     """What the compressed model gives as it is, or with all possible finer scales."""
     finer = pair if scales is None else scales.applied(scales.possible)
-    return next(iter(Session(checked(hybrid(finer, ()), "it"), "it").run(feed).values()))
+    return next(
+        iter(Session(serialise_checked(hybrid_model(finer, ()), "it"), "it").run(feed).values())
+    )
 
 
 def dynamically(original, tmp_path, **options):
@@ -60,7 +62,7 @@ def test_a_layer_that_quantises_by_itself_gets_a_scale_for_each_channel(tmp_path
     original = recurrent(directions)
     compressed = dynamically(original, tmp_path)
     assert [node.op_type for node in compressed.graph.node] == ["DynamicQuantizeLSTM"]
-    pair = match(pair_of(original, compressed))
+    pair = match_nodes(pair_graphs(original, compressed))
     scales = FinerScales(pair, {})
     assert scales.possible == [0]
     feed = {"x": RNG.normal(size=(CALLS, 3, WIDTH)).astype(np.float32)}
@@ -77,7 +79,7 @@ def test_dynamically_quantised_nodes_get_scales_for_each_channel(tmp_path, kind)
     more = [1] if kind == "Conv" else []
     ends = "(float[n,8,1] x) => (float[n,3,1] y)" if more else "(float[n,8] x) => (float[n,3] y)"
     original = onnx_model(f"{ends} {{ [it] y = {kind} {attributes} (x, w) }}", w=spoilt(*shape))
-    pair = match(pair_of(original, dynamically(original, tmp_path)))
+    pair = match_nodes(pair_graphs(original, dynamically(original, tmp_path)))
     scales = FinerScales(pair, {})
     assert scales.possible == [0]
     feed = {"x": RNG.normal(size=(1, 8, *more)).astype(np.float32)}
@@ -108,7 +110,7 @@ def test_weights_behind_moves_and_casts_are_candidates(way):
     constants = {"q": store(levels), "s": np.float32(scale), "z": np.int8(0)}
     constants["shape"] = np.int64([3, 8])
     compressed = product(f"d = DequantizeLinear (q, s, z) {nodes}", **constants)
-    pair = match(pair_of(product(w=weights), compressed))
+    pair = match_nodes(pair_graphs(product(w=weights), compressed))
     assert [node.name for node in pair.nodes] == ["product"]
     graph = pair.opened.compressed
     assert constant_value(graph, "w") == pytest.approx(levels * np.float64(np.float32(scale)))
@@ -126,20 +128,20 @@ def test_pruned_floats_behind_a_turn_are_found():
 
     weights = spoilt(8, 3)
     pruned = np.where(np.abs(weights) < 0.2, 0, weights).astype(np.float32)
-    pair = match(pair_of(turned(weights), turned(pruned)))
+    pair = match_nodes(pair_graphs(turned(weights), turned(pruned)))
     assert [node.name for node in pair.nodes] == ["product"]
-    assert not match(pair_of(turned(weights), turned(weights))).nodes
+    assert not match_nodes(pair_graphs(turned(weights), turned(weights))).nodes
 
 
 @pytest.mark.parametrize("how", ["per_tensor", "qoperator", "dynamic"])
 @pytest.mark.parametrize("opset", [11, 12])
 def test_files_of_old_operator_sets_get_scales_of_channels(how, opset):
     original, compressed = model(trained("convolutional")), model(quantised("convolutional", how))
-    newer = match(pair_of(original, compressed))
+    newer = match_nodes(pair_graphs(original, compressed))
     for one in (original, compressed):
         next(e for e in one.opset_import if e.domain in ("", "ai.onnx")).version = opset
     feeds = [{"images": RNG.random((1, 1, 8, 8)).astype(np.float32)}]
-    older = match(pair_of(original, compressed))
+    older = match_nodes(pair_graphs(original, compressed))
     assert older.opened.compressed.opset() == 13
     assert [n.name for n in older.nodes] == [n.name for n in newer.nodes]
     scales = FinerScales(older, observed_values(older, feeds))
@@ -172,7 +174,7 @@ def test_the_range_of_a_softmax_stays_as_its_kernel_needs_it():
     constants = {name: np.float32(scale) for name, scale in scales.items()}
     constants |= {"zx": np.uint8(0), "zw": np.int8(0), "zh": np.uint8(128)}
     constants["q"] = np.clip(np.rint(weights / 0.001), -127, 127).astype(np.int8)
-    pair = match(pair_of(original, onnx_model(text, **constants)))
+    pair = match_nodes(pair_graphs(original, onnx_model(text, **constants)))
     feed = {"x": RNG.random((16, 8)).astype(np.float32)}
     scales = FinerScales(pair, observed_values(pair, batches(feed, 4)))
     wanted = Session(original, "it").run(feed)["y"]

@@ -6,11 +6,11 @@ import pytest
 from asterism.localisation import scales
 from asterism.localisation.finer_scales import FinerScales, Precision
 from asterism.localisation.graph import OnnxGraph
-from asterism.localisation.hybrids import hybrid
+from asterism.localisation.hybrids import hybrid_model
 from asterism.localisation.matching import scale_of
 from asterism.localisation.qoperators import QuantisedOperators
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import pair_of
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import pair_graphs
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import best_range, by_channel, observed_values
 from onnx_texts import onnx_model
@@ -145,7 +145,7 @@ def test_a_float_version_that_a_file_has_is_taken():
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_finer_scales_bring_a_node_near_the_original(bits):
-    pair = match(pair_of(original(), quantised()))
+    pair = match_nodes(pair_graphs(original(), quantised()))
     finer = FinerScales(pair, observed_values(pair, batches({"x": X}, 20)), Precision(bits))
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
     assert gemm in finer.possible
@@ -153,7 +153,7 @@ def test_finer_scales_bring_a_node_near_the_original(bits):
     changed = finer.applied([gemm])
     before, after, wanted = (
         Session(m, "it", optimised=False).run({"x": X})["y"]
-        for m in (hybrid(pair, ()), hybrid(changed, ()), original())
+        for m in (hybrid_model(pair, ()), hybrid_model(changed, ()), original())
     )
     # The input's own step of 0.04 stays; the weights' and the output's steps get finer.
     assert np.abs(before - wanted).max() > 0.2
@@ -175,7 +175,7 @@ def test_finer_scales_bring_a_node_near_the_original(bits):
 
 
 def test_unclipped_ranges_are_those_of_the_values():
-    pair = match(pair_of(original(), quantised()))
+    pair = match_nodes(pair_graphs(original(), quantised()))
     feeds = batches({"x": X}, 20)
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
     changed = FinerScales(pair, observed_values(pair, feeds), ranges="whole").applied([gemm])
@@ -189,7 +189,7 @@ def test_unclipped_ranges_are_those_of_the_values():
 
 def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
     monkeypatch.setattr(scales, "_SAMPLE", 40)
-    pair = match(pair_of(original(), quantised()))
+    pair = match_nodes(pair_graphs(original(), quantised()))
     found = observed_values(pair, batches({"x": X}, 32))
     assert set(found) == {"x", "y"}
     answers = (X @ W + B).reshape(2, -1)

@@ -21,10 +21,10 @@ from written_graphs import (
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation import repair
-from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.localising import Budget, _moved_by
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import open_graphs, pair_of, with_outputs
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import open_graphs, pair_graphs, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import (
@@ -39,7 +39,7 @@ from onnx_texts import onnx_model
 
 @pytest.fixture(scope="module")
 def pair():
-    return match(pair_of(two_products(), two_products(rounded(W), rounded(V))))
+    return match_nodes(pair_graphs(two_products(), two_products(rounded(W), rounded(V))))
 
 
 def signed(original, compressed):
@@ -62,9 +62,9 @@ def test_outputs_in_another_order_are_those_of_the_same_names():
     outputs = [*other.graph.output][::-1]
     del other.graph.output[:]
     other.graph.output.extend(outputs)
-    pair = pair_of(original, other)
+    pair = pair_graphs(original, other)
     assert pair.original.outputs == pair.compressed.outputs == ["h", "y"]
-    runner = TrialRunner(match(pair), batches({"x": X}, len(X)), signed)
+    runner = TrialRunner(match_nodes(pair), batches({"x": X}, len(X)), signed)
     (wanted,) = runner.wanted
     assert np.allclose(wanted["y"], products_of(W, V)) and wanted["h"].shape != wanted["y"].shape
     assert [o.name for o in original.graph.output] == ["y", "h"], "what was given is unchanged"
@@ -90,15 +90,15 @@ def test_an_original_of_another_operator_set_is_converted(tmp_path):
     assert older.opset_import[0].version == 13
     newer.opset_import[0].version = 99
     with pytest.raises(UserError, match=r"set 13 .*set 99"):
-        pair_of(older, newer)
+        pair_graphs(older, newer)
 
 
 def test_inputs_that_do_not_fit_are_no_pair():
     more = two_products()
     more.graph.input.append(value("x2", "n", 2))
     with pytest.raises(UserError, match=r"1 inputs .*2"):
-        pair_of(two_products(), more)
-    assert pair_of(more, two_products()).original.inputs == ["x", "x2"]
+        pair_graphs(two_products(), more)
+    assert pair_graphs(more, two_products()).original.inputs == ["x", "x2"]
 
 
 def test_rounded_weights_are_nodes_and_take_what_stands_before_them(pair):
@@ -116,7 +116,9 @@ def test_a_hybrid_computes_the_chosen_products_as_the_original_does(pair):
     for floats in ((), (0,), (1,), (0, 1)):
         first = weights[0 not in floats][0]
         second = weights[1 not in floats][1]
-        found = Session(checked(hybrid(pair, floats), "it"), "it").run({"x": X})["y"]
+        found = Session(serialise_checked(hybrid_model(pair, floats), "it"), "it").run({"x": X})[
+            "y"
+        ]
         assert found == pytest.approx(products_of(first, second), abs=1e-5)
 
 
@@ -124,7 +126,7 @@ def test_a_model_that_onnx_rejects_is_no_file():
     broken = two_products()
     broken.graph.node[0].op_type = "Nothing"
     with pytest.raises(UserError, match="valid ONNX"):
-        checked(broken, "it")
+        serialise_checked(broken, "it")
 
 
 # ---- errors of tensors
@@ -273,7 +275,7 @@ def test_nodes_without_names_are_told_apart(tmp_path):
     model = onnx_model(text, w=W, v=V, **ones)
     onnx.save(model, tmp_path / "float.onnx")
     quantize_dynamic(tmp_path / "float.onnx", tmp_path / "int8.onnx")
-    found = match(pair_of(model, onnx.load(tmp_path / "int8.onnx")))
+    found = match_nodes(pair_graphs(model, onnx.load(tmp_path / "int8.onnx")))
     named = [part.name for part in found.opened.compressed.nodes]
     assert max(sum(not named[i] for i in node.body) for node in found.nodes) > 1
     errors = {error.tensor: error for error in tensor_errors(found, batches({"x": X}, 2))}

@@ -21,9 +21,9 @@ from streaming_networks import (
 )
 from written_graphs import constant
 
-from asterism.localisation.hybrids import hybrid
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import pair_of
+from asterism.localisation.hybrids import hybrid_model
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import pair_graphs
 from asterism.localisation.repair import latency, repair_curve
 from asterism.localisation.running import (
     Session,
@@ -47,7 +47,7 @@ def int8():
 
 @pytest.fixture(scope="module")
 def pair(int8):
-    return match(pair_of(recurrence(), int8))
+    return match_nodes(pair_graphs(recurrence(), int8))
 
 
 def difference(original, compressed):
@@ -76,17 +76,17 @@ def test_a_state_is_told_by_its_place_where_the_names_differ():
         for names in (node.input, node.output):
             names[:] = [f"s_{n.removeprefix('state_')}" if "state" in n else n for n in names]
     text.graph.input[1].name, text.graph.output[1].name = "s_in", "s_out"
-    runner = TrialRunner(match(pair_of(recurrence(), text)), streams(ITEMS), difference)
+    runner = TrialRunner(match_nodes(pair_graphs(recurrence(), text)), streams(ITEMS), difference)
     assert runner.base.deviation == pytest.approx(0, abs=1e-5)
     assert [list(run) for run in runner.given] == [["y"]] * 3
     assert runner.given[0]["y"].shape == (5, CALLS, 3)
 
 
 def test_all_nodes_in_float_are_the_original_with_its_own_state(pair):
-    model = hybrid(pair, range(len(pair.nodes)))
+    model = hybrid_model(pair, range(len(pair.nodes)))
     wanted, _ = by_hand(ITEMS)
     assert answers_of(model, ITEMS) == pytest.approx(wanted, abs=1e-6)
-    left = answers_of(hybrid(pair, ()), ITEMS)
+    left = answers_of(hybrid_model(pair, ()), ITEMS)
     assert left == pytest.approx(answers_of(pair.opened.compressed_file, ITEMS), abs=1e-3)
     assert np.abs(left - wanted).max() > 1e-3
 
@@ -106,7 +106,7 @@ def test_own_errors_are_of_the_originals_state_and_cumulative_ones_of_each_model
     calls = [{"x": np.ones((1, 1), np.float32)} for _ in range(6)]
     first = calls[0] | {"state_in": np.zeros((1, 1), np.float32)}
     run = Stream(first, calls[1:], {"state_in": "state_out"})
-    pair = match(pair_of(decaying(0.5, 1.0), decaying(0.505, 1.1)))
+    pair = match_nodes(pair_graphs(decaying(0.5, 1.0), decaying(0.505, 1.1)))
     found = {error.tensor: error for error in tensor_errors(pair, [run])}
     own = {name: found[name].own for name in ("kept", "state_out")}
     assert [node.name for node in pair.nodes] == ["keep", "amplify"]
@@ -139,7 +139,7 @@ def test_half_precision_is_exchanged_node_by_node():
     weight = next(tensor for tensor in model.graph.initializer if tensor.name == "recurrent")
     weight.CopyFrom(constant("recurrent", numpy_helper.to_array(weight) * np.float16(1.25)))
     for given, blamed in ((half(), None), (model, "keep")):
-        pair = match(pair_of(recurrence(), given))
+        pair = match_nodes(pair_graphs(recurrence(), given))
         assert {node.name for node in pair.nodes} >= {"see", "keep", "join", "squash", "read"}
         curve = repair_curve(pair, streams(ITEMS), difference, len(pair.nodes) + 3, most=1)
         assert curve.files[0].remaining > 0
@@ -147,7 +147,7 @@ def test_half_precision_is_exchanged_node_by_node():
         if blamed is not None:
             assert first.node.name == blamed and first.explained > 0.99
         wanted, _ = by_hand(ITEMS)
-        whole = answers_of(hybrid(pair, range(len(pair.nodes))), ITEMS)
+        whole = answers_of(hybrid_model(pair, range(len(pair.nodes))), ITEMS)
         assert whole == pytest.approx(wanted, abs=1e-6)
 
 
@@ -157,7 +157,7 @@ def test_a_quantised_lstm_is_exchanged_and_its_damage_found():
     assert "DynamicQuantizeLSTM" in [node.op_type for node in int8.graph.node]
     scale = next(tensor for tensor in int8.graph.initializer if tensor.name == "R_scale")
     scale.CopyFrom(constant("R_scale", numpy_helper.to_array(scale) * np.float32(1.5)))
-    pair = match(pair_of(memory(), int8))
+    pair = match_nodes(pair_graphs(memory(), int8))
     assert [node.name for node in pair.nodes] == ["remember", "read"]
     curve = repair_curve(pair, runs, difference, len(pair.nodes) + 3, most=1)
     first = curve.localisation.ranking[0]
@@ -171,10 +171,10 @@ def test_a_quantised_lstm_is_exchanged_and_its_damage_found():
 @pytest.mark.parametrize("inner", [False, True])
 def test_other_weights_of_an_lstm_are_a_node_also_inside_a_branch(inner):
     original, other = memory(inner), memory(inner)
-    assert match(pair_of(original, other)).nodes == ()
+    assert match_nodes(pair_graphs(original, other)).nodes == ()
     weight = next(tensor for tensor in other.graph.initializer if tensor.name == "R")
     weight.CopyFrom(constant("R", np.round(numpy_helper.to_array(weight), 1)))
-    pair = match(pair_of(original, other))
+    pair = match_nodes(pair_graphs(original, other))
     assert [(node.name, node.operator) for node in pair.nodes] == [
         ("remember", "If" if inner else "LSTM")
     ]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from asterism.localisation.finer_scales import FinerScales, Precision
-from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.patches import MICROSOFT
-from asterism.localisation.quantised_nodes import match
-from asterism.localisation.reading import pair_of
+from asterism.localisation.quantised_nodes import match_nodes
+from asterism.localisation.reading import pair_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
@@ -40,13 +40,13 @@ def errors(pair, given, wanted):
     feed = {"x": X}
     answers = [
         next(iter(Session(model, "it").run(feed).values()))
-        for model in (hybrid(pair, ()), hybrid(given, ()), wanted)
+        for model in (hybrid_model(pair, ()), hybrid_model(given, ()), wanted)
     ]
     return [float(np.abs(answer - answers[2]).max()) for answer in answers[:2]]
 
 
 def widened(original, compressed, precision):
-    pair = match(pair_of(original, compressed))
+    pair = match_nodes(pair_graphs(original, compressed))
     scales = FinerScales(pair, observed_values(pair, batches({"x": X}, 16)), precision)
     return pair, scales.applied(scales.possible)
 
@@ -70,14 +70,14 @@ def dynamic():
 def test_a_dynamic_product_gets_an_input_of_16_bits_and_keeps_integers():
     original, compressed = dynamic()
     pair, both = widened(original, compressed, Precision(16, 16))
-    model = hybrid(both, ())
+    model = hybrid_model(both, ())
     operators = [node.op_type for node in model.graph.node]
     assert sorted(operators) == [*["DequantizeLinear"] * 2, "MatMul", "QuantizeLinear"]
     assert {node.domain for node in model.graph.node if node.op_type != "MatMul"} == {MICROSOFT}
     assert {tensor.name for tensor in model.graph.output} == {"y"}
     before, after = errors(pair, both, original)
     assert after < 0.001 < 0.1 < before
-    checked(model, "it")
+    serialise_checked(model, "it")
     _, weights_of_8 = widened(original, compressed, Precision(16, 8))
     assert after < errors(pair, weights_of_8, original)[1] < before
 
@@ -172,7 +172,9 @@ def test_as_few_nodes_as_are_enough_get_weights_of_16_bits():
     ends = "(float[n,6] h0) => (float[n,6] h6)"
     constants = {f"w{number}": weight for number, weight in enumerate(weights)}
     original = onnx_model(f"{ends} {{ {products} }}", **constants)
-    pair = match(pair_of(original, onnx_model(f"{ends} {{ {stores} {products} }}", **integers)))
+    pair = match_nodes(
+        pair_graphs(original, onnx_model(f"{ends} {{ {stores} {products} }}", **integers))
+    )
     feeds = batches({"h0": RNG.normal(size=(64, 6)).astype(np.float32)}, 16)
     curve = repair_curve(pair, feeds, difference, 12, most=1, enough=0.9)
     most = max(len(file.finest) for file in curve.files)
@@ -207,7 +209,7 @@ def test_trials_see_what_the_runtime_quantises_by_itself():
     store = "w = DequantizeLinear <axis = 1> (levels, step, zeros)"
     zeros = np.zeros(32, np.int8)
     compressed = onnx_model(text.format(store), levels=levels, step=step, zeros=zeros)
-    pair = match(pair_of(onnx_model(text.format(""), w=weight), compressed))
+    pair = match_nodes(pair_graphs(onnx_model(text.format(""), w=weight), compressed))
     items = RNG.normal(size=(40, 64)).astype(np.float32)
     feeds = batches({"x": items}, 20)
     runner = TrialRunner(pair, feeds, difference)
@@ -216,5 +218,5 @@ def test_trials_see_what_the_runtime_quantises_by_itself():
     trial, _ = runner.run([0])
     assert trial.deviation < 1e-6 * stored_only
     scales = FinerScales(pair, observed_values(pair, feeds), Precision(16, 16))
-    finest = hybrid(scales.applied(scales.possible), ())
+    finest = hybrid_model(scales.applied(scales.possible), ())
     assert runner.judge(frozenset(), runner.outputs(finest, "it")).deviation < 1e-3 * stored_only

@@ -24,6 +24,7 @@ from asterism.cli import commands
 from asterism.cli.opening import PAGES, find_page
 from asterism.cli.program import GROUPS
 from asterism.core.files.interrupts import INTERRUPTED
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
 from asterism.dvc_hydra import repository
@@ -306,7 +307,7 @@ def test_vetting_needs_two_models_and_inputs(root, words):
 def test_with_json_standard_output_is_the_certificate_alone(vetted, note):
     ended = run(*FILES, "--json", "--open")
     assert ended.exit_code == 0
-    assert json.loads(ended.stdout) == CERTIFICATE.to_json()
+    assert json.loads(ended.stdout) == record_as_json(CERTIFICATE)
     assert ended.stderr == "kind tensors: guessed\n"
     assert "open" not in [name for name, *_ in note.calls]
     assert run(*FILES, "--json", "--exit-code").exit_code == CODES["do not ship"]

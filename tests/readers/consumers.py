@@ -21,7 +21,7 @@ from asterism.differential.reducing.reduce import reduce_model, renumber_nodes
 from asterism.differential.reducing.reduction import _opened
 from asterism.differential.subjects.onnx_file import read_subject
 from asterism.localisation.conversion import as_onnx, convert
-from asterism.localisation.quantised_nodes import match
+from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.memo.graphs.keras_build import build
 from asterism.models.keras_models.first_reading import _read_whole
@@ -75,7 +75,7 @@ def check(path: Path) -> None:
 def localise(path: Path, folder: Path) -> None:
     """The conversion to ONNX, and what is to blame in the pair."""
     convert(path, folder / "converted.onnx")
-    match(open_graphs(folder / "converted.onnx", folder / "converted.onnx"))
+    match_nodes(open_graphs(folder / "converted.onnx", folder / "converted.onnx"))
 
 
 def pair(path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from asterism.core.files.artifacts import write_arrays, write_table
+from asterism.core.files.records import record_as_json
 from asterism.report.base.pictures import png
 from asterism.report.vetted import page as vetted
 from asterism.vetting.params import VetParams
@@ -190,7 +191,7 @@ def test_beside_the_page_lie_its_certificate_and_the_repaired_file(results, repa
     for key, name in names.items():
         assert digests[key] == hashlib.sha256(f"this is {name}".encode()).hexdigest()
     assert certificate == {
-        "verdict": verdict.to_json(),
+        "verdict": record_as_json(verdict),
         "versions": {
             name: version(name)
             for name in ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")

@@ -1,16 +1,7 @@
-"""What the tests of vetting share: models in their own process, and a real pair."""
+"""What the tests of vetting share: a real pair."""
 
 import pytest
 from digit_pairs import damage, make_pair
-
-from asterism.models.tensor_models import subjects
-from asterism.models.tensor_models.model import FileModel
-
-
-@pytest.fixture
-def models_here(monkeypatch):
-    """Vetted models run in the test's own process."""
-    monkeypatch.setattr(subjects, "IsolatedFileModel", FileModel)
 
 
 @pytest.fixture(scope="package")

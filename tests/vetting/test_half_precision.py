@@ -10,9 +10,10 @@ from onnx import TensorProto, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
+from asterism.core.files.records import record_as_json
 from asterism.localisation.running import FilledRun, Stream, batches
-from asterism.vetting.half_precision import half_precision, in_words
-from asterism.vetting.runtime_types import arithmetic
+from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
+from asterism.vetting.runtime_types import rounding_operators
 from models.onnx_networks import linear
 from onnx_texts import onnx_model
 
@@ -45,7 +46,7 @@ def written(tmp_path, original, half):
 @pytest.mark.parametrize("size", [1, 7, 50])
 def test_sums_beyond_the_range_are_named_and_counted(tmp_path, keep, size):
     files = written(tmp_path, squares(), convert_float_to_float16(squares(), keep_io_types=keep))
-    found = half_precision(*files, batches({"x": ROWS}, size))
+    found = compare_half_precision(*files, batches({"x": ROWS}, size))
     total = (20 * ROWS**2).sum(1)
     with np.errstate(over="ignore"):
         half = np.float16(np.float16(20 * ROWS) * np.float16(ROWS).astype(np.float32))
@@ -59,13 +60,13 @@ def test_sums_beyond_the_range_are_named_and_counted(tmp_path, keep, size):
     assert found.unanswered == np.isinf(summed).sum()
     assert {one.node for one in found.ran_otherwise} >= {"square", "add_up", "root"}
     assert {one.type_run for one in found.ran_otherwise} == {"float32"}
-    assert json.loads(json.dumps(found.to_json()))["types"] == ["float16"]
-    assert any("add_up" in line and str(LARGEST) in line for line in in_words(found))
+    assert json.loads(json.dumps(record_as_json(found)))["types"] == ["float16"]
+    assert any("add_up" in line and str(LARGEST) in line for line in describe_half_precision(found))
 
 
 def test_values_within_the_range_are_no_matter(tmp_path):
     files = written(tmp_path, squares(), convert_float_to_float16(squares()))
-    found = half_precision(*files, batches({"x": ROWS / 20}, 10))
+    found = compare_half_precision(*files, batches({"x": ROWS / 20}, 10))
     assert (found.beyond, found.inputs_beyond, found.unanswered, found.constants) == ((), 0, 0, ())
 
 
@@ -93,26 +94,26 @@ def test_a_mask_of_minus_infinity_is_found_and_one_of_minus_10000_is_fine(tmp_pa
     x = np.where(ROWS > 30, ROWS / 30, 0).astype(np.float32)
     x[:, 0] = 1
     half = convert_float_to_float16(masked())
-    fine = half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
+    fine = compare_half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
     assert (fine.beyond, fine.unanswered, fine.constants) == ((), 0, ())
     half = with_constant(half, "least", -np.inf)
-    found = half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
+    found = compare_half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
     (lost,) = found.constants
     assert (lost.tensor, lost.becomes, lost.count) == ("least", "-inf", 1)
     assert [one.node for one in found.beyond] == ["hide", "add"]
     assert found.unanswered == 50, "0 times infinity is no number"
     half = with_constant(half, "least", 0)
-    found = half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
+    found = compare_half_precision(*written(tmp_path, masked(), half), batches({"x": x}, 8))
     assert [one.becomes for one in found.constants] == ["0"]
 
 
 def test_filled_up_items_are_not_counted_and_calls_of_a_stream_are_one(tmp_path):
     files = written(tmp_path, squares(), convert_float_to_float16(squares()))
     large = np.full((4, 8), 60, np.float32)
-    found = half_precision(*files, [FilledRun({"x": large}, 3)])
+    found = compare_half_precision(*files, [FilledRun({"x": large}, 3)])
     assert (found.inputs, found.inputs_beyond, found.unanswered) == (3, 3, 3)
     late = Stream({"x": large * 0}, [{"x": large}], {})
-    found = half_precision(*files, [late])
+    found = compare_half_precision(*files, [late])
     assert (found.inputs, found.inputs_beyond, found.unanswered) == (4, 4, 4)
 
 
@@ -129,20 +130,20 @@ def test_bfloat16_has_the_range_of_32_bits(tmp_path):
                 attribute.i = kind
     del half.graph.value_info[:]
     files = written(tmp_path, squares(), half)
-    found = half_precision(*files, batches({"x": ROWS}, 10))
+    found = compare_half_precision(*files, batches({"x": ROWS}, 10))
     assert (found.types, found.beyond) == (("bfloat16",), ())
     assert found.unanswered == 0
 
 
 def test_a_file_in_32_bits_is_no_matter_of_this(tmp_path):
     files = written(tmp_path, squares(), squares())
-    assert half_precision(*files, batches({"x": ROWS}, 10)) is None
+    assert compare_half_precision(*files, batches({"x": ROWS}, 10)) is None
 
 
 def test_operators_that_round_by_themselves_are_told(tmp_path):
     weight = np.random.default_rng(1).normal(size=(8, 8)).astype(np.float32)
     float_file, small = linear(tmp_path / "model.onnx", weight), tmp_path / "small.onnx"
     quantize_dynamic(float_file, small)
-    assert arithmetic(float_file) == []
-    (found,) = arithmetic(small)
+    assert rounding_operators(float_file) == []
+    (found,) = rounding_operators(small)
     assert found.made_here and "8 bits" in found.how

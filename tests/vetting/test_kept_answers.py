@@ -13,12 +13,13 @@ from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.hashes import digest_of
+from asterism.core.files.records import record_as_json
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.vetting.agreement import measure_agreement
-from asterism.vetting.certificate import certify
+from asterism.vetting.certificate import VettedNumbers, certify
 from asterism.vetting.device import OnDevice
 from asterism.vetting.kept_answers import KeptAnswers
 from asterism.vetting.measurement import measure_opened
@@ -167,12 +168,12 @@ def certified(params, file, digits):
     measured = {
         "symptoms": [],
         "device": asdict(OnDevice(None, (), ())),
-        "agreement": agreement.to_json(),
+        "agreement": record_as_json(agreement),
         "flips": [],
     }
     files = {name: digest_of(digits / path) for name, path in FILES.items()}
-    certificate = certify(params, 0, measured, {}, {"reason": "none"}, files)
-    write_json(file, certificate.to_json())
+    certificate = certify(params, 0, VettedNumbers(measured, {}, {"reason": "none"}), files)
+    write_json(file, record_as_json(certificate))
     return file
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from small_vetting import Rule, vet_params, vetted_rules
 
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
 from asterism.tensors import TENSOR_MUTATORS
 from asterism.vetting import changes
@@ -75,12 +76,12 @@ def test_flips_are_counted_by_strength_change_and_bound():
         assert flips.by_change == (
             nothing if flips.strength == "none" else {"scale": share} | nothing
         )
-    assert found[3].to_json() == {
+    assert record_as_json(found[3]) == {
         "strength": "half",
         "bound": "linf 0.1",
-        "share": found[3].share.to_json(),
+        "share": record_as_json(found[3].share),
         "failed": 0,
-        "by_change": {name: share.to_json() for name, share in found[3].by_change.items()},
+        "by_change": {name: record_as_json(share) for name, share in found[3].by_change.items()},
     }
 
 

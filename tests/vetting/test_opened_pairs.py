@@ -18,7 +18,7 @@ from asterism.data.given.reading import GivenInputs
 from asterism.dflare.pair import PairedOutputs
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.measurement import measure_opened
-from asterism.vetting.opening import Vetted, beside, drawn, open_vetted, read_given
+from asterism.vetting.opening import Vetted, draw_inputs, open_beside, open_vetted, read_given
 from models.onnx_networks import linear, masked, value
 from onnx_texts import write_onnx
 from places import ROOT
@@ -151,7 +151,7 @@ def test_a_domain_is_ready_for_the_given_inputs(pair):
 
 def test_another_compressed_model_beside_the_same_original(pair, tmp_path):
     linear(tmp_path / "h.onnx", WEIGHTS * 2)
-    with open_vetted(pair(), 0) as vetted, beside(vetted, tmp_path / "h.onnx") as other:
+    with open_vetted(pair(), 0) as vetted, open_beside(vetted, tmp_path / "h.onnx") as other:
         assert other.original is vetted.original and other.inputs is vetted.inputs
         assert (other.answers.f == vetted.answers.f).all()
         assert other.answers.g == pytest.approx(ITEMS @ WEIGHTS * 2, abs=1e-4)
@@ -162,7 +162,7 @@ def test_another_compressed_model_beside_the_same_original(pair, tmp_path):
     with (
         open_vetted(pair(), 0) as vetted,
         pytest.raises(UserError, match=r"f\.onnx answers .*3.*but two\.onnx .*2.*feeding\.outputs"),
-        beside(vetted, tmp_path / "two.onnx"),
+        open_beside(vetted, tmp_path / "two.onnx"),
     ):
         pass
 
@@ -215,7 +215,7 @@ def test_inputs_agree_where_both_models_answer_them_alike(pair):
 @pytest.mark.parametrize("limit", [None, 30, 40])
 def test_all_inputs_are_taken_where_no_fewer_are_wanted(limit):
     given = GivenInputs("tensors", ITEMS, None, (), tuple("a" * 30), ())
-    assert drawn(given, limit, 0) is given
+    assert draw_inputs(given, limit, 0) is given
 
 
 @pytest.mark.parametrize("label", [3, -1, 10**15])
@@ -254,16 +254,18 @@ def test_maps_in_two_layouts_are_compared_with_their_channels_moved(tmp_path, pe
 
 def test_drawn_inputs_keep_their_labels_and_names_and_a_larger_limit_adds_to_them():
     given = GivenInputs("tensors", ITEMS, np.arange(30), ("b", "c"), tuple(range(30)), ("a note",))
-    found = drawn(given, 12, 0)
+    found = draw_inputs(given, 12, 0)
     rows = found.labels
     assert len(set(rows)) == 12 and found.names == tuple(rows.tolist())
-    assert drawn(given, 20, 0).labels[:12].tolist() == rows.tolist()
+    assert draw_inputs(given, 20, 0).labels[:12].tolist() == rows.tolist()
     assert (found.items == ITEMS[rows]).all() and found.kind == "tensors"
     assert found.classes == ("b", "c")
     assert found.notes == ("a note", "12 of 30 inputs were drawn at random")
-    assert (drawn(given, 12, 0).labels == rows).all()
-    assert (drawn(given, 12, 1).labels != rows).any()
-    assert drawn(GivenInputs("tensors", ITEMS, None, (), given.names, ()), 12, 0).labels is None
+    assert (draw_inputs(given, 12, 0).labels == rows).all()
+    assert (draw_inputs(given, 12, 1).labels != rows).any()
+    assert (
+        draw_inputs(GivenInputs("tensors", ITEMS, None, (), given.names, ()), 12, 0).labels is None
+    )
 
 
 def test_constants_belong_to_an_input_of_either_model(pair, tmp_path):
@@ -377,5 +379,5 @@ def test_models_that_find_other_numbers_of_rows_are_compared(tmp_path, pair, lea
     with open_vetted(params, 0) as vetted:
         assert vetted.answers.f.shape == vetted.answers.g.shape
         rows = vetted.answers.f.shape[1]
-        with beside(vetted, Path(params.compressed)) as other:
+        with open_beside(vetted, Path(params.compressed)) as other:
             assert other.answers.g.shape[1] == rows

@@ -9,8 +9,9 @@ import pytest
 from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_files
 
 from asterism.core.files.artifacts import read_table
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
-from asterism.localisation.quantised_nodes import match
+from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
 from asterism.localisation.running import first_call
@@ -18,10 +19,10 @@ from asterism.localisation.trials import TrialRunner
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import judging, onnx_pairs, repairing
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.judging import judge
+from asterism.vetting.judging import judge_repair
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repair_figures import JudgedRepair
+from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
 from asterism.vetting.speed import Speed
@@ -50,14 +51,14 @@ def repaired(digits, tmp_path, monkeypatch):
         function = getattr(module, name)
 
         def run(*given, **named):
-            kept["unseen"] = given[2] if name == "judge" else kept.get("unseen")
+            kept["unseen"] = given[2] if name == "judge_repair" else kept.get("unseen")
             kept[name] = function(*given, **named)
             return kept[name]
 
         monkeypatch.setattr(module, name, run)
 
     noted(repairing, "repair_curve")
-    noted(judging, "judge")
+    noted(judging, "judge_repair")
 
     def of(compressed="damaged.onnx", triggers=None, **changes):
         params = digit_params(digits, compressed, **changes)
@@ -101,9 +102,8 @@ def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
     assert facts["nodes_with_finest_weights"] == len(chosen.finest)
     assert (facts["gone"], facts["float_share"]) == (chosen.gone, chosen.float_share)
     assert facts["expected"] == chosen.expected >= params.repair.gone
-    assert (
-        kept["judge"].to_json().items() <= facts.items() and facts["gone_held_out"]["share"] > 0.8
-    )
+    judged = RepairFigures(judged=kept["judge_repair"]).to_json()
+    assert judged.items() <= facts.items() and facts["gone_held_out"]["share"] > 0.8
 
 
 def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
@@ -262,9 +262,9 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
 
     monkeypatch.setattr(repairing, "repair_curve", curve)
     monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
-    monkeypatch.setattr(judging, "judge", lambda *_given: judged_repair())
+    monkeypatch.setattr(judging, "judge_repair", lambda *_given: judged_repair())
     slow = Speed("repaired", 1, 1000.0)
-    monkeypatch.setattr(judging, "opened_beside", lambda *_given: nullcontext())
+    monkeypatch.setattr(judging, "open_model_beside", lambda *_given: nullcontext())
     monkeypatch.setattr(judging, "speed_of", lambda *_given: slow)
     facts = repaired(triggers=nothing_found)["facts"]
     file = tmp_path / "repaired/repaired.onnx"
@@ -293,7 +293,7 @@ def test_a_repair_that_gains_nothing_is_not_offered(
     repaired, nothing_found, tmp_path, monkeypatch, gone, before, after, is_offered
 ):
     judged = judged_repair(gone, before, after)
-    monkeypatch.setattr(judging, "judge", lambda *_given: judged)
+    monkeypatch.setattr(judging, "judge_repair", lambda *_given: judged)
     facts = repaired(triggers=nothing_found)["facts"]
     assert (tmp_path / "repaired/repaired.onnx").exists() == is_offered
     assert ("sha256" in facts, "bytes" in facts, "agreement" in facts) == (is_offered,) * 3
@@ -346,25 +346,29 @@ def opened(folder, compressed, **changes):
 UNSEEN = np.arange(0, 200, 2)
 
 
+def judged_facts(*given):
+    return RepairFigures(judged=judge_repair(*given)).to_json()
+
+
 def test_a_perfect_repair_leaves_nothing(digits):
     with opened(digits, "damaged.onnx", confidence=0.9) as vetted:
-        found = judge(vetted, digits / "original.onnx", UNSEEN, 0).to_json()
+        found = judged_facts(vetted, digits / "original.onnx", UNSEEN, 0)
         before = int(vetted.deviates[UNSEEN].sum())
         right = by_runtime(digits / "original.onnx", x=vetted.inputs.items[UNSEEN]).argmax(axis=1)
         correct = int((right == vetted.inputs.labels[UNSEEN]).sum())
     again = found["new_search"]["paper"]
     held_out = before + again["before"]["count"]
     assert before > 3 and again["before"]["count"] > 0
-    assert found["gone_held_out"] == share_of(held_out, held_out, 0.9).to_json()
-    assert found["differ_before"] == share_of(before, 100, 0.9).to_json()
-    assert found["agreement"]["differ"] == share_of(0, 100, 0.9).to_json()
-    assert found["agreement"]["accuracy"] == [share_of(correct, 100, 0.9).to_json()] * 2
+    assert found["gone_held_out"] == record_as_json(share_of(held_out, held_out, 0.9))
+    assert found["differ_before"] == record_as_json(share_of(before, 100, 0.9))
+    assert found["agreement"]["differ"] == record_as_json(share_of(0, 100, 0.9))
+    assert found["agreement"]["accuracy"] == [record_as_json(share_of(correct, 100, 0.9))] * 2
     assert not found["agreement_fell"]
-    assert again["after"] == share_of(0, 6, 0.9).to_json()
+    assert again["after"] == record_as_json(share_of(0, 6, 0.9))
     assert [(f["strength"], f["bound"]) for f in found["flips"]] == [
         (name, "") for name in ("slight", "moderate", "strong")
     ], "within bounds nothing is measured again"
-    assert all(flips["share"] == share_of(0, 8, 0.9).to_json() for flips in found["flips"])
+    assert all(flips["share"] == record_as_json(share_of(0, 8, 0.9)) for flips in found["flips"])
     assert [(c["name"], c["measured"]["count"]) for c in found["criteria"]] == [
         ("agreement on the given inputs", 100),
         ("accuracy lost", 0),
@@ -374,7 +378,7 @@ def test_a_perfect_repair_leaves_nothing(digits):
 
 def test_a_file_that_repairs_nothing_keeps_all(digits):
     with opened(digits, "damaged.onnx") as vetted:
-        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0).to_json()
+        found = judged_facts(vetted, digits / "damaged.onnx", UNSEEN, 0)
     assert found["gone_held_out"]["count"] == 0 < found["gone_held_out"]["total"]
     assert found["agreement"]["differ"] == found["differ_before"]
     assert not found["agreement_fell"]
@@ -397,7 +401,7 @@ def test_a_repair_that_makes_it_worse_is_seen(digits):
     }
     with opened(digits, "int8.onnx", changes__inputs=50, **changes) as vetted:
         few = vetted.deviates.sum()
-        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0).to_json()
+        found = judged_facts(vetted, digits / "damaged.onnx", UNSEEN, 0)
         items = vetted.inputs.items[UNSEEN]
     f, g = (by_runtime(digits / name, x=items) for name in ("original.onnx", "damaged.onnx"))
     now = int((f.argmax(axis=1) != g.argmax(axis=1)).sum())
@@ -413,7 +417,7 @@ def test_a_repair_that_makes_it_worse_is_seen(digits):
 def test_a_repair_is_judged_by_the_comparison(digits):
     few = {"search__seeds": 1, "search__queries": 1, "changes__inputs": 0}
     with opened(digits, "damaged.onnx", comparison=relative(0.001), **few) as vetted:
-        found = judge(vetted, digits / "int8.onnx", UNSEEN, 0).to_json()
+        found = judged_facts(vetted, digits / "int8.onnx", UNSEEN, 0)
         items = vetted.inputs.items[UNSEEN]
     before, after = (
         parts(digits / "original.onnx", digits / name, items, 0.001)
@@ -432,9 +436,7 @@ def test_a_repair_is_judged_by_the_comparison(digits):
 
 def test_a_new_search_has_its_own_random_numbers(digits):
     with opened(digits, "damaged.onnx", changes__inputs=0) as vetted:
-        one, other = (
-            judge(vetted, digits / "int8.onnx", UNSEEN, seed).to_json() for seed in (0, 1)
-        )
+        one, other = (judged_facts(vetted, digits / "int8.onnx", UNSEEN, seed) for seed in (0, 1))
     assert one["new_search"] != other["new_search"]
     assert one["flips"] == [] and len(one["criteria"]) == 2
 
@@ -472,7 +474,7 @@ def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(
         assert (first_call(runs[2])["x"] == items[[8, 9, 9, 9]]).all()
         found = [
             TrialRunner(
-                match(open_graphs(pair.original, pair.compressed)),
+                match_nodes(open_graphs(pair.original, pair.compressed)),
                 pair.runs(items),
                 pair.deviation(),
             ).base

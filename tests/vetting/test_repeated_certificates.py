@@ -14,13 +14,13 @@ import pytest
 import yaml
 from small_vetting import digit_params
 
-from asterism.core.files.artifacts import write_json
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
 from asterism.models.tensor_models import subjects
 from asterism.models.tensor_models.model import FileModel
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting import repeating
-from asterism.vetting.certificate import read_certificate
+from asterism.vetting.certificate import VettedNumbers, read_certificate
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import GivenPair, open_vetted
 from asterism.vetting.repairing import repair_opened
@@ -42,15 +42,12 @@ def vetted(digits, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subjects, "IsolatedFileModel", FileModel)
         with open_vetted(params, 0) as pair:
-            results = {
-                "measure": measure_opened(pair, 0, made / "vet_measure"),
-                "search": search_opened(pair, 0, made / "vet_search"),
-                "repair": repair_opened(
-                    pair, 0, made / "vet_search/triggers.npz", made / "vet_repair"
-                ),
-            }
-    for name, value in results.items():
-        write_json(folder / f"metrics/vet_{name}.json", value)
+            numbers = VettedNumbers(
+                measure_opened(pair, 0, made / "vet_measure"),
+                search_opened(pair, 0, made / "vet_search"),
+                repair_opened(pair, 0, made / "vet_search/triggers.npz", made / "vet_repair"),
+            )
+    numbers.write(folder)
     hashes = GivenPair.by_files(params).hashes(params.label_file)
     write_vet_page(params, 0, folder, folder / "page", hashes)
     return folder
@@ -114,7 +111,7 @@ def rejections(repeat, *given, **named):
 def test_everything_is_done_again_with_the_same_parameters_and_seed(check, told):
     repeated = check(told)
     assert repeated.differences == []
-    assert repeated.verdict.to_json() == told["verdict"]
+    assert record_as_json(repeated.verdict) == told["verdict"]
     (measured, searched, repaired) = check.calls
     folder = measured[-1].parent
     assert measured == ("measure", folder / "measured")

@@ -8,7 +8,7 @@ from small_vetting import Rule, by_runtime, digit_params, vet_params, vetted_rul
 
 from asterism.core.resuming.work_units import WorkUnits
 from asterism.models.signatures.reading import read_signature
-from asterism.vetting.opening import drawn, read_given
+from asterism.vetting.opening import draw_inputs, read_given
 from asterism.vetting.searching import search_opened, search_rows
 
 pytestmark = pytest.mark.usefixtures("models_here")
@@ -52,7 +52,7 @@ def test_what_is_found_deviates_and_the_surest_comes_first(left, digits, tmp_pat
     f, g = (by_runtime(path, x=found["items"]) for path in (params.original, params.compressed))
     assert found["f"] == pytest.approx(f, abs=1e-5) and found["g"] == pytest.approx(g, abs=1e-5)
     assert (f.argmax(axis=1) != g.argmax(axis=1)).all()
-    given = drawn(read_given(params, read_signature(digits / "original.onnx")), 200, 0)
+    given = draw_inputs(read_given(params, read_signature(digits / "original.onnx")), 200, 0)
     assert (found["references"] == given.items[found["seeds"]]).all()
     labels = given.labels[found["seeds"]] if labelled else f.argmax(axis=1)
     right, wrong = sureness(f, g, labels)

@@ -8,6 +8,7 @@ from math import log
 import numpy as np
 import pytest
 
+from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.comparisons.labels import TopLabel
@@ -35,7 +36,7 @@ def test_deviations_are_counted_by_direction_and_class():
     assert [share.count for share in found.accuracy] == [2, 3]
     assert {label: s.count for label, s in found.classes.items()} == {0: 3, 2: 1}
     assert found.worst_class[0] == 2
-    assert Agreement.from_json(found.to_json()) == found
+    assert record_from(Agreement, record_as_json(found)) == found
 
 
 def by_hand(f, g, labels):
@@ -92,7 +93,7 @@ def test_agreement_is_what_is_counted_one_by_one(labelled):
     ):
         assert quantile["median"] == pytest.approx(np.median(values), abs=1e-5)
         assert quantile["largest"] == pytest.approx(max(values), abs=1e-5)
-    assert Agreement.from_json(found.to_json()) == found
+    assert record_from(Agreement, record_as_json(found)) == found
 
 
 def test_what_agreement_takes_does_not_grow_with_the_square_of_the_labels():
@@ -116,11 +117,13 @@ def test_outputs_that_are_no_scores_have_no_classes():
 
 
 def test_an_agreement_is_read_only_where_it_is_one():
-    value = agreement_of([(0, 0)], [0]).to_json()
+    value = record_as_json(agreement_of([(0, 0)], [0]))
     with pytest.raises(UserError, match="failed"):
-        Agreement.from_json(value | {"failed": "none"})
+        record_from(Agreement, value | {"failed": "none"})
     with pytest.raises(UserError, match="met"):
-        Threshold.from_json({"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1))
+        record_from(
+            Threshold, {"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1)
+        )
 
 
 def test_of_classes_that_deviate_equally_often_the_larger_is_the_worst():
@@ -211,12 +214,12 @@ def test_reasons_say_the_share_its_interval_and_what_was_asked():
     assert lacking.word == "do not ship"
     assert lacking.reasons == (says_broken, f"repaired: {says_unsure}")
     assert decide((unsure,), (broken,)).word == "not enough inputs to say"
-    assert found.to_json() == {
+    assert record_as_json(found) == {
         "word": "do not ship",
         "reasons": [says_broken, says_unsure],
-        "criteria": [c.to_json() for c in all_of_them],
+        "criteria": [record_as_json(c) for c in all_of_them],
     }
-    assert Threshold.from_json(found.to_json()["criteria"][0]) == unsure
+    assert record_from(Threshold, record_as_json(found)["criteria"][0]) == unsure
 
 
 @pytest.mark.parametrize(
@@ -268,7 +271,7 @@ RAMP = np.linspace(0, 1, 40, dtype=np.float32)[:, np.newaxis]
 def test_symptoms_of_an_output(g, kinds):
     found = symptoms_of(RAMP, g.astype(np.float32), {"y": (1,)})
     assert [symptom.kind for symptom in found] == kinds
-    assert [Symptom.from_json(symptom.to_json()) for symptom in found] == found
+    assert [record_from(Symptom, record_as_json(symptom)) for symptom in found] == found
 
 
 def test_what_the_original_does_not_do_either_is_no_symptom():

@@ -16,6 +16,7 @@ import asterism
 from asterism.api.vetting import vet
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.repairing import repair_opened
@@ -70,8 +71,8 @@ def functions(digits, given):
 
 def test_functions_give_the_numbers_that_the_stages_give_for_files(functions, stages):
     measured, searches, _ = stages
-    assert functions.agreement.to_json() == measured["agreement"]
-    assert [flips.to_json() for flips in functions.flips] == measured["flips"]
+    assert record_as_json(functions.agreement) == measured["agreement"]
+    assert [record_as_json(flips) for flips in functions.flips] == measured["flips"]
     assert {name: found["success_rate"] for name, found in functions.searches.items()} == {
         name: found["success_rate"] for name, found in searches.items()
     }
@@ -85,7 +86,7 @@ def test_functions_give_the_numbers_that_the_stages_give_for_files(functions, st
 def test_files_give_the_numbers_that_the_stages_give(digits, stages):
     files = (digits / name for name in ("original.onnx", "damaged.onnx", "inputs.npz"))
     found = vet(*files, comparison="top_label", overrides=FEW)
-    assert found.agreement.to_json() == stages[0]["agreement"]
+    assert record_as_json(found.agreement) == stages[0]["agreement"]
     assert found.repair.keys() == stages[2].keys()
     assert found.repair.get("blamed") == stages[2].get("blamed")
 
@@ -95,7 +96,7 @@ def test_the_page_and_the_certificate_say_what_the_call_returns(functions, tmp_p
     assert functions.verdict in page.read_text()
     certificate = json.loads((tmp_path / "page/certificate.json").read_text())
     assert certificate["verdict"]["word"] == functions.verdict
-    assert certificate["measured"]["agreement"] == functions.agreement.to_json()
+    assert certificate["measured"]["agreement"] == record_as_json(functions.agreement)
     assert functions.page(tmp_path / "page").read_bytes() == page.read_bytes()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/data.txt").write_text("mine")

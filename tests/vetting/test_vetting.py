@@ -14,6 +14,7 @@ from small_vetting import by_runtime, run_stages, with_files
 
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
+from asterism.core.files.records import record_as_json
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.repeating import repeat_certificate
@@ -91,7 +92,7 @@ def test_a_damaged_node_is_named_and_repaired_and_the_certificate_holds(digits, 
     named = {name: Path(parameters[name]) for name in ("original", "compressed", "inputs")}
     repeated = repeat_certificate(path, named)
     assert repeated.differences == []
-    assert repeated.verdict.to_json()["criteria"] == certificate["verdict"]["criteria"]
+    assert record_as_json(repeated.verdict)["criteria"] == certificate["verdict"]["criteria"]
 
 
 @pytest.mark.slow

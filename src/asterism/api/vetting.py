@@ -16,7 +16,7 @@ from asterism.api.inputs import as_given, file_or_none, in_python, read_as_they_
 from asterism.api.models import as_pair, is_file
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
-from asterism.core.files.artifacts import read_arrays, write_json
+from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.records import record_from
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
@@ -24,7 +24,7 @@ from asterism.dflare.comparisons import Comparison
 from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import about_repair, certify, verdict_on
+from asterism.vetting.certificate import VettedNumbers, certify, explain_repair, verdict_on
 from asterism.vetting.changes import Flips
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import open_vetted
@@ -251,25 +251,26 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
         folder / "artifacts" / name for name in ("vet_measure", "vet_search", "vet_repair")
     )
     with open_vetted(params, seed, given) as vetted:
-        measured = measure_opened(vetted, seed, measured_in)
-        searches = search_opened(vetted, seed, found_in)
-        repair = repair_opened(vetted, seed, found_in / "triggers.npz", repaired_in)
+        found = VettedNumbers(
+            measure_opened(vetted, seed, measured_in),
+            search_opened(vetted, seed, found_in),
+            repair_opened(vetted, seed, found_in / "triggers.npz", repaired_in),
+        )
         inputs, answers, differs = vetted.inputs, vetted.answers, vetted.deviates
         comparison = vetted.comparison
-    for name, numbers in (("measure", measured), ("search", searches), ("repair", repair)):
-        write_json(folder / f"metrics/vet_{name}.json", numbers)
+    found.write(folder)
     triggers = read_arrays(found_in / "triggers.npz")
     sha256 = given.hashes(request.labels)
-    certificate = certify(params, seed, measured, searches, repair, sha256)
-    verdict = verdict_on(params, measured, repair)
+    certificate = certify(params, seed, found, sha256)
+    verdict = verdict_on(params, found)
     return Vetting(
         verdict=verdict.word,
-        reasons=(*verdict.reasons, *about_repair(certificate, verdict)),
+        reasons=(*verdict.reasons, *explain_repair(certificate, verdict)),
         criteria=verdict.criteria,
-        agreement=Agreement.from_json(measured["agreement"]),
-        flips=tuple(record_from(Flips, flips) for flips in measured["flips"]),
-        searches=searches,
-        repair=repair,
+        agreement=record_from(Agreement, found.measured["agreement"]),
+        flips=tuple(record_from(Flips, flips) for flips in found.measured["flips"]),
+        searches=found.searches,
+        repair=found.repair,
         settled=tuple(map(in_python, settled.said)),
         parameters=params,
         original=answers.f,

@@ -11,14 +11,14 @@ from asterism.asking import detections
 from asterism.asking.frames import blank_of
 from asterism.asking.maps import MAPS, places_of
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
-from asterism.asking.rules import choose
+from asterism.asking.rules import choose_comparison
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS, build_comparison
 from asterism.dflare.params import ComparisonParams
 from asterism.vetting.opening import shape_of
 
 
-def choose_all(
+def choose_comparisons(
     outputs: Sequence[Output], scene: OutputContext, wanted: str | None
 ) -> tuple[list[str], ComparisonChoice]:
     """The outputs that are compared, and how.
@@ -63,7 +63,7 @@ def kinds_of(outputs: Sequence[Output], scene: OutputContext, wanted: str | None
     """The comparison of each output, by the output's name; without those that leave it open.
 
     Args:
-        outputs, scene, wanted: see :func:`choose_all`.
+        outputs, scene, wanted: see :func:`choose_comparisons`.
     """
     kinds: dict[str, str] = {}
     with suppress(UserError):
@@ -80,7 +80,7 @@ def kinds_of(outputs: Sequence[Output], scene: OutputContext, wanted: str | None
 
 
 def _one(output: Output, scene: OutputContext) -> ComparisonChoice:
-    return detections.one_output(output, scene) or choose(output, scene)
+    return detections.one_output(output, scene) or choose_comparison(output, scene)
 
 
 def _asked_for(

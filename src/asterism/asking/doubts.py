@@ -85,7 +85,7 @@ def require_right(
     )
 
 
-def copies(inputs: GivenInputs) -> str:
+def doubt_copies(inputs: GivenInputs) -> str:
     """A line where most of the inputs are copies of others, which intervals do not know."""
     different = len({hash(item.tobytes()) for item in inputs.items})
     if different > _MOSTLY_DIFFERENT * len(inputs.items):
@@ -96,7 +96,7 @@ def copies(inputs: GivenInputs) -> str:
     )
 
 
-def same_file(original: Subject, compressed: Subject) -> str:
+def doubt_same_file(original: Subject, compressed: Subject) -> str:
     """A line where both models are the same file, byte by byte."""
     if original.size != compressed.size:  # so that large files are not read
         return ""
@@ -105,7 +105,7 @@ def same_file(original: Subject, compressed: Subject) -> str:
     return f"{original.name} and {compressed.name} are the same file, byte by byte"
 
 
-def unlike_calibration(
+def doubt_calibration(
     params: VetParams, signature: Signature, compressed: Subject, inputs: GivenInputs
 ) -> str:
     """A line where inputs do not fit the range that the compressed model's quantised input keeps.
@@ -139,7 +139,7 @@ def unlike_calibration(
     return f"{told}and {beyond:.0%} of the given ones lie beyond{ask}" if beyond > _BEYOND else ""
 
 
-def other_preprocessing(
+def doubt_preprocessing(
     subject: Subject,
     params: VetParams,
     known: Mapping[str, PreprocessingParams],

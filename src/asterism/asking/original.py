@@ -17,7 +17,7 @@ from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.subjects import OpenModel, Subject
-from asterism.vetting.opening import drawn
+from asterism.vetting.opening import draw_inputs
 
 #: Inputs that the original is looked at with: fewer where an answer has many numbers.
 LOOKED, _NUMBERS, _FEWEST = 200, 10_000_000, 2
@@ -89,7 +89,7 @@ class OriginalProbe:
         self._subject, self._probes = subject, inputs.items[:few]
         self._asked = feeding.model_copy(update=plain)
         self._model = self._open(feeding)
-        self._inputs = drawn(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
+        self._inputs = draw_inputs(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
 
     def _ask(self, feeding: FeedingParams) -> list[NDArray[np.float32]]:
         items = self._inputs.items
@@ -165,7 +165,7 @@ class OriginalProbe:
         return ordered if feeding.preprocessing is None else feeding.preprocessing.apply(ordered)
 
 
-def look(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> OriginalAnswers:
+def ask_model(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> OriginalAnswers:
     """Ask a model about the inputs, or about some where its answers are large.
 
     Raises:

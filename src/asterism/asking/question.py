@@ -8,8 +8,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from asterism.asking.budget import MINUTES, Cost, within
-from asterism.asking.choosing import choose_all
+from asterism.asking.budget import MINUTES, Cost, earlier_run, within
+from asterism.asking.choosing import choose_comparisons
 from asterism.asking.compared_outputs import (
     compared,
     compared_names,
@@ -18,27 +18,31 @@ from asterism.asking.compared_outputs import (
     told_by_names,
 )
 from asterism.asking.doubts import (
-    copies,
-    other_preprocessing,
+    doubt_calibration,
+    doubt_copies,
+    doubt_preprocessing,
+    doubt_same_file,
     require_right,
-    same_file,
-    unlike_calibration,
 )
-from asterism.asking.earlier import earlier_run
 from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.original import (
     LOOKED,
     OriginalAnswers,
     OriginalProbe,
-    look,
+    ask_model,
     require_answers,
     scene_of,
 )
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
-from asterism.asking.pair import kind_of_request, require_pair, told_of
+from asterism.asking.pair import (
+    describe_signature,
+    kind_of_request,
+    require_pair,
+    special_tokens,
+    told_padding,
+)
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import VetRequest
-from asterism.asking.texts import special_tokens, told_padding
 from asterism.config import vet_params
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
@@ -50,7 +54,7 @@ from asterism.dflare.comparisons import COMPARISONS
 from asterism.dvc_hydra.overrides import quoted, written
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.vetting.changes import require_changes
-from asterism.vetting.opening import drawn, read_given, rows_drawn
+from asterism.vetting.opening import draw_inputs, draw_positions, read_given
 from asterism.vetting.params import VetBudget, VetParams
 
 #: Inputs that the compressed model is tried on before anything runs.
@@ -122,7 +126,7 @@ class _Question:
     def settled(self) -> SettledQuestion:
         """See :func:`settle`."""
         request, models = self._request, self._given.subjects
-        files = [f"{one.name}: {told_of(one.signature)}" for one in models]
+        files = [f"{one.name}: {describe_signature(one.signature)}" for one in models]
         kind, told = kind_of_request(request, self._signature)
         self._overrides.append(f"vet={kind}")
         self._said += [*files, told]
@@ -136,27 +140,27 @@ class _Question:
                 choice = ComparisonChoice(request.comparison, "", request.options or {})
                 self._overrides += _comparison(choice)
         given = read_given(self._params, self._signature, request.inputs)
-        inputs = drawn(given, LOOKED, 0)
+        inputs = draw_inputs(given, LOOKED, 0)
         if inputs.kind == "tokens":
             self._settle_tokens(inputs)
         if inputs.kind == "images":
             self._settle_pictures(inputs)
         feeding = self._params.feeding
-        seen = self._seen.get(feeding.model_dump_json()) or look(models[0], feeding, inputs)
+        seen = self._seen.get(feeding.model_dump_json()) or ask_model(models[0], feeding, inputs)
         require_answers(seen, models[0], inputs)
         self._settle_comparison(seen, scene_of(self._signature, inputs, seen))
         doubts = [
             require_right(request, self._params, given, seen, self._tries),
-            copies(inputs),
-            same_file(*models),
-            unlike_calibration(self._params, self._signature, models[1], inputs),
+            doubt_copies(inputs),
+            doubt_same_file(*models),
+            doubt_calibration(self._params, self._signature, models[1], inputs),
         ]
-        tried = drawn(inputs, _TRIED, 0)
+        tried = draw_inputs(inputs, _TRIED, 0)
         feeding = self._params.feeding
-        other = look(models[1], feeding.model_copy(update={"outputs": None}), tried)
+        other = ask_model(models[1], feeding.model_copy(update={"outputs": None}), tried)
         own = None  # the original's answers to these
         if seen.inputs == len(inputs.items) and not seen.silent:
-            own = seen.to(rows_drawn(len(inputs.items), _TRIED, 0))
+            own = seen.to(draw_positions(len(inputs.items), _TRIED, 0))
         self._settle_matching(seen, own, other, tried)
         sides = (self._signature, seen.outputs), (self._other, other.outputs)
         require_alike(request, self._params, *sides)
@@ -296,12 +300,12 @@ class _Question:
         return {path.stem: read_yaml(path) for path in sorted(folder.glob("*.yaml"))}
 
     def _other_preprocessing(self, tried: GivenInputs, own: OriginalAnswers) -> str:
-        """See :func:`other_preprocessing`; nothing where no pictures are preprocessed."""
+        """See :func:`doubt_preprocessing`; nothing where no pictures are preprocessed."""
         params = self._params
         if tried.kind != "images" or params.feeding.preprocessing is None:
             return ""
         known = _of_channels(self._preprocessings(), tried.items.shape[-1])
-        return other_preprocessing(self._given.compressed, params, known, tried, own)
+        return doubt_preprocessing(self._given.compressed, params, known, tried, own)
 
     def _take_preprocessing(
         self, named: Mapping[str, Any], name: str, channels: str, why: str
@@ -319,7 +323,7 @@ class _Question:
             return
         all_real = self._params.feeding.outputs is None
         try:
-            names, choice = choose_all(seen.outputs, scene, request.comparison)
+            names, choice = choose_comparisons(seen.outputs, scene, request.comparison)
         except UserError:
             if settled:  # with other options it may fit
                 return
@@ -354,7 +358,7 @@ class _Question:
         chosen = params.feeding.outputs is not None
         if self._request.settles("vet.matching") or told_by_names(names, chosen, other.outputs):
             return
-        own = own or look(self._given.original, params.feeding, tried)
+        own = own or ask_model(self._given.original, params.feeding, tried)
         matching = matching_outputs(
             str(self._request.compressed), names, chosen, own.outputs, other.outputs
         )

@@ -34,7 +34,7 @@ _NUMBERS = (
 )
 
 
-def choose(output: Output, scene: OutputContext) -> ComparisonChoice:
+def choose_comparison(output: Output, scene: OutputContext) -> ComparisonChoice:
     """How an output is compared where nobody said so: by the first rule that tells.
 
     Raises:

@@ -161,11 +161,12 @@ def vet(
         sys.exit(EXIT_CODES[word] if exit_code else 0)
     from asterism.asking.question import settle
     from asterism.asking.request import VetRequest
+    from asterism.core.files.records import record_as_json
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import SweepRequest, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
-    from asterism.vetting.certificate import about_repair, read_certificate
+    from asterism.vetting.certificate import explain_repair, read_certificate
     from asterism.vetting.demo import FOLDER, make_demo
     from asterism.vetting.params import CERTIFICATE
 
@@ -213,12 +214,12 @@ def vet(
     if code == 0 and not dry_run:
         certificate, _, verdict = read_certificate(folder / CERTIFICATE)
         if as_json:
-            say_json(certificate.to_json())
+            say_json(record_as_json(certificate))
         else:
             say(f"verdict: {verdict.word}")
             for reason in verdict.reasons:
                 say(f"  {reason}")
-            for line in about_repair(certificate, verdict):
+            for line in explain_repair(certificate, verdict):
                 say(f"  {line}")
             show_page(folder / "index.html", show)
         code = EXIT_CODES[verdict.word] if exit_code else 0

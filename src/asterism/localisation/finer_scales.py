@@ -6,19 +6,19 @@ A node that is repaired so stays a quantised node.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from asterism.localisation.graph import Array, OnnxGraph
-from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back
+from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back, owners
 from asterism.localisation.patches import MICROSOFT, NodePatch
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
-from asterism.localisation.rescaled_biases import rescale_biases
-from asterism.localisation.scales import SHARES, best_range, by_channel, owners
+from asterism.localisation.scales import SHARES, best_range, by_channel
 
 #: The output channel's axis of a weight in the second place of a node.
 _CHANNELS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
@@ -79,7 +79,7 @@ class FinerScales:
         self._keeps = ranges == "kept" and not self._wide
         self._graph = pair.opened.compressed
         self._values = values
-        self._owner = owners(pair)
+        self._owner = owners(pair.tensors)
         self._patches = [self._patch(number) for number in range(len(pair.nodes))]
 
     @property
@@ -105,8 +105,7 @@ class FinerScales:
         patches = {n: patch for n, patch in patches.items() if patch.nodes}
         if not patches:
             return self._pair
-        model = type(self._graph.model)()
-        model.CopyFrom(self._graph.model)
+        model = deepcopy(self._graph.model)
         nodes = list(self._pair.nodes)
         for number, patch in patches.items():
             for index, node in patch.nodes.items():
@@ -120,7 +119,7 @@ class FinerScales:
         domains = {node.domain for node in model.graph.node}
         if domains - {entry.domain for entry in model.opset_import} >= {MICROSOFT}:
             model.opset_import.add(domain=MICROSOFT, version=1)
-        rescale_biases(self._pair, OnnxGraph(model))
+        _rescale_biases(self._pair, OnnxGraph(model))
         opened = replace(self._pair.opened, compressed=OnnxGraph(model))
         return replace(self._pair, opened=opened, nodes=tuple(nodes))
 
@@ -318,3 +317,58 @@ def _scaled_result(graph: OnnxGraph, node: QuantisedNode, product: Any) -> int:
         i for i in node.body if graph.nodes[i].op_type == "Mul" and casts & {*graph.nodes[i].input}
     ]
     return found[0] if len(found) == 1 else -1
+
+
+def _rescale_biases(pair: MatchedPair, after: OnnxGraph) -> None:
+    """Quantise biases anew where the scale of an input or of the weights is another, in place.
+
+    ONNX Runtime's integer kernels take it for granted that a bias of 32 bits has the product of
+    both scales.
+    """
+    before = pair.opened.compressed
+    for index, node in enumerate(after.nodes):
+        if len(node.input) < 3 or node.op_type not in ("Conv", "Gemm"):
+            continue
+        bias = after.maker.get(node.input[2])
+        scales = [_scale_of(after, name) for name in node.input[:2]]
+        former = [_scale_of(before, name) for name in before.nodes[index].input[:2]]
+        if bias is None or any(s is None for s in (*scales, *former)):
+            continue
+        pairs = zip(scales, former, strict=True)
+        if all(np.array_equal(s, f) for s, f in pairs if s is not None and f is not None):
+            continue
+        dequantise = after.nodes[bias]
+        stored = after.value(dequantise.input[0])
+        value = pair.constant(index, 2)
+        if value is None:
+            value = constant_value(after, node.input[2])
+        if dequantise.op_type != "DequantizeLinear" or value is None or stored is None:
+            continue
+        first, second = scales
+        assert first is not None and second is not None
+        limits = np.iinfo(np.int32)
+        # With outputs of 16 bits the product may be too fine for a bias of 32.
+        room = np.abs(value).max(initial=0) / limits.max
+        scale = np.asarray(np.maximum(first * second, room), np.float32)
+        levels = np.clip(np.rint(value / scale), limits.min, limits.max).astype(np.int32)
+        graph = after.model.graph
+        target = graph.node[bias]
+        names = [f"finer/bias/{bias}", f"finer/bias/{bias}/scale"]
+        graph.initializer.append(numpy_helper.from_array(levels, names[0]))
+        graph.initializer.append(numpy_helper.from_array(scale, names[1]))
+        target.input[:] = names
+        # A Gemm's bias may have a first axis of length 1; channels are along the last.
+        axes = [helper.make_attribute("axis", levels.ndim - 1)] if scale.size > 1 else []
+        del target.attribute[:]
+        target.attribute.extend(axes)
+
+
+def _scale_of(graph: OnnxGraph, tensor: str) -> Array | None:
+    """The scale of a dequantised tensor, without an axis where there is one of it."""
+    node = graph.maker_of(tensor)
+    if node is None or node.op_type != "DequantizeLinear":
+        return None
+    value = graph.value(node.input[1])
+    if value is None:
+        return None
+    return value.reshape(()) if value.size == 1 else value

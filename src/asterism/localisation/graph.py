@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -68,19 +69,14 @@ class OnnxGraph:
         node = self.nodes[index]
         return str(node.name or node.output[0])
 
-    def opset(self, domain: str = "") -> int:
-        """Version of the operator set of a domain, 0 where the model imports none."""
-        return next((e.version for e in self.model.opset_import if _same(e.domain, domain)), 0)
-
-
-def _same(domain: str, other: str) -> bool:
-    return (domain or "ai.onnx") == (other or "ai.onnx")
+    def opset(self) -> int:
+        """Version of ONNX' own operator set, 0 where the model imports none."""
+        return imports_of(self.model).get("", 0)
 
 
 def renamed(node: Any, names: Mapping[str, str]) -> Any:
     """A copy of a node that takes other tensors; tensors without an entry keep their names."""
-    copy = type(node)()
-    copy.CopyFrom(node)
+    copy = deepcopy(node)
     _rename_inputs(copy, names)
     return copy
 

@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.graph import OnnxGraph, assembled, imports_of, inputs_of, renamed
+from asterism.localisation.matching import owners
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
 
@@ -41,7 +42,7 @@ class _Casts:
         return self._made[key]
 
 
-def hybrid(pair: MatchedPair, floats: Collection[int]) -> Any:
+def hybrid_model(pair: MatchedPair, floats: Collection[int]) -> Any:
     """The compressed model with some nodes in float.
 
     Args:
@@ -165,7 +166,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
         tensors.
     """
     original, compressed = pair.opened.original, pair.opened.compressed
-    owner = {n: t for t, part in pair.tensors.items() for n in (part.raw, *part.final)}
+    owner = owners(pair.tensors)
     casts = _Casts()
     nodes = list(original.nodes)
     results: dict[str, str] = {}
@@ -203,7 +204,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
     return model, {tensor: name for tensor, name in results.items() if name in known}
 
 
-def checked(model: Any, name: str) -> bytes:
+def serialise_checked(model: Any, name: str) -> bytes:
     """A model as the bytes of its file, once ONNX' checker has nothing to say against it.
 
     Raises:

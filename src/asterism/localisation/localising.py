@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asterism.localisation.matching import constant_value
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
 from asterism.localisation.running import Array, side_by_side
 from asterism.localisation.tensor_errors import TensorError, own_noise, tensor_errors
@@ -24,13 +25,16 @@ from asterism.localisation.trials import (
     Trial,
     TrialRunner,
 )
-from asterism.localisation.work import work_of
 
 #: Multiplications that trials of groups and single nodes may take, about half a minute of one
 #: processor; inputs that they are judged by at least; and how many are tried whatever they take.
 _WORK, _INPUTS, _TRIALS = 1e12, 16, 24
 #: Nodes whose own trials are wanted at least.
 _BLAMED = 5
+#: Multiplications that take as long as one value of a tensor to store and to load, about.
+_A_VALUE = 30.0
+#: Operators of which each result is a sum over the weights of its channel.
+_SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 
 
 class Budget:
@@ -142,6 +146,27 @@ class BlamedNodes:
         return Localisation(
             self.errors, self.ranking, list(order), list(trials), self._budget.spent
         )
+
+
+def work_of(pair: MatchedPair, errors: Sequence[TensorError]) -> float:
+    """Multiplications of one run, about; values of tensors count as some.
+
+    Args:
+        pair: the matched pair.
+        errors: of the pair's tensors, which say how many values each has.
+    """
+    values = {error.tensor: error.values for error in errors}
+    graph, work = pair.opened.original, _A_VALUE * sum(values.values())
+    for node in pair.nodes:
+        results = max((values.get(tensor, 0.0) for tensor in node.outputs), default=0.0)
+        for index in node.members:
+            part = graph.nodes[index]
+            weights = constant_value(graph, part.input[1]) if part.op_type in _SUMS else None
+            if weights is not None and weights.size:
+                turned = any(a.name == "transB" and a.i for a in part.attribute)
+                first = turned or part.op_type == "Conv"
+                work += results * weights.size / weights.shape[0 if first else -1]
+    return work
 
 
 def _runs(runner: TrialRunner, affordable: float) -> int:

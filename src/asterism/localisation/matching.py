@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,11 @@ class Counterpart:
     raw: str
     final: tuple[str, ...]
     quantiser: tuple[int, ...]
+
+
+def owners(tensors: Mapping[str, Counterpart]) -> dict[str, str]:
+    """The original's tensors by the names of their counterparts."""
+    return {name: tensor for tensor, one in tensors.items() for name in (one.raw, *one.final)}
 
 
 def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,7 @@ class NodePatch:
         """Other constants as inputs of a node, by their places; the node as it becomes."""
         node = self.nodes.get(index)
         if node is None:
-            node = type(self._graph.nodes[index])()
-            node.CopyFrom(self._graph.nodes[index])
-            self.nodes[index] = node
+            node = self.nodes[index] = deepcopy(self._graph.nodes[index])
         for place, values in inputs.items():
             node.input.extend([""] * (place + 1 - len(node.input)))
             node.input[place] = self._constant(f"{index}/{place}", values)

@@ -10,10 +10,11 @@ Semantics: the operators' pages of ONNX and of ONNX Runtime's contributed operat
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from asterism.localisation.graph import ordered
 
@@ -48,8 +49,7 @@ class QuantisedOperators:
     """Rewrites a model; :attr:`model` is the result, and the given one is left as it is."""
 
     def __init__(self, model: Any) -> None:
-        self.model = type(model)()
-        self.model.CopyFrom(model)
+        self.model = deepcopy(model)
         graph = self.model.graph
         self._constants = {tensor.name: tensor for tensor in graph.initializer}
         self._names = {name for node in graph.node for name in (*node.input, *node.output)}
@@ -181,8 +181,7 @@ def without_constant_nodes(model: Any) -> None:
     for node in graph.node:
         values = [a.t for a in node.attribute if a.name == "value"]
         if node.op_type == "Constant" and values:
-            tensor = TensorProto()
-            tensor.CopyFrom(values[0])
+            tensor = deepcopy(values[0])
             tensor.name = node.output[0]
             graph.initializer.append(tensor)
         else:

@@ -15,6 +15,7 @@ from asterism.localisation.matching import (
     constant_value,
     constants_of,
     match_tensors,
+    owners,
     scale_of,
 )
 from asterism.localisation.qoperators import MOVES
@@ -111,10 +112,10 @@ def plain_operator(node: Any) -> str:
     return _PLAIN.get(node.op_type, str(node.op_type))
 
 
-def match(pair: OpenedPair) -> MatchedPair:
+def match_nodes(pair: OpenedPair) -> MatchedPair:
     """Match the tensors and find the quantised nodes."""
     tensors = match_tensors(pair)
-    owner = {n: tensor for tensor, part in tensors.items() for n in (part.raw, *part.final)}
+    owner = owners(tensors)
     original, compressed = pair.original, pair.compressed
     groups = _Groups()
     for tensor, part in tensors.items():

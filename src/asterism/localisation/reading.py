@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph
+from asterism.localisation.graph import OnnxGraph, imports_of
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session
 from asterism.models.foreign.onnx_files import read_onnx
@@ -53,10 +54,10 @@ def open_graphs(original: Path, compressed: Path) -> OpenedPair:
         UserError: a file cannot be read or run, or they have other inputs or outputs.
     """
     models = read_onnx(original), read_onnx(compressed)
-    return pair_of(*models, names=(str(original), str(compressed)))
+    return pair_graphs(*models, names=(str(original), str(compressed)))
 
 
-def pair_of(
+def pair_graphs(
     original: Any,
     compressed: Any,
     *,
@@ -100,21 +101,21 @@ def _with_outputs_as(original: Any, compressed: Any) -> Any:
     order = [output.name for output in compressed.graph.output]
     if named.keys() != set(order) or list(named) == order:
         return original
-    turned = _copy(original)
+    turned = deepcopy(original)
     del turned.graph.output[:]
     turned.graph.output.extend(named[name] for name in order)
     return turned
 
 
 def _opset(model: Any) -> int:
-    return next((e.version for e in model.opset_import if e.domain in ("", "ai.onnx")), 0)
+    return imports_of(model).get("", 0)
 
 
 def _of_opset(original: Any, compressed: Any, names: tuple[str, str]) -> Any:
     """The original by the compressed model's operators, so that its nodes can stand there."""
     wanted = _opset(compressed)
     if _opset(original) == wanted:
-        return _copy(original)
+        return deepcopy(original)
     try:
         return _converted(original, wanted)
     except Exception as error:  # the converter raises what its adapters raise
@@ -131,19 +132,13 @@ def _with_scales_of_channels(compressed: Any) -> Any:
             raised = _converted(compressed, PER_CHANNEL_OPSET)
             raised.ir_version = max(raised.ir_version, _FORMAT)
             return raised
-    return _copy(compressed)
+    return deepcopy(compressed)
 
 
 def _converted(model: Any, opset: int) -> Any:
     from onnx.version_converter import convert_version
 
     return convert_version(model, opset)
-
-
-def _copy(model: Any) -> Any:
-    copy = type(model)()
-    copy.CopyFrom(model)
-    return copy
 
 
 def _types(graph: OnnxGraph, name: str) -> dict[str, str]:
@@ -155,7 +150,7 @@ def _types(graph: OnnxGraph, name: str) -> dict[str, str]:
 
 def with_outputs(model: Any, tensors: list[str]) -> Any:
     """A copy of a model that also gives these tensors."""
-    copy = _copy(model)
+    copy = deepcopy(model)
     known = {output.name for output in copy.graph.output}
     for tensor in tensors:
         if tensor not in known:

@@ -15,7 +15,7 @@ import numpy as np
 
 from asterism.core.files.artifacts import replacing
 from asterism.localisation.finer_scales import FinerScales, Precision
-from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.localising import BlamedNodes, Localisation
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, Run, Session, first_call
@@ -278,7 +278,7 @@ class _Points:
     ) -> _Finer:
         """One evaluation: the pair with these nodes quantised anew, and what that does."""
         pair = scales.applied(chosen, finest, widest)
-        content = checked(hybrid(pair, ()), "the model with finer scales")
+        content = serialise_checked(hybrid_model(pair, ()), "the model with finer scales")
         pair = replace(pair, opened=replace(pair.opened, compressed_file=content))
         key = hashlib.sha256(content).hexdigest()
         if key not in self._known:
@@ -334,7 +334,7 @@ class _Points:
             tuple(i for i in finer.finest if i not in floats),
             pair.opened.compressed_file
             if is_given
-            else checked(hybrid(pair, floats), "a repaired file"),
+            else serialise_checked(hybrid_model(pair, floats), "a repaired file"),
             1 - trial.deviation / base if base else 0.0,
             int(np.count_nonzero(self.runner.base.deviations)),
             trial.deviation,

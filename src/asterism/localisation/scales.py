@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from asterism.localisation.matching import owners
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FLOATS, Array, Run, Session, number_of_calls
@@ -65,11 +66,6 @@ def best_range(observed: Array, dtype: Any, shares: Array = SHARES) -> tuple[Arr
     return best[1], best[2]
 
 
-def owners(pair: MatchedPair) -> dict[str, str]:
-    """The original's tensors by the names of their counterparts."""
-    return {n: t for t, part in pair.tensors.items() for n in (part.raw, *part.final)}
-
-
 def observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]:
     """The original's values, with the least and the largest, of tensors that are quantised.
 
@@ -78,7 +74,7 @@ def observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]
         feeds: inputs like those that a repaired file will get.
     """
     opened = pair.opened
-    kinds, graph, owner = opened.original_types, opened.compressed, owners(pair)
+    kinds, graph, owner = opened.original_types, opened.compressed, owners(pair.tensors)
     dynamic = [n.input[0] for n in graph.nodes if n.op_type == "DynamicQuantizeLinear"]
     quantised = {t for t, part in pair.tensors.items() if part.quantiser}
     quantised |= {owner[name] for name in dynamic if name in owner}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asterism.localisation.hybrids import hybrid
+from asterism.localisation.hybrids import hybrid_model
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, Run, Session, carried_outputs, side_by_side
 
@@ -113,7 +113,7 @@ class TrialRunner:
         """One evaluation: the graph with these nodes in float, on all inputs."""
         chosen = frozenset(floats)
         name = f"a graph with nodes {sorted(chosen)}"
-        outputs = self.outputs(hybrid(self.pair, chosen), name, alone=alone)
+        outputs = self.outputs(hybrid_model(self.pair, chosen), name, alone=alone)
         return self.judge(chosen, outputs), outputs
 
     def run_all(self, sets: Iterable[Collection[int]]) -> list[tuple[Trial, list[Outputs]]]:

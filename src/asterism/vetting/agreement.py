@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.records import record_from
 from asterism.dflare.comparisons import Comparison, Figure, finite, lost, unanswered
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
@@ -54,30 +52,6 @@ class Agreement:
         if not self.classes:
             return None
         return max(self.classes.items(), key=lambda entry: (entry[1].share, entry[1].total))
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return {
-            "differ": self.differ.to_json(),
-            "lost": self.lost,
-            "failed": self.failed,
-            "accuracy": [share.to_json() for share in self.accuracy],
-            "directions": self.directions,
-            "classes": {str(label): share.to_json() for label, share in self.classes.items()},
-            "divergence": self.divergence,
-            "margin_lost": self.margin_lost,
-            "distance": self.distance,
-            "figures": [asdict(figure) for figure in self.figures],
-        }
-
-    @staticmethod
-    def from_json(value: Any) -> Agreement:
-        """What :meth:`to_json` wrote.
-
-        Raises:
-            UserError: it is something else.
-        """
-        return record_from(Agreement, value)
 
 
 def measure_agreement(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from asterism.core.files.artifacts import read_json
-from asterism.core.files.records import record_from
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError, naming, reading
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.settings.yaml_files import parse_yaml
@@ -27,12 +27,41 @@ from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
 
 
+#: Where the stages leave numbers in a project.
+_METRICS = tuple(f"metrics/vet_{part}.json" for part in ("measure", "search", "repair"))
+
+
+@dataclass(frozen=True)
+class VettedNumbers:
+    """What the parts of vetting have found about a pair, each a JSON value.
+
+    Attributes:
+        measured: see :func:`~asterism.vetting.measurement.measure_opened`.
+        searches: see :func:`~asterism.vetting.searching.search_opened`.
+        repair: see :func:`~asterism.vetting.repairing.repair_opened`.
+    """
+
+    measured: dict[str, Any]
+    searches: dict[str, Any]
+    repair: dict[str, Any]
+
+    @staticmethod
+    def read(workspace: Path) -> VettedNumbers:
+        """What the stages, or :meth:`write`, left in a project."""
+        return VettedNumbers(*(read_json(workspace / metrics) for metrics in _METRICS))
+
+    def write(self, workspace: Path) -> None:
+        """Leave the numbers as the stages do."""
+        for metrics, value in zip(_METRICS, vars(self).values(), strict=True):
+            write_json(workspace / metrics, value)
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What was measured of a pair, and what follows.
 
     Attributes:
-        verdict: :meth:`.Verdict.to_json` of the numbers below.
+        verdict: the verdict that follows from the numbers below.
         sha256: of the files that the numbers are about, see :meth:`.GivenPair.hashes`.
         versions: of the libraries that compute, as far as they are installed.
         commands: that repeat it, see :meth:`.VetParams.commands`.
@@ -54,9 +83,10 @@ class Certificate:
     searches: dict[str, Any]
     repair: dict[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return asdict(self)
+    @property
+    def numbers(self) -> VettedNumbers:
+        """Those that it is about."""
+        return VettedNumbers(self.measured, self.searches, self.repair)
 
 
 class _Asked(ParameterSection):
@@ -67,51 +97,45 @@ class _Asked(ParameterSection):
 
 
 def certify(
-    params: VetParams,
-    seed: int,
-    measured: dict[str, Any],
-    searches: dict[str, Any],
-    repair: dict[str, Any],
-    sha256: Mapping[str, str],
+    params: VetParams, seed: int, numbers: VettedNumbers, sha256: Mapping[str, str]
 ) -> Certificate:
-    """The certificate of what the stages of vetting have found.
+    """The certificate of a pair.
 
     Args:
         params: the pair and what was asked.
         seed: the run's seed.
-        measured: see :func:`~asterism.vetting.measurement.measure_opened`.
-        searches: see :func:`~asterism.vetting.searching.search_opened`.
-        repair: see :func:`~asterism.vetting.repairing.repair_opened`.
+        numbers: what was found.
         sha256: of the pair's files.
 
     Raises:
         UserError: numbers are missing or of another type.
     """
     return Certificate(
-        verdict=verdict_on(params, measured, repair).to_json(),
+        verdict=record_as_json(verdict_on(params, numbers)),
         sha256=dict(sha256),
         versions=_versions(),
         commands=params.commands(),
         seed=seed,
         parameters=yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False),
-        measured=measured,
-        searches=searches,
-        repair=repair,
+        measured=numbers.measured,
+        searches=numbers.searches,
+        repair=numbers.repair,
     )
 
 
-def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
+def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
     """The verdict that follows from numbers.
 
     Raises:
         UserError: numbers are missing or of another type.
     """
+    measured, repair = numbers.measured, numbers.repair
     with reading("the numbers of vetting"):
         slight = [f for f in measured["flips"] if f["strength"] == params.changes.slight]
         flips = record_from(Share, slight[0]["share"]) if slight else None
-        agreement = Agreement.from_json(measured["agreement"])
-        symptoms = [Symptom.from_json(value) for value in measured["symptoms"]]
-        device = OnDevice.from_json(measured["device"])
+        agreement = record_from(Agreement, measured["agreement"])
+        symptoms = [record_from(Symptom, value) for value in measured["symptoms"]]
+        device = record_from(OnDevice, measured["device"])
         criteria = criteria_of(
             agreement,
             symptoms,
@@ -122,7 +146,7 @@ def verdict_on(params: VetParams, measured: Any, repair: Any) -> Verdict:
         )
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"] and not repair["slower"]:
-            repaired = tuple(Threshold.from_json(value) for value in repair["criteria"])
+            repaired = tuple(record_from(Threshold, value) for value in repair["criteria"])
         return decide(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
 
@@ -142,10 +166,10 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
         params = validate(_Asked, asked, source=str(path), names=True).vet
         if params.source != "files":
             raise UserError("its parameters name no files")
-        return told, params, verdict_on(params, told.measured, told.repair)
+        return told, params, verdict_on(params, told.numbers)
 
 
-def about_repair(certificate: Certificate, verdict: Verdict) -> list[str]:
+def explain_repair(certificate: Certificate, verdict: Verdict) -> list[str]:
     """Why a repair is not enough, or why there is none, where a model needs one; a line at most."""
     if verdict.word in ("ship", "ship with the repair"):
         return []

@@ -16,7 +16,7 @@ from asterism.dflare.domains import Domain, build_domain, within_bound
 from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
 from asterism.search.batched_random_streams import BatchedStreams
-from asterism.vetting.opening import Vetted, drawn_rows
+from asterism.vetting.opening import Vetted, draw_rows
 from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share, share_of
 
@@ -45,16 +45,6 @@ class Flips:
     share: Share
     failed: int
     by_change: dict[str, Share]
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return {
-            "strength": self.strength,
-            "bound": self.bound,
-            "share": self.share.to_json(),
-            "failed": self.failed,
-            "by_change": {name: share.to_json() for name, share in self.by_change.items()},
-        }
 
 
 def require_changes(params: VetParams, items: Items) -> float:
@@ -105,7 +95,7 @@ def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[
     count = min(changes.inputs, len(agreed))
     if not count:
         return []
-    rows = drawn_rows(agreed, count, len(vetted.inputs.items), seed, "changes")
+    rows = draw_rows(agreed, count, len(vetted.inputs.items), seed, "changes")
     found = [
         _flips(vetted, name, None, rows, vetted.domain(operators), seed)
         for name, operators in changes.strengths.items()

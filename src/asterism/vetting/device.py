@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import counted
-from asterism.vetting.half_precision import half_precision, in_words
+from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import Vetted
-from asterism.vetting.runtime_types import arithmetic
+from asterism.vetting.runtime_types import rounding_operators
 from asterism.vetting.statistics import Share, share_of
 
 #: Inputs that the original's tensors are looked at with.
@@ -34,15 +32,6 @@ class OnDevice:
     told: tuple[str, ...]
     arithmetic: tuple[str, ...]
 
-    @staticmethod
-    def from_json(value: Any) -> OnDevice:
-        """What a stage wrote.
-
-        Raises:
-            UserError: it is something else.
-        """
-        return record_from(OnDevice, value)
-
 
 def on_device(vetted: Vetted) -> OnDevice:
     """Look at the original's tensors, and at what ONNX Runtime makes of the compressed file."""
@@ -54,15 +43,15 @@ def on_device(vetted: Vetted) -> OnDevice:
         rounding = tuple(
             f"{one.operator} ({counted(len(one.nodes), 'node')}"
             f"{', which ONNX Runtime made of others' if one.made_here else ''}): {one.how}"
-            for one in arithmetic(path)
+            for one in rounding_operators(path)
         )
         with opened_as_onnx(vetted) as pair:
             runs = pair.runs(vetted.inputs.items[:_LOOKED])
-            found = half_precision(pair.original, pair.compressed, runs)
+            found = compare_half_precision(pair.original, pair.compressed, runs)
     except UserError:  # another format, or a graph that is not run node by node
         return nothing
     if found is None:
         return OnDevice(None, (), rounding)
     lost = found.inputs_beyond if found.unanswered is None else found.unanswered
     share = share_of(lost, found.inputs, vetted.params.confidence)
-    return OnDevice(share, tuple(in_words(found)), rounding)
+    return OnDevice(share, tuple(describe_half_precision(found)), rounding)

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph, ordered
+from asterism.localisation.graph import OnnxGraph, ordered, renamed, subgraphs
 from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.vetting.rounded_graphs import rounded
-from asterism.vetting.runtime_types import RanOtherwise, ran_otherwise
+from asterism.models.onnx_graphs.wider_floats import in_float32
+from asterism.vetting.runtime_types import RanOtherwise, nodes_run_otherwise
 
 Array = NDArray[Any]
 Rows = NDArray[np.bool_]
-_NAMES = onnx.TensorProto.DataType.Name
+_NAMES = TensorProto.DataType.Name
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,10 @@ class HalfPrecision:
     constants: tuple[LostConstant, ...]
     ran_otherwise: tuple[RanOtherwise, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return asdict(self)
 
-
-def half_precision(original: Path, compressed: Path, runs: Sequence[Run]) -> HalfPrecision | None:
+def compare_half_precision(
+    original: Path, compressed: Path, runs: Sequence[Run]
+) -> HalfPrecision | None:
     """Compare the original's tensors with the range of the types that its compressed file has.
 
     A tensor counts where the compressed file's own value, rounded after each node, is not finite
@@ -223,7 +223,7 @@ def _infinite(
     Raises:
         UserError: the file cannot be rounded or run.
     """
-    model = with_outputs(rounded(graph, types), list(wanted.values()))
+    model = with_outputs(rounded_model(graph, types), list(wanted.values()))
     session = Session(model, f"{name}, rounded after each node", optimised=False)
     states = dict(zip(original.outputs, graph.outputs, strict=True))
     found: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in wanted}
@@ -248,7 +248,7 @@ def _graph(path: Path) -> OnnxGraph:
         without_constant_nodes(model)
         order = ordered(model.graph.node)
         nodes = [model.graph.node[index] for index in order]  # converters leave them unsorted
-        copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+        copies = [deepcopy(node) for node in nodes]
         del model.graph.node[:]
         model.graph.node.extend(copies)
         return OnnxGraph(model)
@@ -289,7 +289,7 @@ def _beyond(
 def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RanOtherwise, ...]:
     """None where ONNX Runtime cannot open the file: nothing ran."""
     with suppress(UserError):
-        return tuple(ran_otherwise(path, types))
+        return tuple(nodes_run_otherwise(path, types))
     return ()
 
 
@@ -313,7 +313,7 @@ def _lost_constants(original: OnnxGraph, compressed: OnnxGraph) -> Iterator[Lost
             yield LostConstant(name, float(given[zero][0]), "0", int(zero.sum()))
 
 
-def in_words(found: HalfPrecision) -> list[str]:
+def describe_half_precision(found: HalfPrecision) -> list[str]:
     """One sentence for each thing that a verdict on the file has to say."""
     told = []
     if found.unanswered:
@@ -334,3 +334,42 @@ def in_words(found: HalfPrecision) -> list[str]:
         count = len(found.ran_otherwise)
         told.append(f"ONNX Runtime computed {count} nodes otherwise than the file says: {named}")
     return told
+
+
+def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
+    """A model in 32 bits that rounds each tensor of 16 bits as its file says.
+
+    Sums within a node are in 32 bits, as most devices have them.
+
+    Args:
+        graph: of the file, without ``Constant`` nodes.
+        types: the tensors that are rounded, with their types.
+
+    Raises:
+        UserError: the file has control flow.
+    """
+    if any(True for node in graph.nodes for _ in subgraphs(node)):
+        raise UserError("nodes of control flow are not rewritten")
+    model = in_float32(graph.model)
+    del model.graph.value_info[:]
+    nodes = []
+    for node in model.graph.node:
+        copy, roundings = renamed(node, {}), []
+        for place, name in enumerate(node.output):
+            if name in types:
+                copy.output[place] = f"{name}:exact"
+                roundings += _rounding(
+                    f"{name}:exact", name, TensorProto.DataType.Value(types[name].upper())
+                )
+        nodes += [copy, *roundings]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
+
+
+def _rounding(given: str, made: str, kind: int) -> list[Any]:
+    half = f"{made}:half"
+    return [
+        helper.make_node("Cast", [given], [half], f"{made}:round", to=kind),
+        helper.make_node("Cast", [half], [made], f"{made}:widen", to=TensorProto.FLOAT),
+    ]

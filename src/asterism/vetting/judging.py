@@ -14,7 +14,7 @@ from asterism.dflare.outcome import Findings
 from asterism.models.tensor_models.subjects import FileSubject, Subject
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
-from asterism.vetting.opening import Vetted, beside, opened_beside
+from asterism.vetting.opening import Vetted, open_beside, open_model_beside
 from asterism.vetting.params import VetParams
 from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
 from asterism.vetting.searching import search_rows
@@ -54,13 +54,13 @@ class RepairTask:
             emulated: whether the compressed model may emulate its integers, as a graph does that
                 no compiler has seen: where it is slow itself, its repair is not to blame.
         """
-        judged = judge(self.vetted, repaired, self.unseen, self.seed)
+        judged = judge_repair(self.vetted, repaired, self.unseen, self.seed)
         if nothing := judged.no_gain:
             if isinstance(repaired, FileSubject):
                 repaired.path.unlink()
             told = f"{nothing} on {len(self.unseen)} inputs that it was not made by"
             return replace(found, reason=told)
-        with opened_beside(self.vetted, repaired) as model:
+        with open_model_beside(self.vetted, repaired) as model:
             speed = speed_of("repaired", repaired.size, model, self.vetted.inputs.items)
         original, compressed = self.speeds
         write_speeds([original, compressed, speed], self.folder)
@@ -77,7 +77,7 @@ class RepairTask:
         )
 
 
-def judge(
+def judge_repair(
     vetted: Vetted, path: Path | Subject, unseen: NDArray[np.int64], seed: int
 ) -> JudgedRepair:
     """How a repaired model does where its repair has not looked.
@@ -100,7 +100,7 @@ def judge(
     formerly = vetted.deviates
     deviating = vetted.inputs.items[unseen[formerly[unseen]]]
     held_out = np.concatenate([deviating, np.stack(found)]) if found else deviating
-    with beside(vetted, path) as repaired:
+    with open_beside(vetted, path) as repaired:
         own = repaired.answers.f[unseen], repaired.answers.g[unseen]
         answers = repaired.pair.ask(held_out)
         still = repaired.comparison.deviates(answers.f, answers.g)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing, write_arrays, write_json
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.console import get_logger
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.changes import measure_flips
@@ -61,8 +61,8 @@ def measure_opened(vetted: Vetted, seed: int, folder: Path) -> dict[str, Any]:
         }
         write_json(temporary / "inputs.json", facts)
     return {
-        "symptoms": [symptom.to_json() for symptom in symptoms],
-        "device": asdict(device),
-        "agreement": agreement.to_json(),
-        "flips": [flip.to_json() for flip in flips],
+        "symptoms": [record_as_json(symptom) for symptom in symptoms],
+        "device": record_as_json(device),
+        "agreement": record_as_json(agreement),
+        "flips": [record_as_json(flip) for flip in flips],
     }

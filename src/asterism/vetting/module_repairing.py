@@ -25,7 +25,7 @@ from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
 from asterism.vetting.judging import RepairTask
-from asterism.vetting.opening import Vetted, opened_beside, shape_of
+from asterism.vetting.opening import Vetted, open_model_beside, shape_of
 from asterism.vetting.params import REPAIRED_PROGRAM
 from asterism.vetting.quantised_graphs import exchange_of
 from asterism.vetting.repair_figures import BlamedPart, RepairFigures, write_localisation
@@ -250,7 +250,7 @@ class _Trials:
         """None where the model fails with these parts in float, which may read each other."""
         self.spent += 1
         try:
-            with opened_beside(self._vetted, self.subject(sorted(floats))) as model:
+            with open_model_beside(self._vetted, self.subject(sorted(floats))) as model:
                 return self._judged(floats, model.predict(self._cases))
         except UserError as error:
             self._failed = str(error)

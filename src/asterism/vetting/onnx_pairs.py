@@ -24,7 +24,7 @@ from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
-from asterism.vetting.opening import Vetted, beside, shape_of
+from asterism.vetting.opening import Vetted, open_beside, shape_of
 
 #: Items that a candidate graph runs on at a time, and numbers of these at most: all tensors of a
 #: call are held together.
@@ -142,7 +142,7 @@ class OnnxPair:
         """
         if str(self.compressed) == self.vetted.params.compressed:
             return items
-        with beside(self.vetted, self.compressed) as converted:
+        with open_beside(self.vetted, self.compressed) as converted:
             answers = converted.pair.ask(items)
             found: NDArray[Any] = items[converted.comparison.deviates(answers.f, answers.g)]
         if not len(found):

@@ -142,7 +142,7 @@ def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) ->
     given = given or GivenPair.by_files(params)
     signatures = [subject.signature for subject in given.subjects]
     _require_known(params, signatures)
-    inputs = drawn(read_given(params, signatures[0], given.inputs), params.limit, seed)
+    inputs = draw_inputs(read_given(params, signatures[0], given.inputs), params.limit, seed)
     with ExitStack() as stack:
         opened = partial(_opened, given, params, inputs)
         f = stack.enter_context(opened(given.original))
@@ -161,18 +161,18 @@ def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
 
 
 @contextmanager
-def beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
+def open_beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
     """The same original and inputs with another compressed model.
 
     Raises:
         UserError: as :func:`open_vetted`.
     """
-    with opened_beside(vetted, other) as g:
+    with open_model_beside(vetted, other) as g:
         given = replace(vetted.given, compressed=subject_of(other))
         yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
 
 
-def opened_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
+def open_model_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
     form = vetted.original.form
     return _opened(vetted.given, vetted.params, vetted.inputs, subject_of(other), form.rooms, form)
@@ -229,7 +229,7 @@ def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     return (sum(map(math.prod, shapes.values())),)
 
 
-def drawn_rows(
+def draw_rows(
     rows: NDArray[np.int64], count: int, total: int, seed: int, purpose: str
 ) -> NDArray[np.int64]:
     """So many of some rows, drawn at random; a larger count, and further rows, only add to them.
@@ -296,20 +296,20 @@ def read_given(
     return read_inputs(given or Path(params.inputs), params.domain.kind, shaping, params.label_file)
 
 
-def rows_drawn(count: int, limit: int, seed: int) -> NDArray[np.int64]:
-    """Places of the inputs, among so many, that :func:`drawn` takes, in their order."""
+def draw_positions(count: int, limit: int, seed: int) -> NDArray[np.int64]:
+    """Places of the inputs, among so many, that :func:`draw_inputs` takes, in their order."""
     if limit >= count:
         return np.arange(count)
     rows: NDArray[np.int64] = stream(seed, "vet", "inputs").permutation(count)[:limit]
     return rows
 
 
-def drawn(inputs: GivenInputs, limit: int | None, seed: int) -> GivenInputs:
+def draw_inputs(inputs: GivenInputs, limit: int | None, seed: int) -> GivenInputs:
     """As many of the inputs as are wanted, in a random order: a larger limit only adds to them."""
     count = len(inputs.items)
     if limit is None or limit >= count:
         return inputs
-    chosen = rows_drawn(count, limit, seed)
+    chosen = draw_positions(count, limit, seed)
     return GivenInputs(
         inputs.kind,
         inputs.items[chosen],

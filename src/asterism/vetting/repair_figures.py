@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import write_table
+from asterism.core.files.records import record_as_json
 from asterism.localisation.tensor_errors import TensorError
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.changes import Flips
@@ -60,6 +61,11 @@ class JudgedRepair:
     criteria: Sequence[Threshold]
 
     @property
+    def agreement_fell(self) -> bool:
+        """Whether the repaired model agrees with the original on fewer unseen inputs."""
+        return self.agreement.differ.count > self.differ_before.count
+
+    @property
     def no_gain(self) -> str:
         """Why the repair gains nothing; empty where it does."""
         if self.gone_held_out.total and not self.gone_held_out.count:
@@ -68,21 +74,6 @@ class JudgedRepair:
         if before and self.agreement.differ.count >= before:
             return "the best file makes as many new deviations as it takes away"
         return ""
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return {
-            "gone_held_out": self.gone_held_out.to_json(),
-            "differ_before": self.differ_before.to_json(),
-            "agreement": self.agreement.to_json(),
-            "agreement_fell": self.agreement.differ.count > self.differ_before.count,
-            "flips": [flip.to_json() for flip in self.flips],
-            "new_search": {
-                name: {when: share.to_json() for when, share in shares.items()}
-                for name, shares in self.new_search.items()
-            },
-            "criteria": [criterion.to_json() for criterion in self.criteria],
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,14 +126,17 @@ class RepairFigures:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value, with what was judged beside the rest."""
-        values = asdict(replace(self, blamed=None, judged=None))
+        values = record_as_json(replace(self, blamed=None, judged=None))
         found = {name: value for name, value in values.items() if value is not None}
         if self.blamed is not None:
             found["blamed"] = [
                 {"node": part.node, "operator": part.operator, "explained": part.explained}
                 for part in self.blamed[:_BLAMED]
             ]
-        return found | ({} if self.judged is None else self.judged.to_json())
+        if self.judged is not None:
+            found["agreement_fell"] = self.judged.agreement_fell
+            found |= record_as_json(self.judged)
+        return found
 
 
 def write_localisation(

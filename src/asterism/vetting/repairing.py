@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.localisation.quantised_nodes import match
+from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import (
     RepairCurve,
@@ -159,7 +159,7 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
         UserError: there is nothing to repair, or the files do not fit together.
     """
     params = pair.vetted.params
-    nodes = match(open_graphs(pair.original, pair.compressed))
+    nodes = match_nodes(open_graphs(pair.original, pair.compressed))
     if not nodes.nodes:
         raise UserError(
             f"nothing is to exchange: no node of {Path(params.compressed).name} has fewer bits or "

@@ -12,9 +12,16 @@ from typing import Any
 
 from asterism.core.files.folders import lies_in
 from asterism.core.files.hashes import digest_of
+from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError, naming, shortened
 from asterism.core.messages.escaping import printable
-from asterism.vetting.certificate import Certificate, certify, read_certificate, verdict_on
+from asterism.vetting.certificate import (
+    Certificate,
+    VettedNumbers,
+    certify,
+    read_certificate,
+    verdict_on,
+)
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import GivenPair, open_vetted
 from asterism.vetting.params import REPAIRED, REPAIRED_PROGRAM, VetParams
@@ -84,20 +91,20 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
     seed = told.seed
     with naming(path), tempfile.TemporaryDirectory() as name, open_vetted(here, seed) as vetted:
         folder = Path(name)
-        found = (
+        found = VettedNumbers(
             measure_opened(vetted, seed, folder / "measured"),
             search_opened(vetted, seed, folder / "found"),
             repair_opened(vetted, seed, folder / "found/triggers.npz", folder / "repaired"),
         )
-    now = certify(params, seed, *found, hashes)
+    now = certify(params, seed, found, hashes)
     # What else a certificate says follows from its own numbers, to the letter.
-    own = certify(params, seed, told.measured, told.searches, told.repair, hashes)
+    own = certify(params, seed, told.numbers, hashes)
     lines = [
-        *_differences(told.to_json(), own.to_json(), _LAST_DIGITS),
+        *_differences(record_as_json(told), record_as_json(own), _LAST_DIGITS),
         *_differences(_numbers(told), _numbers(now), _TOLERANCE),
         *_file_beside(path, told),
     ]
-    return RepeatedCertificate(list(dict.fromkeys(lines)), verdict_on(params, found[0], found[2]))
+    return RepeatedCertificate(list(dict.fromkeys(lines)), verdict_on(params, found))
 
 
 def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str, str]:

@@ -13,7 +13,6 @@ import onnx
 from asterism.localisation.graph import OnnxGraph
 from asterism.models.runtimes.formats.onnx import open_session
 
-_NAMES = onnx.TensorProto.DataType.Name
 #: What ONNX Runtime writes before the name of a tensor that it has in 32 bits instead.
 _FREE_CAST = "InsertedPrecisionFreeCast_"
 #: Operators that only move or convert values: it makes no difference what these run in.
@@ -91,7 +90,7 @@ class RoundingOperator:
     how: str
 
 
-def optimised(path: Path) -> OnnxGraph:
+def optimised_graph(path: Path) -> OnnxGraph:
     """The graph that ONNX Runtime runs for a file.
 
     Raises:
@@ -103,7 +102,7 @@ def optimised(path: Path) -> OnnxGraph:
         return OnnxGraph(onnx.load(target))
 
 
-def ran_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:
+def nodes_run_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:
     """The nodes of a file that ran in another type here, in the file's order.
 
     Args:
@@ -113,7 +112,7 @@ def ran_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:
     Raises:
         UserError: ONNX Runtime cannot open the file.
     """
-    file, run = OnnxGraph(onnx.load(path)), optimised(path)
+    file, run = OnnxGraph(onnx.load(path)), optimised_graph(path)
     makers = {node.name: node for node in run.nodes if node.name}
     found = []
     for index, node in enumerate(file.nodes):
@@ -157,7 +156,7 @@ def _named(node: Any) -> str:
     return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
 
-def arithmetic(path: Path) -> list[RoundingOperator]:
+def rounding_operators(path: Path) -> list[RoundingOperator]:
     """The operators that round by themselves, as ONNX Runtime runs a file here.
 
     Raises:
@@ -165,7 +164,7 @@ def arithmetic(path: Path) -> list[RoundingOperator]:
     """
     in_file = {node.op_type for node in onnx.load(path).graph.node}
     found: dict[tuple[str, str], list[str]] = {}
-    for operator, how, name in _rounding(optimised(path)):
+    for operator, how, name in _rounding(optimised_graph(path)):
         found.setdefault((operator, how), []).append(name)
     return [
         RoundingOperator(operator, tuple(names), operator not in in_file, how)

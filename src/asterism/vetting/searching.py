@@ -14,7 +14,7 @@ from asterism.dflare.comparisons import ProbabilisticComparison
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.trigger import SearchSeeds, save_found, search_pair
-from asterism.vetting.opening import Vetted, drawn_rows
+from asterism.vetting.opening import Vetted, draw_rows
 
 
 def search_opened(
@@ -66,7 +66,7 @@ def _search(
     vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int, units: WorkUnits
 ) -> tuple[SearchSeeds, dict[str, Findings]]:
     settings, items = vetted.params.search, vetted.inputs.items
-    chosen = drawn_rows(rows, most, len(items), seed, "seeds")
+    chosen = draw_rows(rows, most, len(items), seed, "seeds")
     seeds = SearchSeeds(items[chosen], chosen)
     under_test = PairUnderTest(
         vetted.pair,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +40,6 @@ class Share:
         return Share(
             self.total - self.count, self.total, 1 - self.share, 1 - self.high, 1 - self.low
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return asdict(self)
 
 
 @lru_cache(100_000)  # the ends of an interval take a millisecond

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.records import record_from
 from asterism.core.messages.escaping import counted
 
 Rows = NDArray[np.float32]
@@ -39,19 +37,6 @@ class Symptom:
     kind: str
     output: str
     told: str
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(value: Any) -> Symptom:
-        """What :meth:`to_json` wrote.
-
-        Raises:
-            UserError: it is something else.
-        """
-        return record_from(Symptom, value)
 
 
 def symptoms_of(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[Symptom]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from asterism.core.files.records import record_from
 from asterism.core.parameters.params import ParameterSection
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.statistics import Share, share_of
@@ -57,25 +56,6 @@ class Threshold:
     at_least: bool
     met: bool | None
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return {
-            "name": self.name,
-            "measured": self.measured.to_json(),
-            "threshold": self.threshold,
-            "at_least": self.at_least,
-            "met": self.met,
-        }
-
-    @staticmethod
-    def from_json(value: Any) -> Threshold:
-        """What :meth:`to_json` wrote.
-
-        Raises:
-            UserError: it is something else.
-        """
-        return record_from(Threshold, value)
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -91,14 +71,6 @@ class Verdict:
     word: Word
     reasons: tuple[str, ...]
     criteria: tuple[Threshold, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value."""
-        return {
-            "word": self.word,
-            "reasons": list(self.reasons),
-            "criteria": [criterion.to_json() for criterion in self.criteria],
-        }
 
 
 #: The criterion that a symptom's sentence tells of.

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import reprlib
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import UserError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 
@@ -44,6 +48,11 @@ def record_from(kind: type[T], value: Any) -> T:
     except (ValueError, RecursionError) as error:  # no finite number, or too deep
         raise UserError(str(error)) from None
     return record
+
+
+def record_as_json(record: DataclassInstance) -> Any:
+    """A dataclass as a JSON value that :func:`record_from` reads, with lists for tuples."""
+    return json.loads(json.dumps(asdict(record)))
 
 
 def read_record(kind: type[T], path: Path) -> T:

@@ -42,14 +42,14 @@ def require_runs(path: Path, named: Path | None = None) -> None:
 def _fault(path: Path, file: tuple[int, ...]) -> str:
     """What is wrong, found once for as long as the file stays the same; empty for nothing."""
     try:
-        with closing(IsolatedModel(path, tried, [str(path)])):
+        with closing(IsolatedModel(path, serve_tried_model, [str(path)])):
             return ""
     except UserError as error:
         said = str(error)
         return said if str(path) in said else f"{path}: {said}"
 
 
-def tried(path: str) -> Served:
+def serve_tried_model(path: str) -> Served:
     """A model that was opened and, where its sizes are known, run: for the other process.
 
     Raises:

@@ -18,6 +18,7 @@ from asterism.core.files.artifacts import (
     replacing,
     write_json,
 )
+from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import reading
 from asterism.core.messages.escaping import counted
 from asterism.report.base.document import render_body, renderer, write_document
@@ -26,7 +27,7 @@ from asterism.report.base.pictures import png, svg
 from asterism.report.base.section import ReportSection, percent
 from asterism.report.vetted.answer import answer
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import certify, verdict_on
+from asterism.vetting.certificate import VettedNumbers, certify, verdict_on
 from asterism.vetting.params import CERTIFICATE, REPAIRED, REPAIRED_PROGRAM, VetParams
 from asterism.vetting.verdict import Verdict
 
@@ -55,14 +56,12 @@ def write_vet_page(
     Returns:
         The verdict.
     """
-    measured = read_json(workspace / "metrics/vet_measure.json")
-    searches = read_json(workspace / "metrics/vet_search.json")
-    repair = read_json(workspace / "metrics/vet_repair.json")
+    numbers = VettedNumbers.read(workspace)
     with reading("the results of vetting"):
-        verdict = verdict_on(params, measured, repair)
-        facts = read_json(workspace / "artifacts/vet_measure/inputs.json")
-        told = answer(params, verdict, Agreement.from_json(measured["agreement"]), repair)
-        body, contents = _body(params, seed, workspace, verdict, measured, searches, repair, facts)
+        verdict = verdict_on(params, numbers)
+        agreement = record_from(Agreement, numbers.measured["agreement"])
+        told = answer(params, verdict, agreement, numbers.repair)
+        body, contents = _body(params, seed, workspace, verdict, numbers)
     section = ReportSection(
         anchor="vet",
         title=f"{Path(params.compressed).name} beside {Path(params.original).name}",
@@ -79,7 +78,7 @@ def write_vet_page(
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            certify(params, seed, measured, searches, repair, sha256).to_json(),
+            record_as_json(certify(params, seed, numbers, sha256)),
         )
         for name in (REPAIRED, REPAIRED_PROGRAM):
             repaired = workspace / "artifacts/vet_repair" / name
@@ -89,16 +88,11 @@ def write_vet_page(
 
 
 def _body(
-    params: VetParams,
-    seed: int,
-    workspace: Path,
-    verdict: Verdict,
-    measured: Any,
-    searches: Any,
-    repair: Any,
-    facts: Any,
+    params: VetParams, seed: int, workspace: Path, verdict: Verdict, numbers: VettedNumbers
 ) -> tuple[Markup, tuple[tuple[str, str], ...]]:
+    measured, repair = numbers.measured, numbers.repair
     agreement = measured["agreement"]
+    facts = read_json(workspace / "artifacts/vet_measure/inputs.json")
     tables = workspace / "artifacts/vet_repair"
     names = (Path(params.original).name, Path(params.compressed).name)
     bound = params.search.bound
@@ -134,7 +128,7 @@ def _body(
         changes=list(dict.fromkeys(name for f in measured["flips"] for name in f["by_change"])),
         triggers=_triggers(workspace / "artifacts/vet_search/triggers.npz", facts),
         pictures=facts["kind"] == "images",
-        searches=searches,
+        searches=numbers.searches,
         bound="" if bound is None else f"{bound.measure} {bound.limit:g}",
         ranking=_rows(tables / "ranking.csv", _NODES),
         errors=_errors(tables / "tensors.csv"),

@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from asterism.models.architectures import build
+from asterism.models.architectures import build_architecture
 
 DIGITS = (28, 28, 1)
 
 
 def made(name, shape, outputs):
-    return build(name, shape, outputs, key="classifier.architecture")
+    return build_architecture(name, shape, outputs, key="classifier.architecture")
 
 
 def neurons(model):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from asterism.models.architectures import build
+from asterism.models.architectures import build_architecture
 from asterism.models.runtimes.formats import keras as keras_export
 from asterism.models.runtimes.formats.torch_export import TorchRuntime
 from asterism.models.signatures.signature import Signature, TensorSpec
@@ -15,7 +15,7 @@ from asterism.models.training.image_classifier import _augmented
 
 
 def test_a_plain_cnn_has_two_blocks_and_a_hidden_layer():
-    model = build("plain_cnn", (12, 8, 3), 5, key="classifier.architecture")
+    model = build_architecture("plain_cnn", (12, 8, 3), 5, key="classifier.architecture")
     shapes = [tuple(w.shape) for w in model.weights if len(w.shape) > 1]
     assert shapes == [
         (3, 3, 3, 32),

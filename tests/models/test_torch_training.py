@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from small_trainings import TRAINING, UNIT, classifier, digits, recurrent
 
 from asterism.core.messages.errors import UserError
-from asterism.models.architectures import build
+from asterism.models.architectures import build_architecture
 from asterism.models.parameters.params import TrainingParams
 from asterism.models.training.image_classifier import train_classifier
 from asterism.models.training.recurrent import build_rnn, rows_as_steps, train_rnn
@@ -16,9 +16,9 @@ from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
 from asterism.models.training.torch_fitting import deterministic, fit_by_torch
 
 NETWORKS = {
-    "lenet5": lambda: build("lenet5", (28, 28, 1), 10, key="x"),
-    "resnet20": lambda: build("resnet20", (16, 16, 3), 10, key="x"),
-    "vgg16": lambda: build("vgg16", (32, 32, 3), 10, key="x"),
+    "lenet5": lambda: build_architecture("lenet5", (28, 28, 1), 10, key="x"),
+    "resnet20": lambda: build_architecture("resnet20", (16, 16, 3), 10, key="x"),
+    "vgg16": lambda: build_architecture("vgg16", (32, 32, 3), 10, key="x"),
     "lstm": lambda: build_rnn(recurrent("lstm"), (8, 4, 1), 3),
     "gru": lambda: build_rnn(recurrent("gru"), (8, 4, 1), 3),
     "simple_rnn": lambda: build_rnn(recurrent("simple_rnn"), (8, 4, 1), 3),

@@ -11,7 +11,7 @@ from asterism.core.files.artifacts import read_json, read_table
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.models.architectures import build
+from asterism.models.architectures import build_architecture
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.parameters.params import TrainingParams
 from asterism.models.training import fitting as training
@@ -55,7 +55,7 @@ def test_an_architecture_that_the_images_are_too_small_for_is_told():
 @pytest.mark.parametrize("name", ["dave2", "lenet5", "plain_cnn"])  # announced by Keras or not
 def test_why_it_cannot_be_built_is_told(name):
     with pytest.raises(UserError, match=f"architecture is '{name}', .*Keras says: "):
-        build(name, (2, 2, 1), 4, key="classifier.architecture")
+        build_architecture(name, (2, 2, 1), 4, key="classifier.architecture")
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_model_is_compiled_for_its_own_loss_alone():
     compile_for(model, params, "mean_squared_error", metrics=())
     inputs = np.ones((2, 1), np.float32)
     target = model.predict(inputs, verbose=0) + 2
-    history = training.fit(model, inputs, target, params)
+    history = training.fit_model(model, inputs, target, params)
     assert history == {"loss": [pytest.approx(4)]}
 
 

@@ -6,8 +6,8 @@ import pytest
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.sound import SOUND_MUTATORS, build_sound_mutators
-from asterism.sound.mutator import power
-from asterism.sound.timing import _read_at, stretched
+from asterism.sound.mutator import wave_power
+from asterism.sound.timing import _read_at, stretch_waves
 
 RATE = 16_000
 
@@ -85,7 +85,7 @@ def test_a_room_is_a_convolution_with_its_response():
 @pytest.mark.parametrize("pace", [0.8, 0.95, 1.0, 1.25])
 def test_a_stretched_tone_keeps_its_pitch_and_its_loudness(pace):
     waves = tones([440, 1000, 3000])
-    found = stretched(waves, np.full((3, 1), pace, np.float32), RATE)
+    found = stretch_waves(waves, np.full((3, 1), pace, np.float32), RATE)
     heard = slice(1000, int(RATE / pace) - 2000 if pace > 1 else RATE - 1000)
     for wave, expected in zip(found, (440, 1000, 3000), strict=True):
         assert pitch(wave[heard]) == pytest.approx(expected, rel=0.005)
@@ -200,7 +200,7 @@ def test_noise_goes_by_each_wave_and_also_into_silence():
     noise = mutator.apply(waves, draws).astype(float) - waves
     powers = [0.08 / 100, 0.08e-4 / 100, 1e-10 / 100]
     assert np.square(noise).mean(axis=1) == pytest.approx(powers, rel=0.05)
-    assert power(waves)[:, 0] == pytest.approx([0.08, 0.08e-4, 0], rel=1e-3)
+    assert wave_power(waves)[:, 0] == pytest.approx([0.08, 0.08e-4, 0], rel=1e-3)
 
 
 def test_a_room_s_echoes_have_the_drawn_energy_and_decay():

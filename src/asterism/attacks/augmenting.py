@@ -16,7 +16,7 @@ from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.models.keras_models.probabilities import notes_on
+from asterism.models.keras_models.probabilities import notes_on_scores
 
 
 def make_augmentations(
@@ -48,7 +48,7 @@ def make_augmentations(
     natural = natural_augmentations(images, split, params.inputs, params, seed)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
-    notes_on(estimator.predict(victims.images))
+    notes_on_scores(estimator.predict(victims.images))
     augmentations = {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.attack import Attack, AttackSeeds, Floats, build_suitable
-from asterism.attacks.augmentation import AugmentationSet, Split, prefixed
+from asterism.attacks.augmentation import AugmentationSet, Split, prefix_facts
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.natural import natural_augmentations
@@ -46,7 +46,7 @@ class Deviations:
 
     def per_input(self) -> dict[str, NDArray[Any]]:
         """What is known of each attacked input, named ``<attack>_<fact>``."""
-        return prefixed(
+        return prefix_facts(
             {
                 name: self.augmentations[name].per_input() | {"moved": m}
                 for name, m in self.moved.items()

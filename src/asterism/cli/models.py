@@ -230,9 +230,9 @@ def pack(
     target: Annotated[Path, typer.Argument(help="The one file to write.")],
 ) -> None:
     """Make one file of an ONNX model and the files of its data."""
-    from asterism.models.foreign.onnx_files import pack as pack_model
+    from asterism.models.foreign.onnx_files import pack_onnx
 
-    pack_model(model, target)
+    pack_onnx(model, target)
     say(f"{target} is written")
 
 

@@ -24,7 +24,7 @@ from asterism.deepimportance.judged_model import (
 from asterism.deepimportance.keras_relevance import Propagator, over_places
 from asterism.models.keras_models.layers import (
     ClassifierHead,
-    flattened,
+    flatten_model,
     require_images_of,
     up_to_logits,
 )
@@ -42,7 +42,7 @@ class JudgedKeras(JudgedModel):
 
     def __init__(self, model: keras.Model, preprocessing: PreprocessingParams) -> None:
         self._whole = model
-        self.model, self.preprocessing = flattened(model), preprocessing
+        self.model, self.preprocessing = flatten_model(model), preprocessing
         self.name = model.name
         self.layers = [layer.name for layer in self.model.layers]
         self.outputs = int(self.model.outputs[0].shape[-1])

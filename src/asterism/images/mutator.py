@@ -31,9 +31,9 @@ __all__ = [
     "Mutator",
     "Randomness",
     "build_mutators",
-    "concatenate",
+    "concatenate_draws",
     "require_range",
-    "take",
+    "take_draws",
     "to_pixels",
     "wrapped",
 ]
@@ -76,12 +76,12 @@ MUTATORS: Registry[type[Mutator]] = Registry("mutator", "asterism.images")
 build_mutators = partial(configure_each, MUTATORS)
 
 
-def concatenate(draws: Sequence[Draws]) -> Draws:
+def concatenate_draws(draws: Sequence[Draws]) -> Draws:
     """Draws of several batches as those of one: what items with streams of their own need."""
     return {name: np.concatenate([d[name] for d in draws]) for name in draws[0]}
 
 
-def take(draws: Draws, rows: NDArray[np.integer | np.bool_]) -> Draws:
+def take_draws(draws: Draws, rows: NDArray[np.integer | np.bool_]) -> Draws:
     """The draws of some images of a batch, by index or mask."""
     return {name: values[rows] for name, values in draws.items()}
 

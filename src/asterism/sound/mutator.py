@@ -54,7 +54,7 @@ def within_range(waves: Waves) -> Waves:
     return np.clip(waves, -1, 1, out=waves)
 
 
-def power(waves: Waves) -> NDArray[np.float64]:
+def wave_power(waves: Waves) -> NDArray[np.float64]:
     """Mean square of each wave, float64 ``(N, 1)``."""
     mean: NDArray[np.float64] = np.square(waves, dtype=np.float64).mean(axis=1, keepdims=True)
     return mean

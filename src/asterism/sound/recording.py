@@ -17,7 +17,7 @@ from asterism.sound.mutator import (
     SoundMutator,
     Waves,
     drawn_between,
-    power,
+    wave_power,
     within_range,
 )
 
@@ -103,7 +103,7 @@ class Noise(SoundMutator):
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
-        wanted = np.maximum(power(waves), _SILENCE) / np.power(10.0, draws["ratio"] / 10.0)
+        wanted = np.maximum(wave_power(waves), _SILENCE) / np.power(10.0, draws["ratio"] / 10.0)
         return within_range(waves + np.sqrt(wanted).astype(np.float32) * draws["noise"])
 
 

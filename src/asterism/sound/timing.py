@@ -87,7 +87,7 @@ class TimeStretch(SoundMutator):
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
-        return within_range(stretched(waves, draws["pace"], waves.shape[1]))
+        return within_range(stretch_waves(waves, draws["pace"], waves.shape[1]))
 
 
 @SOUND_MUTATORS.register("pitch_shift")
@@ -119,11 +119,13 @@ class PitchShift(SoundMutator):
         shifted = np.empty_like(waves)
         for row, faster in enumerate(ratio[:, 0].tolist()):
             own, longest = slice(row, row + 1), int(np.ceil(len(samples) * faster)) + _FRAME
-            shifted[own] = _read_at(stretched(waves[own], pace[own], longest), samples * ratio[own])
+            shifted[own] = _read_at(
+                stretch_waves(waves[own], pace[own], longest), samples * ratio[own]
+            )
         return within_range(shifted)
 
 
-def stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
+def stretch_waves(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
     """The waves at another pace and the same pitch.
 
     Args:

@@ -97,7 +97,7 @@ class Edits(TextMutator):
         mutants = sequences.copy()
         for edit in range(self.high):
             rows = np.flatnonzero(draws["count"] > edit)
-            rows, places = chosen(
+            rows, places = choose_places(
                 self.candidates(mutants, alphabet), draws["places"][:, edit], rows
             )
             if len(rows):
@@ -127,7 +127,7 @@ class Edits(TextMutator):
         """
 
 
-def chosen(
+def choose_places(
     candidates: NDArray[np.bool_], chances: NDArray[np.float64], rows: Rows
 ) -> tuple[Rows, Rows]:
     """One of its candidates for each of the rows that have any.
@@ -147,7 +147,7 @@ def chosen(
     return rows, passed.argmax(axis=1)
 
 
-def with_inserted(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
+def insert_symbols(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
     """Each row with one symbol more before its place; its last symbol, padding, is lost."""
     columns = np.arange(sequences.shape[1])
     at = places[:, np.newaxis]
@@ -156,7 +156,7 @@ def with_inserted(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]
     return longer
 
 
-def without(sequences: Sequences, places: Rows, padding: int) -> Sequences:
+def delete_symbols(sequences: Sequences, places: Rows, padding: int) -> Sequences:
     """Each row without the symbol at its place, and with padding more at the end."""
     columns = np.arange(sequences.shape[1])
     last = sequences.shape[1] - 1
@@ -166,7 +166,7 @@ def without(sequences: Sequences, places: Rows, padding: int) -> Sequences:
     return shorter
 
 
-def with_replaced(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
+def replace_symbols(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
     """Each row with another symbol at its place; overwrites its argument."""
     sequences[np.arange(len(sequences)), places] = symbols
     return sequences

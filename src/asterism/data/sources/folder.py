@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.data.classes import labelled, numbered, places_of
+from asterism.data.classes import labelled_dataset, number_classes, places_of
 from asterism.data.dataset import SOURCES, Dataset, reads_a_file
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import GivenInputs, files_of, kind_of, read_inputs
@@ -50,7 +50,7 @@ def folder(params: DataParams) -> Dataset:
     labels = _labels(train, path / "train"), _labels(test, path / "test")
     if train.classes:
         labels = labels[0], _renumbered(labels[1], test, train, path)
-    return labelled(kind, (train.items, test.items), labels, path)
+    return labelled_dataset(kind, (train.items, test.items), labels, path)
 
 
 def _labels(given: GivenInputs, path: Path) -> NDArray[np.int64]:
@@ -61,7 +61,7 @@ def _labels(given: GivenInputs, path: Path) -> NDArray[np.int64]:
     if len(names) != 1 or not all("/" in name for name in given.names):
         raise UserError(f"{path} has files outside of its classes: put each into a subfolder")
     (only,) = names
-    labels, _ = numbered([only] * len(given.names), str(path))
+    labels, _ = number_classes([only] * len(given.names), str(path))
     return labels
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
-from asterism.data.classes import labelled
+from asterism.data.classes import labelled_dataset
 from asterism.data.dataset import SOURCES, Dataset, reads_a_file
 from asterism.data.params import DataParams
 
@@ -51,7 +51,7 @@ def npz(params: DataParams) -> Dataset:
             f"{_form(test_images)}; they must agree"
         )
     labels = (arrays["train_labels"], arrays["test_labels"])
-    return labelled(kind, (train_images, test_images), labels, path)
+    return labelled_dataset(kind, (train_images, test_images), labels, path)
 
 
 def _kind(array: NDArray[Any]) -> str:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from asterism.deepstellar.campaigns.mutation import Inputs, Mutation, mutation_of
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.images import concatenate, take
-from asterism.images.bounds import differing
+from asterism.images import concatenate_draws, take_draws
+from asterism.images.bounds import differing_inputs
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MutantMaker:
         weights: how often each is drawn relative to the others, 1 where not named.
         attempts: tries to make an acceptable mutant of a parent.
         l0_share: share of an input that may change by any amount; of images see
-            :func:`~asterism.images.bounds.acceptable`.
+            :func:`~asterism.images.bounds.acceptable_mutants`.
         linf_share: share of the range by which all of it may change.
     """
 
@@ -138,10 +138,10 @@ class MutantMaker:
             mutants = mutator.apply(parents.images, draws)
             return Lineages(mutants, parents.references, parents.transformed)
         # A reference that equals its image need not be transformed a second time.
-        differ = np.flatnonzero(differing(parents.images, parents.references))
+        differ = np.flatnonzero(differing_inputs(parents.images, parents.references))
         both = mutator.apply(
             np.concatenate([parents.images, parents.references[differ]]),
-            concatenate([draws, take(draws, differ)]),
+            concatenate_draws([draws, take_draws(draws, differ)]),
         )
         mutants = both[: len(parents)]
         references = mutants.copy()
@@ -150,7 +150,7 @@ class MutantMaker:
 
     def _acceptable(self, mutants: Lineages, parents: Inputs, number: int) -> NDArray[np.bool_]:
         """What changed at all and, if by pixels or noise, is still close to its reference."""
-        changed = differing(mutants.images, parents)
+        changed = differing_inputs(mutants.images, parents)
         if not self._pixel_level[number]:
             return changed
         return changed & self._close(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError, concerning
 from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.images import build_mutators
-from asterism.images.bounds import acceptable, are_images
+from asterism.images.bounds import acceptable_mutants, are_images
 from asterism.tensors import FeatureRange, build_tensor_mutators
 from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import edit_distances
@@ -85,7 +85,7 @@ def mutation_of(seeds: Inputs, ranges: Ranges) -> Mutation:
     kind = "tokens" if seeds.dtype.kind in "iu" else "tensors"
     with concerning("fuzz.mutators"):
         if are_images(seeds):
-            return Mutation(build_mutators(ranges), acceptable)
+            return Mutation(build_mutators(ranges), acceptable_mutants)
         try:
             return _of_tokens(seeds, ranges) if kind == "tokens" else _of_tensors(seeds, ranges)
         except UserError as error:

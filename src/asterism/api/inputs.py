@@ -18,7 +18,7 @@ from asterism.core.messages.errors import UserError
 from asterism.data.classes import as_labels, number_classes
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import Arrays, files_of, kind_of, read_inputs
-from asterism.models.runtimes.functions import as_array
+from asterism.models.runtimes.runtime import as_array
 
 
 def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:

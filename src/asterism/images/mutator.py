@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
 # and the callers have threads of theirs.
@@ -32,7 +32,6 @@ __all__ = [
     "Randomness",
     "build_mutators",
     "concatenate_draws",
-    "require_range",
     "take_draws",
     "to_pixels",
     "wrapped",
@@ -41,7 +40,7 @@ __all__ = [
 Images = NDArray[np.uint8]
 
 
-class Mutator(ABC):
+class Mutator(Ranged, ABC):
     """Turns images into mutants of the same shape and dtype."""
 
     #: Whether the mutant differs from the image by pixel changes or noise, so that distances to

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness
+from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
 
 Waves = NDArray[np.float32]
 
 
-class SoundMutator(ABC):
+class SoundMutator(Ranged, ABC):
     """Turns waveforms into mutants of the same length."""
 
     @abstractmethod

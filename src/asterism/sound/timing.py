@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.sound.mutator import (
     SOUND_MUTATORS,
     SoundMutator,
@@ -45,7 +45,7 @@ class TimeShift(SoundMutator):
     high: float = 0.1
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < -1 or self.high > 1:
             raise ValueError(f"shares must lie in [-1, 1], not {self.low} to {self.high}")
 
@@ -77,7 +77,7 @@ class TimeStretch(SoundMutator):
     high: float = 1.25
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low <= 0:
             raise ValueError(f"a pace must be above 0, not {self.low}")
 
@@ -104,7 +104,7 @@ class PitchShift(SoundMutator):
     high: float = 4.0
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < -24 or self.high > 24:
             raise ValueError(f"semitones must lie in [-24, 24], not {self.low} to {self.high}")
 

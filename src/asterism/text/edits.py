@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.text.mutator import (
     TEXT_MUTATORS,
     Alphabet,
@@ -123,7 +123,7 @@ class Truncate(TextMutator):
     high: float = 0.3
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < 0 or self.high >= 1:
             raise ValueError(f"shares must lie in [0, 1), not {self.low} to {self.high}")
 

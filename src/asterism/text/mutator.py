@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
 
 Rows = NDArray[np.int64]
 
@@ -25,7 +25,7 @@ Sequences = NDArray[Any]
 Lengths = NDArray[np.int64]
 
 
-class TextMutator(ABC):
+class TextMutator(Ranged, ABC):
     """Turns sequences into mutants of the same shape and dtype, with the padding at the end."""
 
     #: Whether the symbols have to be bytes.
@@ -79,7 +79,7 @@ class Edits(TextMutator):
     high: int = 3
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if not 1 <= self.low <= self.high <= 100:
             raise ValueError(f"edits must lie in 1 to 100, not {self.low} to {self.high}")
 

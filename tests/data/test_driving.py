@@ -115,50 +115,13 @@ def test_a_damaged_image_is_named(drive, capfd):
     assert "WARN" not in capfd.readouterr().err  # as OpenCV does
 
 
-def _secret(drive):
-    """An image outside of the folder."""
-    path = drive.parent / "secret.png"
-    cv2.imwrite(str(path), np.zeros((70, 90, 3), np.uint8))
-    return path
-
-
-def _link(drive):
-    (drive / "link.png").symlink_to(_secret(drive))
-    return "link.png"
-
-
-def _folder_link(drive):
-    _secret(drive)
-    (drive / "out").symlink_to(drive.parent)
-    return "out/secret.png"
-
-
-def _circle(drive):
-    (drive / "circle.png").symlink_to(drive / "circle.png")
-    return "circle.png"
-
-
-@pytest.mark.parametrize(
-    "lead_out",
-    [
-        lambda drive: str(_secret(drive)),
-        lambda drive: f"../{_secret(drive).name}",
-        lambda drive: f"../drive/../{_secret(drive).name}",
-        lambda drive: "../drive/2.png",
-        lambda drive: r"C:\secret.png",
-        _link,
-        _folder_link,
-        _circle,
-    ],
-)
-def test_a_path_that_leads_out_of_the_folder_is_rejected(drive, lead_out):
+def test_an_image_outside_of_the_folder_is_rejected(drive):
     """A stage depends on the folder, so nothing would know of changes outside."""
-    name = lead_out(drive)
+    (drive / "2.png").rename(drive.parent / "secret.png")
     table = drive / "log.csv"
-    table.write_text(table.read_text().replace("\n2.png", f"\n{name}"))
-    with pytest.raises(UserError, match="which is not in") as rejected:
+    table.write_text(table.read_text().replace("\n2.png", "\n../secret.png"))
+    with pytest.raises(UserError, match=r"\.\./secret\.png.*which is not in"):
         read(drive)
-    assert name in str(rejected.value).replace("\\\\", "\\")
 
 
 def test_the_table_itself_lies_in_the_folder(drive):

@@ -158,24 +158,6 @@ def test_ranges_may_reach_their_limits_and_hold_one_value(name, low, high):
     assert built("room", echo_low=0.0, echo_high=0.0).echo_high == 0
 
 
-@pytest.mark.parametrize("name", sorted(SOUND_MUTATORS))
-def test_a_wave_is_changed_alike_alone_and_in_a_batch_and_never_in_place(name):
-    waves = tones(np.linspace(200, 2000, 18), 0.1) * np.linspace(0.1, 1, 18)[:, np.newaxis]
-    waves = waves.astype(np.float32)
-    before = waves.copy()
-    mutator = SOUND_MUTATORS[name]()
-    draws = mutator.draw(stream(3, name), waves.shape, RATE)
-    together = mutator.apply(waves, draws)
-    assert (waves == before).all()
-    assert together.dtype == np.float32
-    assert together.shape == waves.shape
-    assert (together != waves).any()
-    assert np.abs(together).max() <= 1
-    for row in (0, 7, 16, 17):
-        own = {key: values[row : row + 1] for key, values in draws.items()}
-        assert (mutator.apply(waves[row : row + 1], own)[0] == together[row]).all()
-
-
 @pytest.mark.parametrize(
     ("name", "draw", "drawn", "places"),
     [

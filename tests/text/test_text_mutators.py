@@ -217,8 +217,6 @@ def test_symbols_are_drawn_among_the_free_ones():
     assert ALPHABET.drawn(np.array([0, 1 - 1e-12])).tolist() == [FREE[0], FREE[-1]]
 
 
-def test_room_is_counted_in_symbols():
+def test_a_row_has_room_before_its_padding_is_used_up():
     rows_ = np.array([[5, 5, 5, 5], [5, 5, 5, 0], [5, 0, 0, 0], [0, 0, 0, 0]])
     assert has_room(rows_, ALPHABET).tolist() == [False, True, True, True]
-    assert has_room(rows_, ALPHABET, 3).tolist() == [False, False, True, True]
-    assert has_room(rows_, ALPHABET, 4).tolist() == [False, False, False, True]

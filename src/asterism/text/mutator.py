@@ -172,9 +172,9 @@ def replace_symbols(sequences: Sequences, places: Rows, symbols: NDArray[np.int6
     return sequences
 
 
-def has_room(sequences: Sequences, alphabet: Alphabet, symbols: int = 1) -> NDArray[np.bool_]:
-    """Which rows can take so many symbols more, bool ``(N,)``."""
-    fits: NDArray[np.bool_] = alphabet.lengths(sequences) + symbols <= sequences.shape[1]
+def has_room(sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:
+    """Which rows can take a symbol more, bool ``(N,)``."""
+    fits: NDArray[np.bool_] = alphabet.lengths(sequences) < sequences.shape[1]
     return fits
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.attacks.augmentation import prefixed
+from asterism.attacks.augmentation import prefix_facts
 from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
@@ -46,6 +46,6 @@ def run(params: Params) -> None:
     images = {name: found.images for name, found in attacked.items()}
     write_arrays(ARTIFACTS / "images.npz", **images)
     facts = {name: found.per_input() for name, found in attacked.items()}
-    write_arrays(ARTIFACTS / "inputs.npz", **prefixed(facts))
+    write_arrays(ARTIFACTS / "inputs.npz", **prefix_facts(facts))
     write_json(Path("metrics/attack_rnn.json"), measured.metrics)
     write_table(Path("plots/attack_rnn/roc.csv"), measured.curves)

@@ -8,7 +8,7 @@ from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load_any
 from asterism.models.parameters.params import RnnFile, RnnParams
 from asterism.models.recurrent.trained import save_trained, store_file
-from asterism.models.training.recurrent import accuracy, train_rnn
+from asterism.models.training.recurrent import rnn_accuracy, train_rnn
 
 log = get_logger("asterism.stages.train_rnn")
 
@@ -33,8 +33,8 @@ def run(params: Params) -> None:
         model, history = train_rnn(params.rnn, data, params.seed)
         network = save_trained(model, ARTIFACTS)
     metrics = {
-        "train_accuracy": accuracy(network, data.train_images, data.train_labels),
-        "test_accuracy": accuracy(network, data.test_images, data.test_labels),
+        "train_accuracy": rnn_accuracy(network, data.train_images, data.train_labels),
+        "test_accuracy": rnn_accuracy(network, data.test_images, data.test_labels),
     }
     write_json(Path("metrics/train_rnn.json"), metrics)
     epochs = {"epoch": range(1, len(history) + 1), "accuracy": history}

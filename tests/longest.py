@@ -13,7 +13,7 @@ LONGEST = (
     "vetting/test_files_people_have.py",
     "vetting/test_generated_pairs.py",
     "models/test_strange_programs.py",
-    "models/test_torch_training.py",
+    "models/test_trainings.py",
     "readers/test_readers.py",
     "vetting/test_vet_in_python.py",
     "pipeline/test_config.py",

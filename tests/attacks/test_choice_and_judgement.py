@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from test_attacks import UNIT, attack, params
 
-from asterism.attacks import estimator, natural
+from asterism.attacks import augmenting, estimator
 from asterism.attacks.attack import AttackSeeds
 from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmenting import farthest_first, natural_augmentations, read_natural
 from asterism.attacks.deviations import AttackPlan, Deviations
 from asterism.attacks.estimator import PixelEstimator, PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.natural import farthest_first, natural_augmentations, read_natural
 from asterism.attacks.pixels import direction, noise_of_length
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
@@ -57,7 +57,7 @@ def test_images_that_are_put_into_their_classes_are_found_batch_by_batch(monkeyp
 @pytest.mark.parametrize("chunk", [2, 512])
 def test_natural_images_are_the_farthest_from_the_base_and_the_chosen(monkeypatch, chunk):
     """Gonzalez' traversal, distance by distance."""
-    monkeypatch.setattr(natural, "_CHUNK", chunk)
+    monkeypatch.setattr(augmenting, "_CHUNK", chunk)
     rng = np.random.default_rng(3)
     pool, base = (rng.integers(0, 256, (n, 2, 3, 1)).astype(np.uint8) for n in (9, 5))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.attacks.attack import AttackSeeds
-from asterism.attacks.augmentation import AugmentationSet, ImageSet, Split, mean_of, prefixed
+from asterism.attacks.augmentation import AugmentationSet, ImageSet, Split, mean_of, prefix_facts
 from asterism.attacks.methods.carlini_wagner import CarliniWagner
 from asterism.core.messages.errors import UserError
 
@@ -201,7 +201,7 @@ def test_a_set_of_changed_images_tells_of_those_alone():
     }
     assert set(found.per_input()) == {"sources", "l2", "linf", "success"}
     assert found.per_input()["l2"] is facts["l2"]
-    both = prefixed({"a": {"x": facts["l2"]}, "b": {"x": facts["linf"], "y": facts["success"]}})
+    both = prefix_facts({"a": {"x": facts["l2"]}, "b": {"x": facts["linf"], "y": facts["success"]}})
     assert {name: array.tolist() for name, array in both.items()} == {
         "a_x": facts["l2"].tolist(),
         "b_x": facts["linf"].tolist(),

@@ -1,5 +1,6 @@
 """Random streams by name, and what is drawn for a batch at once."""
 
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -10,9 +11,9 @@ from scipy.stats import norm
 
 from asterism.core.randomness.random_streams import (
     LEVELS,
+    Ranged,
     distinct_integers,
     mix,
-    require_range,
     spawn_integer,
     standard_normal,
     stream,
@@ -90,11 +91,21 @@ def test_mixing_is_the_output_function_of_splitmix64():
     ]
 
 
+@dataclass(frozen=True)
+class Drawn(Ranged):
+    low: float = 0.0
+    high: float = 0.5
+    mean_low: float = 0.0
+    mean_high: float = 0.5
+    slow: float = 0.0
+
+
 def test_a_range_that_ends_before_it_begins_is_rejected():
-    require_range(object(), 1.0, 1.0)
-    require_range(object(), -1.0, 2.0)
-    with pytest.raises(ValueError, match=r"Words .*0\.5.* 1\.0"):
-        require_range(Words([]), 1.0, 0.5)
+    Drawn(low=1.0, high=1.0)
+    Drawn(low=-1.0, high=2.0, slow=9.0)
+    for wrong in ({"low": 1.0}, {"high": -0.5}, {"mean_low": 1.0}):
+        with pytest.raises(ValueError, match=r"Drawn ends at (0\.5|-0\.5), before (1\.0|0\.0)"):
+            Drawn(**wrong)
 
 
 names = st.lists(st.one_of(st.integers(), st.text(max_size=8)), max_size=4)

@@ -96,7 +96,7 @@ def test_the_stage_measures_a_regressor(drive, measure_driving, tmp_path):
         ),
         (
             ["driving.layer=dens2", "driving.height=66", "driving.width=80"],
-            "fit",
+            "fit_model",
             r"no layer 'dens2' .*dense2",
         ),
     ],

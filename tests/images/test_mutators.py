@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.images import MUTATORS, Draws, Images, Mutator, build_mutators, concatenate, take
+from asterism.images import (
+    MUTATORS,
+    Draws,
+    Images,
+    Mutator,
+    build_mutators,
+    concatenate_draws,
+    take_draws,
+)
 
 NAMES = MUTATORS.names()
 
@@ -69,13 +77,13 @@ def test_an_image_mutates_alike_alone_and_in_a_batch(
     mutator = MUTATORS[name]()
     images = pictures(seed, *shape)
     own = [mutator.draw(stream(seed, name, i), (1, *shape[1:])) for i in range(len(images))]
-    draws = concatenate(own)
+    draws = concatenate_draws(own)
     together = mutator.apply(images, draws)
     for i in range(len(images)):
         assert np.array_equal(together[i : i + 1], mutator.apply(images[i : i + 1], own[i]))
     rows = np.arange(len(images))[::-1]
-    assert np.array_equal(mutator.apply(images[rows], take(draws, rows)), together[rows])
-    assert len(mutator.apply(images[:0], take(draws, np.arange(0)))) == 0
+    assert np.array_equal(mutator.apply(images[rows], take_draws(draws, rows)), together[rows])
+    assert len(mutator.apply(images[:0], take_draws(draws, np.arange(0)))) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -516,4 +524,4 @@ def test_photographs_are_mutated_as_one_by_one(name: str, shape: tuple[int, int,
     mutants = mutator.apply(images, draws)
     assert mutants.shape == shape and (mutants != images).any()
     for row in np.unique([0, min(63, shape[0] - 1), shape[0] - 1])[:, np.newaxis]:
-        assert np.array_equal(mutator.apply(images[row], take(draws, row)), mutants[row])
+        assert np.array_equal(mutator.apply(images[row], take_draws(draws, row)), mutants[row])

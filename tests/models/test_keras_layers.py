@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from asterism.models.keras_models.layers import ClassifierHead, flattened, up_to_logits
-from asterism.models.keras_models.probabilities import FROM_PROBABILITIES, notes_on, softmax
+from asterism.models.keras_models.layers import ClassifierHead, flatten_model, up_to_logits
+from asterism.models.keras_models.probabilities import FROM_PROBABILITIES, notes_on_scores, softmax
 
 L = keras.layers
 
@@ -46,7 +46,7 @@ def test_the_function_is_the_same(build):
     model = build()
     for weight in model.weights:
         weight.assign(np.random.default_rng(1).uniform(0.1, 1, weight.shape))
-    opened = flattened(model)
+    opened = flatten_model(model)
     assert not any(isinstance(layer, keras.Model) for layer in opened.layers)
     rng = np.random.default_rng(0)
     x = [rng.normal(size=(4, *t.shape[1:])).astype(np.float32) for t in model.inputs]
@@ -58,7 +58,7 @@ def test_the_function_is_the_same(build):
 
 
 def test_names_say_where_a_layer_was():
-    names = [layer.name for layer in flattened(two_deep()).layers]
+    names = [layer.name for layer in flatten_model(two_deep()).layers]
     assert "body.features.conv" in names
     assert "body.conv" in names
     assert "conv_out" in names
@@ -66,7 +66,7 @@ def test_names_say_where_a_layer_was():
 
 def test_a_flat_model_stays_as_it_is():
     model = features()
-    assert flattened(model) is model
+    assert flatten_model(model) is model
 
 
 def convolutional(scores, *behind, size=6):
@@ -110,7 +110,7 @@ def test_a_softmax_is_left_off_behind_which_values_only_get_other_axes(head):
     assert scores.shape == probabilities.shape == (7, 5)
     np.testing.assert_allclose(softmax(scores), probabilities, rtol=1e-4, atol=1e-6)
     assert not np.allclose(scores, probabilities, atol=0.05)
-    assert notes_on(scores) == []
+    assert notes_on_scores(scores) == []
     # The model itself is as it was.
     np.testing.assert_array_equal(predicted(model, pixels), probabilities)
     for weight, known in zip(model.weights, before, strict=True):
@@ -134,7 +134,7 @@ def test_what_cannot_be_undone_is_said(head):
     model, pixels = convolutional(*NOT_REACHED[head](), size=size), draw(size)
     assert up_to_logits(model) is model
     with capture_logs() as told:
-        assert notes_on(predicted(model, pixels)) == [FROM_PROBABILITIES]
+        assert notes_on_scores(predicted(model, pixels)) == [FROM_PROBABILITIES]
     assert [line["event"] for line in told] == [FROM_PROBABILITIES]
     assert "\n" not in FROM_PROBABILITIES
 
@@ -149,7 +149,7 @@ def test_a_model_that_ends_in_scores_is_left_as_it_is():
     model = convolutional(L.Conv2D(5, 4), L.Flatten())
     assert ClassifierHead.of(model).softmax is None
     assert up_to_logits(model) is model
-    assert notes_on(predicted(model, draw())) == []
+    assert notes_on_scores(predicted(model, draw())) == []
 
 
 def test_a_softmax_within_a_recurrent_layer_is_not_the_last_one():

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from asterism.core.messages.errors import UserError
-from asterism.models.foreign.onnx_files import read_onnx, renamed_onnx
+from asterism.models.foreign.onnx_files import read_onnx, read_renamed_onnx
 from asterism.models.isolation.isolated_model import ModelCrashError, ModelHangError
 from asterism.models.signatures.reading import read_signature
 from thinning import every
@@ -141,7 +141,7 @@ def test_crafted_files_end_with_one_line_in_time(crafted, tmp_path, monkeypatch)
 def test_functions_become_their_nodes(tmp_path):
     path = tmp_path / "m.onnx"
     path.write_bytes(model_of([CALL], doubling(3)).SerializeToString())
-    file = renamed_onnx(path)
+    file = read_renamed_onnx(path)
     assert [node.op_type for node in file.model.graph.node] == ["Neg"] * 8
     assert read_signature(path).inputs[0].name == "x0"
     run = onnx.reference.ReferenceEvaluator(file.model).run

@@ -18,7 +18,7 @@ from asterism.models.parameters.params import Optimizer, RnnFile
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.opening import IsolatedEngine, engine_for
 from asterism.models.recurrent.trained import open_trained, save_trained, store_file
-from asterism.models.training.recurrent import accuracy, build_rnn, rows_as_steps, train_rnn
+from asterism.models.training.recurrent import build_rnn, rnn_accuracy, rows_as_steps, train_rnn
 from thinning import every
 
 
@@ -56,7 +56,7 @@ def test_accuracy_is_the_share_of_images_that_are_put_into_their_class():
     predicted = model.predict(rows_as_steps(digits().test_images), verbose=0).argmax(axis=1)
     labels = np.where(np.arange(60) < 15, predicted, (predicted + 1) % digits().classes)
     for batch in (7, 60, 512):
-        assert accuracy(network, digits().test_images, labels, batch) == 0.25
+        assert rnn_accuracy(network, digits().test_images, labels, batch) == 0.25
 
 
 def test_the_default_architecture_is_the_published_one():
@@ -92,7 +92,7 @@ def test_the_users_own_file(tmp_path):
         store_file(RnnFile(source="file", path=str(source), layer=layer), 10, folder)
         network = open_trained(folder)
         assert network.run(digits().test_images)[1].shape == (60, 28, width)
-        assert 0 <= accuracy(network, digits().test_images, digits().test_labels) <= 1
+        assert 0 <= rnn_accuracy(network, digits().test_images, digits().test_labels) <= 1
     with pytest.raises(UserError, match="third"):
         store_file(RnnFile(source="file", path=str(source), layer="third"), 10, tmp_path / "x")
     with pytest.raises(UserError, match=r"10 outputs.* 11 classes"):

@@ -28,7 +28,7 @@ from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.subjects.exported_program import read_program
 from asterism.models.foreign.size_expressions import size_expression
-from asterism.models.foreign.torch_archive import rewritten
+from asterism.models.foreign.torch_archive import rewrite_program
 from asterism.models.runtimes.runtime import FORMATS
 from hostile_text import MARK, watched
 
@@ -125,7 +125,7 @@ def assert_nothing_left(contents, folder):
     path = write(folder / "odd.pt2", contents)
     with watched() as seen:
         try:
-            left = rewritten(path).content
+            left = rewrite_program(path).content
         except UserError as error:
             assert "odd.pt2" in str(error) and len(str(error)) < 2500
             return
@@ -459,7 +459,7 @@ def test_many_expressions_of_sizes_are_rejected(kind, programs, here):
     odd = write(here / "odd.pt2", contents)
     assert attacked(odd, tensors(given)) is None
     with pytest.raises(UserError, match=r"odd\.pt2.*expressions of sizes"):
-        rewritten(odd)
+        rewrite_program(odd)
 
 
 def test_a_huge_input_of_free_sizes_is_rejected(programs, here):

@@ -10,7 +10,7 @@ from strange_programs import entries, write
 from torch.nn import functional as f
 
 from asterism.core.messages.errors import UserError
-from asterism.models.foreign.torch_archive import rewritten
+from asterism.models.foreign.torch_archive import rewrite_program
 from asterism.models.foreign.torch_operators import only_computes
 from thinning import every
 
@@ -123,7 +123,7 @@ def test_what_models_compute_is_opened_and_gives_the_same(name, tmp_path):
     function, given = FUNCTIONS[name]
     program = torch.export.export(_Calls(function), (given,))
     torch.export.save(program, tmp_path / "m.pt2")
-    ours = rewritten(tmp_path / "m.pt2").module()(given)
+    ours = rewrite_program(tmp_path / "m.pt2").module()(given)
     theirs = torch.utils._pytree.tree_leaves(function(given))
     for one, other in zip(torch.utils._pytree.tree_leaves(ours), theirs, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
@@ -226,5 +226,5 @@ def test_numbers_that_would_fill_the_memory_are_rejected(name, plain, tmp_path):
     contents["plain/models/model.json"] = json.dumps(document).encode()
     began = time.process_time()
     with pytest.raises(UserError, match=r"tensor of .* MB"):
-        rewritten(write(tmp_path / "odd.pt2", contents))
+        rewrite_program(write(tmp_path / "odd.pt2", contents))
     assert time.process_time() - began < 5

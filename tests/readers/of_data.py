@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.io import wavfile
 
-from asterism.attacks import natural
+from asterism.attacks import augmenting
 from asterism.core.files.artifacts import (
     map_array,
     read_sparse,
@@ -133,7 +133,7 @@ def sound_files(place: Places) -> None:
 
 
 def read_natural(path: Path) -> object:
-    return natural.read_natural(path, (4, 4, 1)).shape
+    return augmenting.read_natural(path, (4, 4, 1)).shape
 
 
 def natural_files(place: Places) -> None:

@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.models.foreign.onnx_files import pack, read_onnx
+from asterism.models.foreign.onnx_files import pack_onnx, read_onnx
 from readers import onnx_models
 from readers.crafted_networks import by_entries_alone, by_location_alone, external
 
@@ -27,7 +27,7 @@ def test_a_packed_model_holds_the_data_and_needs_no_other_file(tmp_path):
     path = written(tmp_path / "given")
     with pytest.raises(UserError, match="asterism pack"):
         read_onnx(path)
-    pack(path, tmp_path / "whole.onnx")
+    pack_onnx(path, tmp_path / "whole.onnx")
     (path.parent / "data.bin").unlink()
     weights = read_onnx(tmp_path / "whole.onnx").graph.initializer[0]
     right = numpy_helper.to_array(onnx_models.plain().graph.initializer[0])
@@ -43,7 +43,7 @@ def test_half_a_sign_of_another_file_is_enough(half, tmp_path):
 
 def test_a_model_of_one_file_stays_what_it_is(tmp_path):
     onnx.save(onnx_models.plain(), tmp_path / "m.onnx")
-    pack(tmp_path / "m.onnx", tmp_path / "whole.onnx")
+    pack_onnx(tmp_path / "m.onnx", tmp_path / "whole.onnx")
     assert onnx.load(tmp_path / "whole.onnx") == onnx.load(tmp_path / "m.onnx")
 
 
@@ -92,6 +92,6 @@ def test_data_that_lie_elsewhere_or_are_not_what_is_said_are_not_packed(facts, c
     if change is not None:
         change(path.parent / "data.bin")
     with pytest.raises(UserError, match=r"m\.onnx") as rejected:
-        pack(path, tmp_path / "whole.onnx")
+        pack_onnx(path, tmp_path / "whole.onnx")
     assert "\n" not in str(rejected.value)
     assert not (tmp_path / "whole.onnx").exists()

@@ -16,8 +16,10 @@ from hypothesis import HealthCheck, event, given, settings
 
 from readers.attacks import attacks_on
 from readers.damage import damaged
-from readers.table import HEAVY, READERS, Reader
+from readers.examples import Example
+from readers.table import HEAVY, PLANTED, READERS, Reader
 from readers.watch import Server
+from thinning import every
 
 #: Damaged files of each reader.
 EXAMPLES = int(os.environ.get("READER_EXAMPLES", "3"))
@@ -83,3 +85,34 @@ def test_a_damaged_file_gives_a_value_or_one_line(serving: Serving, tmp_path: Pa
         assert not verdict.failed, f"{kept}: {verdict}"
 
     read()
+
+
+#: What a reader does, and the verdict that is due.
+DEFECTS = [
+    ("from asterism.core.messages.errors import UserError; raise UserError('a')", "bad message"),
+    ("{}['missing']", "traceback"),
+    ("raise SystemExit(3)", "traceback"),
+    ("import threading; threading.Event().wait()", "hang"),
+    ("while True: pass", "hang"),
+    ("import ctypes; ctypes.string_at(0)", "crash"),
+    ("x = bytearray(b'1') * (1 << 29)", "memory"),
+    ("import os; os.system('true')", "code run"),
+    ("eval('1 + 1')", "code run"),
+    ("import this", "code run"),
+    ("(path.parents[2] / 'written').write_text('x')", "code run"),
+    ("import os; os.open(path.parents[2] / 'outside/secret.txt', os.O_RDONLY)", "code run"),
+    ("(path.parents[2] / 'outside/kept/work.txt').unlink()", "code run"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("s")
+    with Server("planted", folder, cpu_s=2, wall_s=8, memory_mb=300) as server:
+        yield server
+
+
+@pytest.mark.parametrize(("source", "kind"), every(3, DEFECTS))
+def test_a_planted_defect_is_noticed(server, source, kind):
+    assert server.read(PLANTED, Example("file.txt", {"file.txt": source.encode()})).kind == kind
+    assert server.read(PLANTED, Example("file.txt", {"file.txt": b"pass"})).kind == "value"

@@ -14,7 +14,7 @@ from asterism.core.files.limits import read_within, require_size
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.regular_files import open_regular
 from asterism.models.classifiers.classifier import IsolatedClassifier
-from asterism.models.keras_models.hdf5 import require_plain
+from asterism.models.keras_models.limits import require_plain
 from asterism.models.keras_models.reading import load_keras
 from models.model_files import keras_model
 from readers import onnx_models

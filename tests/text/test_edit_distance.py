@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.text.edit_distance import edit_distances, edit_script, edited
+from asterism.text.edit_distance import apply_edits, edit_distances, edit_script
 
 words = st.lists(st.integers(0, 3), max_size=14)
 
@@ -45,8 +45,8 @@ def test_a_script_is_as_short_as_the_distance_and_leads_there(item, reference):
     one, other = np.array(item, np.int64), np.array(reference, np.int64)
     script = edit_script(one, other)
     assert len(script) == slow(tuple(item), tuple(reference))
-    assert edited(other, script).tolist() == item
-    assert edited(other, []).tolist() == reference
+    assert apply_edits(other, script).tolist() == item
+    assert apply_edits(other, []).tolist() == reference
 
 
 @pytest.mark.parametrize("length", [200, 900])
@@ -67,5 +67,5 @@ def test_symbols_may_be_any_numbers(largest):
     one, other = np.array([[1, largest, largest - 1, 2]]), np.array([[1, largest - 1, 2, 0]])
     assert edit_distances(one, other, np.array([4]), np.array([3])).tolist() == [1]
     script = edit_script(one[0], other[0, :3])
-    assert edited(other[0, :3], script).tolist() == one[0].tolist()
+    assert apply_edits(other[0, :3], script).tolist() == one[0].tolist()
     assert len(script) == 1

@@ -14,7 +14,7 @@ from torch_programs import FEW, exported, saved, train
 
 from asterism.api.vetting import vet
 from asterism.core.files.hashes import digest_of
-from asterism.models.runtimes.formats.torch_export import opened_program, save_program
+from asterism.models.runtimes.formats.torch_export import open_program, save_program
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
@@ -245,7 +245,7 @@ def test_a_file_is_repaired_as_the_module_is(digits, graph, tmp_path):
 
 def test_a_repaired_program_is_written_in_the_same_bytes(digits, graph, tmp_path):
     net, rows, _ = digits
-    file = opened_program(saved(graph, rows, tmp_path / "small.pt2"))
+    file = open_program(saved(graph, rows, tmp_path / "small.pt2"))
     written = []
     for _ in range(2):
         pair = exchange_of(net, file.plain, (str, file.named))

@@ -13,7 +13,7 @@ from asterism.api.vetting import vet
 from asterism.compression.methods.torch_modules import quantised_graph
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import import_quietly, only_computes
-from asterism.models.runtimes.formats.torch_export import opened_program, save_program
+from asterism.models.runtimes.formats.torch_export import open_program, save_program
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.quantised_graphs import exchange_of
@@ -83,7 +83,7 @@ def test_a_file_of_a_quantised_module_is_put_into_float_in_part(name, coarse, di
     import_quietly("torchao.utils").unwrap_tensor_subclass(small)
     programs = []
     for module in (net, small):
-        programs.append(opened_program(saved(module, rows, tmp_path / "model.pt2")))
+        programs.append(open_program(saved(module, rows, tmp_path / "model.pt2")))
     given = {"pictures": rows[:9].numpy()}
     wanted, before = (next(iter(program.run(given).values())) for program in programs)
     original, compressed = programs
@@ -95,7 +95,7 @@ def test_a_file_of_a_quantised_module_is_put_into_float_in_part(name, coarse, di
     for floats, finer, share in (((), pair.coarse, 0.3 if coarse else 1), (names, (), 1e-3)):
         runtime = compressed.running(pair.in_float(floats, finer))
         save_program(runtime.program(given), tmp_path / "repaired.pt2")
-        (found,) = opened_program(tmp_path / "repaired.pt2").run(given).values()
+        (found,) = open_program(tmp_path / "repaired.pt2").run(given).values()
         assert np.abs(found - wanted).max() <= share * np.abs(before - wanted).max() + 1e-6
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from asterism.core.files.limits import require_room
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.data.classes import as_labels, numbered
+from asterism.data.classes import as_labels, number_classes
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import Arrays, files_of, kind_of, read_inputs
-from asterism.models.runtimes.functions import as_array
+from asterism.models.runtimes.runtime import as_array
 
 
 def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
@@ -60,7 +60,7 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
             f"have the shape {given.shape} and the type {given.dtype}"
         )
     if given.dtype.kind == "U":
-        return Arrays(items, *numbered(given.tolist(), "labels"))
+        return Arrays(items, *number_classes(given.tolist(), "labels"))
     return Arrays(items, as_labels(given, "labels"))
 
 

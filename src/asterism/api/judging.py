@@ -224,9 +224,9 @@ def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams)
     """A model of any form as one that is judged."""
     path = Path(model) if is_file(model) else None
     if path is not None and path.suffix == ".pt2":
-        from asterism.models.foreign.torch_archive import rewritten
+        from asterism.models.foreign.torch_archive import rewrite_program
 
-        model = rewritten(path).module()
+        model = rewrite_program(path).module()
     elif path is not None:
         from asterism.models.keras_models.reading import load_keras
 

@@ -13,8 +13,7 @@ from asterism.core.files.hashes import digest_of_arrays
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
-from asterism.models.runtimes.functions import FunctionRuntime, as_array
-from asterism.models.runtimes.runtime import Runtime
+from asterism.models.runtimes.runtime import FunctionRuntime, Runtime, as_array
 from asterism.models.signatures.whole_files import whole_file
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
 

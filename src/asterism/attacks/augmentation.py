@@ -63,7 +63,7 @@ def mean_of(values: NDArray[Any]) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def prefixed(facts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def prefix_facts(facts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Arrays of several input sets in one: each as ``<set>_<fact>``."""
     return {
         f"{name}_{fact}": array for name, arrays in facts.items() for fact, array in arrays.items()

@@ -1,8 +1,9 @@
-"""Making all augmentation sets of a test set, and judging which of their inputs succeed."""
+"""Making all augmentation sets of a test set, attacked and natural, and judging their inputs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.natural import natural_augmentations
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
-from asterism.core.messages.console import progress
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.models.keras_models.probabilities import notes_on
+from asterism.models.keras_models.probabilities import notes_on_scores
 
 
 def make_augmentations(
@@ -48,7 +49,7 @@ def make_augmentations(
     natural = natural_augmentations(images, split, params.inputs, params, seed)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
-    notes_on(estimator.predict(victims.images))
+    notes_on_scores(estimator.predict(victims.images))
     augmentations = {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)
@@ -97,3 +98,91 @@ def _judge_natural(
 def _missed(estimator: PixelEstimator, found: Floats, labels: Ints) -> NDArray[np.bool_]:
     missed: NDArray[np.bool_] = estimator.predict(found).argmax(axis=1) != labels
     return missed
+
+
+log = get_logger(__name__)
+
+#: Names of the natural augmentations: the pool's most different inputs, and images of the user's.
+SEMANTIC, OWN = "semantic", "own"
+
+#: Images whose distances are worked out at once.
+_CHUNK = 512
+
+Images = NDArray[np.uint8]
+
+
+def natural_augmentations(
+    images: Images, split: Split, count: int, params: AttackParams, seed: int
+) -> dict[str, AugmentationSet]:
+    """The natural augmentation that is asked for, under its name; nothing where none is.
+
+    Args:
+        images: all test images, uint8 ``(N, H, W, C)``.
+        split: which of them are the test set.
+        count: how many to add; of the user's own fewer where there are no more.
+        params: where they come from.
+        seed: root of the random streams.
+
+    Raises:
+        UserError: too few images, or a file that holds something else.
+    """
+    if params.semantic == "none":
+        return {}
+    if params.semantic == "file":
+        path = Path(params.semantic_path)
+        own = read_natural(path, images.shape[1:])
+        drawn = np.sort(stream(seed, "attack", OWN).permutation(len(own))[:count])
+        log.info("own natural images", file=str(path), images=len(own), added=len(drawn))
+        return {OWN: AugmentationSet.natural(as_pixels(own[drawn]))}
+    chosen = split.pool[farthest_first(images[split.pool], images[split.base], count)]
+    return {SEMANTIC: AugmentationSet.natural(as_pixels(images[chosen]), chosen)}
+
+
+def farthest_first(pool: Images, base: Images, count: int) -> Ints:
+    """Positions of the ``count`` images of the pool that differ most from the base.
+
+    Farthest-first traversal (Gonzalez 1985): each choice has the greatest distance to its nearest
+    neighbour among the base and the earlier choices. Distances are between pixels, so no model
+    has a say in which inputs count as different.
+    """
+    if count > len(pool):
+        raise UserError(
+            f"attack.inputs asks for {count} natural images, but the pool has {len(pool)}: lower "
+            "attack.inputs or attack.base_share"
+        )
+    nearest = np.full(len(pool), np.inf)
+    for start in range(0, len(base), _CHUNK):
+        nearest = np.minimum(nearest, _to_nearest(pool, base[start : start + _CHUNK]))
+    chosen: list[int] = []
+    for _ in range(count):
+        best = int(nearest.argmax())
+        chosen.append(best)
+        nearest = np.minimum(nearest, _to_nearest(pool, pool[best : best + 1]))
+        nearest[chosen] = -np.inf
+    return np.asarray(chosen, np.int64)
+
+
+def read_natural(path: Path, shape: tuple[int, ...]) -> Images:
+    """The user's own images, uint8 ``(N, H, W, C)``.
+
+    Raises:
+        UserError: no uint8 ``images`` of the model's shape in the file.
+    """
+    images = read_arrays(path).get("images")
+    if images is None or images.dtype != np.uint8 or images.shape[1:] != shape:
+        wanted = ", ".join(map(str, shape))
+        raise UserError(f"{path} needs an array `images`, uint8 of shape (N, {wanted})")
+    if not len(images):
+        raise UserError(f"{path} holds no images")
+    return images
+
+
+def _to_nearest(pool: Images, few: Images) -> NDArray[np.float64]:
+    """Squared distance of each image of the pool to the nearest of a few."""
+    b = few.reshape(len(few), -1).astype(np.float64)
+    parts = []
+    for start in range(0, len(pool), _CHUNK):
+        a = pool[start : start + _CHUNK].reshape(-1, b.shape[1]).astype(np.float64)
+        squares = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
+        parts.append(np.maximum(squares, 0).min(axis=1))
+    return np.concatenate(parts)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.attack import Attack, AttackSeeds, Floats, build_suitable
-from asterism.attacks.augmentation import AugmentationSet, Split, prefixed
+from asterism.attacks.augmentation import AugmentationSet, Split, prefix_facts
+from asterism.attacks.augmenting import natural_augmentations
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.natural import natural_augmentations
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.messages.console import get_logger, progress
@@ -46,7 +46,7 @@ class Deviations:
 
     def per_input(self) -> dict[str, NDArray[Any]]:
         """What is known of each attacked input, named ``<attack>_<fact>``."""
-        return prefixed(
+        return prefix_facts(
             {
                 name: self.augmentations[name].per_input() | {"moved": m}
                 for name, m in self.moved.items()

@@ -20,7 +20,7 @@ from asterism.core.randomness.random_streams import stream
 from asterism.data import Dataset
 from asterism.models.keras_models.layers import up_to_logits
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import notes_on
+from asterism.models.keras_models.probabilities import notes_on_scores
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 from asterism.models.recurrent.trained import open_trained, trained_file
 
@@ -82,7 +82,7 @@ def attack_recurrent(
     estimator = PixelEstimator(KerasNetwork(up_to_logits(load_keras(file)), _UNIT, shape))
     sequences = as_pixels(images).reshape(-1, *shape)
     scores = estimator.predict(sequences)
-    notes_on(scores)
+    notes_on_scores(scores)
     correct = np.flatnonzero(scores.argmax(axis=1) == labels)
     if not len(correct):
         raise UserError("the recurrent network classifies no test input correctly: none to attack")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.runtimes.functions import as_array
+from asterism.models.runtimes.runtime import as_array
 
 
 class TorchNetwork:

@@ -232,9 +232,9 @@ def pack(
     target: Annotated[Path, typer.Argument(help="The file to write.")],
 ) -> None:
     """Write an ONNX model and its data files as one file."""
-    from asterism.models.foreign.onnx_files import pack as pack_model
+    from asterism.models.foreign.onnx_files import pack_onnx
 
-    pack_model(model, target)
+    pack_onnx(model, target)
     say(f"{target} is written")
 
 

@@ -145,7 +145,7 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
 
 def keep_whole(file: Path) -> Path:
     """Where a model of :func:`whole_models` stays, so that results can depend on it."""
-    from asterism.models.signatures.whole_files import keep_whole as keep
+    from asterism.models.signatures.whole_files import keep_packed as keep
     from asterism.project import PACKED
 
     return keep(file, PACKED)

@@ -96,7 +96,7 @@ def compress(
         Size of both files in bytes, as they are and deflated; accuracy of both on the test
         images; and agreement, the share of test images that both give the same label.
     """
-    from asterism.models.keras_models.layers import flattened
+    from asterism.models.keras_models.layers import flatten_model
 
     method = COMPRESSORS[params.method]
     options = method_options(params)
@@ -105,7 +105,7 @@ def compress(
     with replacing(folder) as temporary:
         temporary.mkdir()
         target = temporary / f"model{method.suffix}"
-        method.compress(flattened(load_keras(original)), options, training, target)
+        method.compress(flatten_model(load_keras(original)), options, training, target)
         facts = {"method": params.method} | _measure(original, target, data, preprocessing)
         write_json(temporary / "summary.json", facts)
     return facts

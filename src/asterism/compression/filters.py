@@ -23,7 +23,7 @@ ALL = slice(None)
 _Sources: TypeAlias = "dict[keras.Operation, list[keras.Operation]]"
 
 
-def removable(model: keras.Model) -> list[keras.layers.Layer]:
+def removable_convolutions(model: keras.Model) -> list[keras.layers.Layer]:
     """The convolutions whose filters can go.
 
     Not so where a channel ends in anything but a convolution or a dense layer: in a residual
@@ -38,7 +38,7 @@ def removable(model: keras.Model) -> list[keras.layers.Layer]:
 
 
 def without_filters(model: keras.Model, kept: Mapping[str, NDArray[np.int64]]) -> keras.Model:
-    """The network with only some filters left in some of its :func:`removable` convolutions.
+    """The network with some filters less in some of its :func:`removable_convolutions`.
 
     Args:
         model: left as it is.

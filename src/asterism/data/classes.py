@@ -37,7 +37,7 @@ def as_labels(given: Sequence[int] | NDArray[np.integer], source: str) -> NDArra
     return labels
 
 
-def numbered(names: Sequence[str], source: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def number_classes(names: Sequence[str], source: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Names as numbers: those that are numbers stay what they are, others count in their order.
 
     Args:
@@ -76,7 +76,7 @@ def require_few(classes: int, source: str) -> None:
         raise UserError(f"{source} has {classes:,} classes, and the limit is {MOST_CLASSES:,}")
 
 
-def labelled(
+def labelled_dataset(
     kind: str,
     inputs: tuple[NDArray[Any], NDArray[Any]],
     labels: tuple[NDArray[Any], NDArray[Any]],

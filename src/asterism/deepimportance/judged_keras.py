@@ -26,7 +26,7 @@ from asterism.deepimportance.relevance import place_of, propagate
 from asterism.deepimportance.tensor_ops import Tensor
 from asterism.models.keras_models.layers import (
     ClassifierHead,
-    flattened,
+    flatten_model,
     require_images_of,
     up_to_logits,
 )
@@ -123,7 +123,7 @@ class JudgedKeras(JudgedModel):
 
     def __init__(self, model: keras.Model, preprocessing: PreprocessingParams) -> None:
         self._whole = model
-        self.model, self.preprocessing = flattened(model), preprocessing
+        self.model, self.preprocessing = flatten_model(model), preprocessing
         self.name = model.name
         self.layers = [layer.name for layer in self.model.layers]
         self.outputs = int(self.model.outputs[0].shape[-1])

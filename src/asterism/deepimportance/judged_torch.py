@@ -31,7 +31,7 @@ from asterism.deepimportance.torch_layers import (
     network_of_graph,
 )
 from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
-from asterism.models.runtimes.functions import as_array
+from asterism.models.runtimes.runtime import as_array
 from asterism.models.runtimes.torch_modules import evaluating
 
 #: Rows of a batch that goes through the whole network at once.

@@ -19,7 +19,7 @@ from asterism.deepimportance.network import Elementwise, Linear, Network, Routin
 from asterism.models.keras_models.layers import (
     INERT,
     RESHAPING,
-    flattened,
+    flatten_model,
     gives_other_axes,
     graph_of,
 )
@@ -39,7 +39,7 @@ def network_of(
 
     Args:
         model: functional or sequential, with one input and one output; models inside it are
-            opened, see :func:`asterism.models.keras_models.layers.flattened`.
+            opened, see :func:`asterism.models.keras_models.layers.flatten_model`.
         low: smallest value that its input can take (after preprocessing); one, or one a channel.
         high: largest such value.
 
@@ -47,7 +47,7 @@ def network_of(
         UserError: a layer of a kind that relevance cannot pass; the message names it and lists
             the kinds that are supported. Or the model is not a graph of layers.
     """
-    model = flattened(model)
+    model = flatten_model(model)
     graph = graph_of(model)
     if not hasattr(graph, "_nodes_by_depth") or len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise UserError(

@@ -14,7 +14,7 @@ from asterism.deepimportance.composites import composite_of
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.tracing import BATCH
-from asterism.models.keras_models.probabilities import notes_on
+from asterism.models.keras_models.probabilities import notes_on_scores
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def neuron_relevance(
         batch = items[start : start + BATCH]
         scores, relevance = explain(batch)
         if start == 0 and model.classifies:
-            notes = notes_on(scores)
+            notes = notes_on_scores(scores)
         decisions = scores.argmax(axis=1)
         correct = (
             np.ones(len(batch), np.bool_)

@@ -19,7 +19,7 @@ from asterism.deepimportance.params import ImportanceParams
 from asterism.models.architectures import ARCHITECTURES
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import TrainingParams
-from asterism.models.training.fitting import compile_for, fit, make_deterministic
+from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
 
 
 def train_regressor(
@@ -39,7 +39,7 @@ def train_regressor(
     JudgedKeras(model, preprocessing).find_layer(layer)
     compile_for(model, training, "mean_squared_error", metrics=())
     targets: Any = driving.train_angles
-    fit(model, preprocessing.apply(driving.train_images), targets, training)
+    fit_model(model, preprocessing.apply(driving.train_images), targets, training)
     parts = {
         "train_mse": (driving.train_images, driving.train_angles),
         "test_mse": (driving.test_images, driving.test_angles),

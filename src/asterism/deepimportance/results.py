@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import prefixed
+from asterism.attacks.augmentation import prefix_facts
 from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.deepimportance.fitting import FittedCriteria
 from asterism.deepimportance.measurement import AdequacyMeasurement
@@ -57,5 +57,7 @@ def save_combinations(measured: AdequacyMeasurement, base: NDArray[np.int64], fo
     for coverage, exercised in measured.exercised.items():
         subsets = {"positions": base[exercised.subset], **exercised.subsets}
         write_arrays(folder / coverage / "smallest_subset.npz", **subsets)
-        new = prefixed({name: vars(combinations) for name, combinations in exercised.new.items()})
+        new = prefix_facts(
+            {name: vars(combinations) for name, combinations in exercised.new.items()}
+        )
         write_arrays(folder / coverage / "new_combinations.npz", **new)

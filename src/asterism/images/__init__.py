@@ -6,8 +6,16 @@ from asterism.images.mutator import (
     Images,
     Mutator,
     build_mutators,
-    concatenate,
-    take,
+    concatenate_draws,
+    take_draws,
 )
 
-__all__ = ["MUTATORS", "Draws", "Images", "Mutator", "build_mutators", "concatenate", "take"]
+__all__ = [
+    "MUTATORS",
+    "Draws",
+    "Images",
+    "Mutator",
+    "build_mutators",
+    "concatenate_draws",
+    "take_draws",
+]

@@ -16,7 +16,7 @@ def are_images(inputs: NDArray[Any]) -> bool:
     return inputs.dtype == np.uint8 and inputs.ndim == 4
 
 
-def differing(images: NDArray[Any], references: NDArray[Any]) -> NDArray[np.bool_]:
+def differing_inputs(images: NDArray[Any], references: NDArray[Any]) -> NDArray[np.bool_]:
     """Which images, or other inputs, differ from their reference at all; bool ``(N,)``."""
     different: NDArray[np.bool_] = (_flat(images) != _flat(references)).any(axis=1)
     return different
@@ -38,7 +38,7 @@ def largest_change(images: Images, references: Images) -> NDArray[np.int64]:
     return change.astype(np.int64)
 
 
-def acceptable(
+def acceptable_mutants(
     images: Images, references: Images, l0_share: float = 0.02, linf_share: float = 0.30
 ) -> NDArray[np.bool_]:
     """Which mutants are still the same picture as their reference: bool ``(N,)``.

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness, require_range
+from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness
 
 #: Images whose coordinates are computed together: so many stay in a processor's cache.
 _CHUNK = 64
@@ -118,9 +118,6 @@ class Translation(AffineMutator):
     high: int = 2
     few_mutants: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
-
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``right`` and ``down``: int64 ``(N,)``, pixels."""
         offsets = rng.integers(self.low, self.high, size=(shape[0], 2), endpoint=True)
@@ -153,7 +150,7 @@ class Scale(AffineMutator):
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low <= 0:
             raise ValueError(f"a scale must be above 0, not {self.low}")
 
@@ -181,9 +178,6 @@ class Shear(AffineMutator):
     low: float = -0.5
     high: float = 0.4
 
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
-
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``factor``: float64 ``(N,)``."""
         return {"factor": rng.uniform(self.low, self.high, size=shape[0])}
@@ -208,9 +202,6 @@ class Rotation(AffineMutator):
     low: int = -30
     high: int = 29
     few_mutants: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
 
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``degrees``: int64 ``(N,)``."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
 # and the callers have threads of theirs.
@@ -31,9 +31,8 @@ __all__ = [
     "Mutator",
     "Randomness",
     "build_mutators",
-    "concatenate",
-    "require_range",
-    "take",
+    "concatenate_draws",
+    "take_draws",
     "to_pixels",
     "wrapped",
 ]
@@ -41,7 +40,7 @@ __all__ = [
 Images = NDArray[np.uint8]
 
 
-class Mutator(ABC):
+class Mutator(Ranged, ABC):
     """Turns images into mutants of the same shape and dtype."""
 
     #: Whether the mutant differs from the image by pixel changes or noise, so that distances to
@@ -76,12 +75,12 @@ MUTATORS: Registry[type[Mutator]] = Registry("mutator", "asterism.images")
 build_mutators = partial(configure_each, MUTATORS)
 
 
-def concatenate(draws: Sequence[Draws]) -> Draws:
+def concatenate_draws(draws: Sequence[Draws]) -> Draws:
     """Draws of several batches as those of one: what items with streams of their own need."""
     return {name: np.concatenate([d[name] for d in draws]) for name in draws[0]}
 
 
-def take(draws: Draws, rows: NDArray[np.integer | np.bool_]) -> Draws:
+def take_draws(draws: Draws, rows: NDArray[np.integer | np.bool_]) -> Draws:
     """The draws of some images of a batch, by index or mask."""
     return {name: values[rows] for name, values in draws.items()}
 

@@ -25,7 +25,6 @@ from asterism.images.mutator import (
     Images,
     Mutator,
     Randomness,
-    require_range,
     to_pixels,
     wrapped,
 )
@@ -46,9 +45,6 @@ class GaussianNoise(Mutator):
     high: float = 25.0
     wrap: bool = False
     pixel_level: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
 
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``noise``: float32 ``(N, H, W, C)``, grey levels."""
@@ -82,10 +78,6 @@ class MultiplicativeNoise(Mutator):
     mean_high: float = 1.0
     wrap: bool = False
     pixel_level: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
-        require_range(self, self.mean_low, self.mean_high)
 
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``factors``: float32 ``(N, H, W, C)``."""
@@ -121,7 +113,7 @@ class SaltAndPepperNoise(Mutator):
     pixel_level: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if not 0 <= self.low <= self.high <= 1:
             raise ValueError(f"shares must lie in [0, 1], not {self.low} to {self.high}")
 
@@ -156,7 +148,7 @@ class Contrast(Mutator):
     pixel_level: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < 0:
             raise ValueError(f"a contrast must not be below 0, it is {self.low}")
 
@@ -183,9 +175,6 @@ class Brightness(Mutator):
     high: int = 19
     few_mutants: ClassVar[bool] = True
     pixel_level: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
 
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``levels``: int16 ``(N,)``."""
@@ -219,7 +208,7 @@ class PixelChange(Mutator):
     pixel_level: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < 1:
             raise ValueError(f"at least 1 pixel must change, not {self.low}")
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness
+from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
 
 Waves = NDArray[np.float32]
 
 
-class SoundMutator(ABC):
+class SoundMutator(Ranged, ABC):
     """Turns waveforms into mutants of the same length."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ def within_range(waves: Waves) -> Waves:
     return np.clip(waves, -1, 1, out=waves)
 
 
-def power(waves: Waves) -> NDArray[np.float64]:
+def wave_power(waves: Waves) -> NDArray[np.float64]:
     """Mean square of each wave, float64 ``(N, 1)``."""
     mean: NDArray[np.float64] = np.square(waves, dtype=np.float64).mean(axis=1, keepdims=True)
     return mean

@@ -9,7 +9,6 @@ import numpy as np
 from asterism.core.randomness.random_streams import (
     Draws,
     Randomness,
-    require_range,
     standard_normal,
 )
 from asterism.sound.mutator import (
@@ -17,7 +16,7 @@ from asterism.sound.mutator import (
     SoundMutator,
     Waves,
     drawn_between,
-    power,
+    wave_power,
     within_range,
 )
 
@@ -34,9 +33,6 @@ class Gain(SoundMutator):
 
     low: float = -12.0
     high: float = 6.0
-
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
 
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``decibels``: float32 ``(N, 1)``."""
@@ -62,7 +58,7 @@ class Clipping(SoundMutator):
     high: float = 0.9
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if not 0 < self.low <= self.high <= 1:
             raise ValueError(f"shares must lie in (0, 1], not {self.low} to {self.high}")
 
@@ -93,9 +89,6 @@ class Noise(SoundMutator):
     low: float = 5.0
     high: float = 40.0
 
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
-
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``ratio``: float32 ``(N, 1)``, dB; ``noise``: float32 ``(N, S)``, of power 1."""
         ratio = drawn_between(rng, shape[0], self.low, self.high)
@@ -103,7 +96,7 @@ class Noise(SoundMutator):
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
-        wanted = np.maximum(power(waves), _SILENCE) / np.power(10.0, draws["ratio"] / 10.0)
+        wanted = np.maximum(wave_power(waves), _SILENCE) / np.power(10.0, draws["ratio"] / 10.0)
         return within_range(waves + np.sqrt(wanted).astype(np.float32) * draws["noise"])
 
 
@@ -128,8 +121,7 @@ class Room(SoundMutator):
     echo_high: float = 0.5
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
-        require_range(self, self.echo_low, self.echo_high)
+        super().__post_init__()
         if self.low <= 0 or self.echo_low < 0:
             raise ValueError("a reverberation time must be above 0, and an energy not below 0")
 

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.sound.mutator import (
     SOUND_MUTATORS,
     SoundMutator,
@@ -45,7 +45,7 @@ class TimeShift(SoundMutator):
     high: float = 0.1
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < -1 or self.high > 1:
             raise ValueError(f"shares must lie in [-1, 1], not {self.low} to {self.high}")
 
@@ -77,7 +77,7 @@ class TimeStretch(SoundMutator):
     high: float = 1.25
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low <= 0:
             raise ValueError(f"a pace must be above 0, not {self.low}")
 
@@ -87,7 +87,7 @@ class TimeStretch(SoundMutator):
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
-        return within_range(stretched(waves, draws["pace"], waves.shape[1]))
+        return within_range(stretch_waves(waves, draws["pace"], waves.shape[1]))
 
 
 @SOUND_MUTATORS.register("pitch_shift")
@@ -104,7 +104,7 @@ class PitchShift(SoundMutator):
     high: float = 4.0
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < -24 or self.high > 24:
             raise ValueError(f"semitones must lie in [-24, 24], not {self.low} to {self.high}")
 
@@ -119,11 +119,13 @@ class PitchShift(SoundMutator):
         shifted = np.empty_like(waves)
         for row, faster in enumerate(ratio[:, 0].tolist()):
             own, longest = slice(row, row + 1), int(np.ceil(len(samples) * faster)) + _FRAME
-            shifted[own] = _read_at(stretched(waves[own], pace[own], longest), samples * ratio[own])
+            shifted[own] = _read_at(
+                stretch_waves(waves[own], pace[own], longest), samples * ratio[own]
+            )
         return within_range(shifted)
 
 
-def stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
+def stretch_waves(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
     """The waves at another pace and the same pitch.
 
     Args:

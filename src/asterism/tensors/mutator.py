@@ -15,7 +15,7 @@ from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import (
     Draws,
     Randomness,
-    require_range,
+    Ranged,
     standard_normal,
 )
 
@@ -53,7 +53,7 @@ class FeatureRange:
         return clipped
 
 
-class TensorMutator(ABC):
+class TensorMutator(Ranged, ABC):
     """Turns tensors into mutants of the same shape and dtype, within the range."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class TensorNoise(TensorMutator):
     high: float = 0.1
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < 0:
             raise ValueError(f"a deviation must not be below 0, not {self.low}")
 
@@ -117,9 +117,6 @@ class TensorScale(TensorMutator):
 
     low: float = 0.8
     high: float = 1.25
-
-    def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
 
     def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
         """``factor``: float64 ``(N,)``."""

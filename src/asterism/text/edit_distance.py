@@ -70,7 +70,7 @@ def edit_script(item: NDArray[np.int64], reference: NDArray[np.int64]) -> list[E
     return script
 
 
-def edited(reference: NDArray[np.int64], script: list[Edit]) -> NDArray[np.int64]:
+def apply_edits(reference: NDArray[np.int64], script: list[Edit]) -> NDArray[np.int64]:
     """The reference after these edits, which are in the order of their places."""
     result: list[int] = []
     place = 0

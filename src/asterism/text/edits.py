@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.text.mutator import (
     TEXT_MUTATORS,
     Alphabet,
@@ -17,10 +17,10 @@ from asterism.text.mutator import (
     Rows,
     Sequences,
     TextMutator,
+    delete_symbols,
     has_room,
-    with_inserted,
-    with_replaced,
-    without,
+    insert_symbols,
+    replace_symbols,
 )
 
 
@@ -35,8 +35,8 @@ class Insert(Edits):
         """See :meth:`Edits.edit`."""
         drawn = alphabet.drawn(symbols)
         room = has_room(sequences, alphabet)
-        longer = with_inserted(sequences, places, drawn)
-        longer[~room] = with_replaced(sequences[~room], places[~room], drawn[~room])
+        longer = insert_symbols(sequences, places, drawn)
+        longer[~room] = replace_symbols(sequences[~room], places[~room], drawn[~room])
         return longer
 
 
@@ -55,7 +55,7 @@ class Delete(Edits):
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
         """See :meth:`Edits.edit`."""
-        return without(sequences, places, alphabet.padding)
+        return delete_symbols(sequences, places, alphabet.padding)
 
 
 @TEXT_MUTATORS.register("swap")
@@ -90,7 +90,7 @@ class Replace(Edits):
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
         """See :meth:`Edits.edit`."""
-        return with_replaced(sequences, places, alphabet.drawn(symbols))
+        return replace_symbols(sequences, places, alphabet.drawn(symbols))
 
 
 @TEXT_MUTATORS.register("repeat")
@@ -106,7 +106,7 @@ class RepeatSymbols(Edits):
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
         """See :meth:`Edits.edit`."""
-        return with_inserted(sequences, places, sequences[np.arange(len(sequences)), places])
+        return insert_symbols(sequences, places, sequences[np.arange(len(sequences)), places])
 
 
 @TEXT_MUTATORS.register("truncate")
@@ -123,7 +123,7 @@ class Truncate(TextMutator):
     high: float = 0.3
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if self.low < 0 or self.high >= 1:
             raise ValueError(f"shares must lie in [0, 1), not {self.low} to {self.high}")
 
@@ -196,8 +196,8 @@ class LookAlike(Edits):
         counts, pairs = _table()
         letters = sequences[np.arange(len(sequences)), places].astype(np.int64)
         alike = pairs[letters, (symbols * counts[letters]).astype(np.int64)]
-        longer = with_inserted(sequences, places, alike[:, 0])
-        return with_replaced(longer, places + 1, alike[:, 1])
+        longer = insert_symbols(sequences, places, alike[:, 0])
+        return replace_symbols(longer, places + 1, alike[:, 1])
 
 
 @cache

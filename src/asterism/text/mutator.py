@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness, require_range
+from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
 
 Rows = NDArray[np.int64]
 
@@ -25,7 +25,7 @@ Sequences = NDArray[Any]
 Lengths = NDArray[np.int64]
 
 
-class TextMutator(ABC):
+class TextMutator(Ranged, ABC):
     """Turns sequences into mutants of the same shape and dtype, with the padding at the end."""
 
     #: Whether the symbols have to be bytes.
@@ -79,7 +79,7 @@ class Edits(TextMutator):
     high: int = 3
 
     def __post_init__(self) -> None:
-        require_range(self, self.low, self.high)
+        super().__post_init__()
         if not 1 <= self.low <= self.high <= 100:
             raise ValueError(f"edits must lie in 1 to 100, not {self.low} to {self.high}")
 
@@ -97,7 +97,7 @@ class Edits(TextMutator):
         mutants = sequences.copy()
         for edit in range(self.high):
             rows = np.flatnonzero(draws["count"] > edit)
-            rows, places = chosen(
+            rows, places = choose_places(
                 self.candidates(mutants, alphabet), draws["places"][:, edit], rows
             )
             if len(rows):
@@ -127,7 +127,7 @@ class Edits(TextMutator):
         """
 
 
-def chosen(
+def choose_places(
     candidates: NDArray[np.bool_], chances: NDArray[np.float64], rows: Rows
 ) -> tuple[Rows, Rows]:
     """One of its candidates for each of the rows that have any.
@@ -147,7 +147,7 @@ def chosen(
     return rows, passed.argmax(axis=1)
 
 
-def with_inserted(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
+def insert_symbols(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
     """Each row with one symbol more before its place; its last symbol, padding, is lost."""
     columns = np.arange(sequences.shape[1])
     at = places[:, np.newaxis]
@@ -156,7 +156,7 @@ def with_inserted(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]
     return longer
 
 
-def without(sequences: Sequences, places: Rows, padding: int) -> Sequences:
+def delete_symbols(sequences: Sequences, places: Rows, padding: int) -> Sequences:
     """Each row without the symbol at its place, and with padding more at the end."""
     columns = np.arange(sequences.shape[1])
     last = sequences.shape[1] - 1
@@ -166,15 +166,15 @@ def without(sequences: Sequences, places: Rows, padding: int) -> Sequences:
     return shorter
 
 
-def with_replaced(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
+def replace_symbols(sequences: Sequences, places: Rows, symbols: NDArray[np.int64]) -> Sequences:
     """Each row with another symbol at its place; overwrites its argument."""
     sequences[np.arange(len(sequences)), places] = symbols
     return sequences
 
 
-def has_room(sequences: Sequences, alphabet: Alphabet, symbols: int = 1) -> NDArray[np.bool_]:
-    """Which rows can take so many symbols more, bool ``(N,)``."""
-    fits: NDArray[np.bool_] = alphabet.lengths(sequences) + symbols <= sequences.shape[1]
+def has_room(sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:
+    """Which rows can take a symbol more, bool ``(N,)``."""
+    fits: NDArray[np.bool_] = alphabet.lengths(sequences) < sequences.shape[1]
     return fits
 
 

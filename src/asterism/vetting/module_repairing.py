@@ -17,7 +17,7 @@ from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
 from asterism.models.runtimes.formats.torch_export import (
     TorchRuntime,
-    opened_program,
+    open_program,
     save_program,
 )
 from asterism.models.runtimes.torch_modules import ModuleRuntime
@@ -66,7 +66,7 @@ def module_pair(vetted: Vetted) -> tuple[_Opened, _Opened]:
 
 def _opened(subject: Subject) -> _Opened:
     if isinstance(subject, FileSubject) and subject.signature.format == "torch":
-        return opened_program(subject.path)
+        return open_program(subject.path)
     runtime = getattr(subject, "runtime", None)
     if isinstance(runtime, _Opened):
         return runtime

@@ -12,7 +12,7 @@ from worlds import digits, params
 from asterism.core.randomness.random_streams import stream
 from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker, Mutation
 from asterism.images import Mutator, build_mutators
-from asterism.images.bounds import acceptable
+from asterism.images.bounds import acceptable_mutants
 
 
 def fresh(count: int) -> Lineages:
@@ -21,7 +21,7 @@ def fresh(count: int) -> Lineages:
 
 
 def of_images(mutators: dict[str, Mutator]) -> Mutation:
-    return Mutation(mutators, acceptable)
+    return Mutation(mutators, acceptable_mutants)
 
 
 def close(image: Any, reference: Any, l0_share: float, linf_share: float) -> bool:

@@ -11,10 +11,10 @@ from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingDat
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
-from asterism.models.architectures import build
+from asterism.models.architectures import build_architecture
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import TrainingParams
-from asterism.models.training.fitting import compile_for, fit
+from asterism.models.training.fitting import compile_for, fit_model
 
 if TYPE_CHECKING:
     import keras
@@ -63,7 +63,9 @@ class Distillation(Compressor):
 
         height, width, channels = training.inputs.shape[1:]
         classes = int(model.output_shape[-1])
-        student = build(options.student, (height, width, channels), classes, key="student")
+        student = build_architecture(
+            options.student, (height, width, channels), classes, key="student"
+        )
         distiller = keras.distillation.Distiller(
             teacher=_with_logits(model),
             student=_with_logits(student),
@@ -72,7 +74,7 @@ class Distillation(Compressor):
         )
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         compile_for(distiller, options.training, loss, metrics=())
-        fit(distiller, training.inputs, training.labels, options.training)
+        fit_model(distiller, training.inputs, training.labels, options.training)
         save_keras(student, target)
 
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
-from asterism.compression.filters import removable, without_filters
+from asterism.compression.filters import removable_convolutions, without_filters
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import TrainingParams
-from asterism.models.training.fitting import compile_for, fit
+from asterism.models.training.fitting import compile_for, fit_model
 
 if TYPE_CHECKING:
     import keras
@@ -87,7 +87,7 @@ class FilterPruning(Compressor):
         import keras
 
         kept = {}
-        for layer in removable(model):
+        for layer in removable_convolutions(model):
             norms = np.abs(layer.kernel.numpy()).sum(axis=(0, 1, 2))
             kept[layer.name] = np.sort(
                 np.argsort(norms, kind="stable")[int(options.share * len(norms)) :]
@@ -173,4 +173,4 @@ def _tune(
     compile_for(model, params)
     apply()
     reset = keras.callbacks.LambdaCallback(on_train_batch_end=apply)
-    fit(model, training.inputs, training.labels, params, callbacks=[reset])
+    fit_model(model, training.inputs, training.labels, params, callbacks=[reset])

@@ -146,11 +146,17 @@ def _quantiles() -> NDArray[np.float32]:
     return quantiles
 
 
-def require_range(mutator: object, low: float, high: float) -> None:
-    """A range's ends in the right order.
+class Ranged:
+    """A dataclass of ranges: from its field ``low`` to ``high``, or from ``x_low`` to ``x_high``.
 
     Raises:
-        ValueError: they are not.
+        ValueError: one ends before it begins.
     """
-    if not low <= high:
-        raise ValueError(f"the range of {type(mutator).__name__} ends at {high}, before {low}")
+
+    def __post_init__(self) -> None:
+        for name, low in vars(self).items():
+            if name == "low" or name.endswith("_low"):
+                high = getattr(self, f"{name.removesuffix('low')}high", low)
+                if not low <= high:
+                    kind = type(self).__name__
+                    raise ValueError(f"the range of {kind} ends at {high}, before {low}")

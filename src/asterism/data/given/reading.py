@@ -19,7 +19,7 @@ from asterism.core.files.hashes import digest_of_arrays
 from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming, reading
-from asterism.data.classes import as_labels, numbered
+from asterism.data.classes import as_labels, number_classes
 from asterism.data.given.kind import INPUT_KINDS, Shaping
 
 #: Names of the arrays of an .npz file: inputs and labels.
@@ -235,8 +235,8 @@ def _labels(
         if all(isinstance(label, int) for label in given):
             return as_labels(given, str(path)), ()
         named = [json.dumps(x) if not isinstance(x, str) else x for x in given]
-        return numbered(named, str(path))
-    return numbered(folders, str(inputs)) if folders else (None, ())
+        return number_classes(named, str(path))
+    return number_classes(folders, str(inputs)) if folders else (None, ())
 
 
 def _told(path: Path, count: int) -> Any:

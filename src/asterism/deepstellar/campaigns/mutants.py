@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError, concerning
 from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.images import build_mutators, concatenate, take
-from asterism.images.bounds import acceptable, are_images, differing
+from asterism.images import build_mutators, concatenate_draws, take_draws
+from asterism.images.bounds import acceptable_mutants, are_images, differing_inputs
 from asterism.tensors import FeatureRange, build_tensor_mutators
 from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import edit_distances
@@ -87,7 +87,7 @@ def mutation_of(seeds: Inputs, ranges: Ranges) -> Mutation:
     kind = "tokens" if seeds.dtype.kind in "iu" else "tensors"
     with concerning("fuzz.mutators"):
         if are_images(seeds):
-            return Mutation(build_mutators(ranges), acceptable)
+            return Mutation(build_mutators(ranges), acceptable_mutants)
         try:
             return _of_tokens(seeds, ranges) if kind == "tokens" else _of_tensors(seeds, ranges)
         except UserError as error:
@@ -173,7 +173,7 @@ class MutantMaker:
         weights: how often each is drawn relative to the others, 1 where not named.
         attempts: tries to make an acceptable mutant of a parent.
         l0_share: share of an input that may change by any amount; of images see
-            :func:`~asterism.images.bounds.acceptable`.
+            :func:`~asterism.images.bounds.acceptable_mutants`.
         linf_share: share of the range by which all of it may change.
     """
 
@@ -245,10 +245,10 @@ class MutantMaker:
             mutants = mutator.apply(parents.images, draws)
             return Lineages(mutants, parents.references, parents.transformed)
         # A reference that equals its image need not be transformed a second time.
-        differ = np.flatnonzero(differing(parents.images, parents.references))
+        differ = np.flatnonzero(differing_inputs(parents.images, parents.references))
         both = mutator.apply(
             np.concatenate([parents.images, parents.references[differ]]),
-            concatenate([draws, take(draws, differ)]),
+            concatenate_draws([draws, take_draws(draws, differ)]),
         )
         mutants = both[: len(parents)]
         references = mutants.copy()
@@ -257,7 +257,7 @@ class MutantMaker:
 
     def _acceptable(self, mutants: Lineages, parents: Inputs, number: int) -> NDArray[np.bool_]:
         """What changed at all and, if by pixels or noise, is still close to its reference."""
-        changed = differing(mutants.images, parents)
+        changed = differing_inputs(mutants.images, parents)
         if not self._pixel_level[number]:
             return changed
         return changed & self._close(

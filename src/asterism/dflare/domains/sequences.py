@@ -16,7 +16,7 @@ from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.dflare.domains import DOMAINS, Distances, Domain, Items, Measure, Rows, require_form
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.text import Alphabet, build_text_mutators
-from asterism.text.edit_distance import Edit, edit_distances, edit_script, edited
+from asterism.text.edit_distance import Edit, apply_edits, edit_distances, edit_script
 
 #: Edit scripts that are kept: minimising asks for the same again and again.
 _SCRIPTS = 512
@@ -85,7 +85,7 @@ class SequenceDomain(Domain):
         script = self._script(item.tobytes(), reference.tobytes(), item.dtype.str)
         gone = set(places.tolist())
         kept = [edit for number, edit in enumerate(script) if number not in gone]
-        symbols = edited(self._symbols(reference), kept)[: len(item)]
+        symbols = apply_edits(self._symbols(reference), kept)[: len(item)]
         reverted = np.full(len(item), self.alphabet.padding, item.dtype)
         reverted[: len(symbols)] = symbols
         return reverted

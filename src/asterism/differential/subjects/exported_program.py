@@ -24,7 +24,7 @@ from asterism.differential.subjects.model_files import (
 )
 from asterism.differential.subjects.program_inputs import bounds_of, shapes_of
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.torch_archive import rewritten
+from asterism.models.foreign.torch_archive import rewrite_program
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     Raises:
         UserError: it is no such file, could run foreign code, or a shape does not fit.
     """
-    foreign = rewritten(path)
+    foreign = rewrite_program(path)
     nodes = list(foreign.module().graph.nodes)
     given = {foreign.names.theirs(n.name): n for n in nodes if n.op == "placeholder"}
     for title, node in given.items():

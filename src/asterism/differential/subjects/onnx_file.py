@@ -22,7 +22,7 @@ from asterism.differential.subjects.model_files import (
 )
 from asterism.differential.subjects.onnx_inputs import specs_of
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.models.foreign.onnx_files import read_renamed_onnx
 from asterism.models.onnx_graphs.node_order import inputs_of, put_in_order
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     """
     if path.suffix != ".onnx":
         raise UserError(f"{path} is no .onnx file: export the model to ONNX first")
-    file = renamed_onnx(path)
+    file = read_renamed_onnx(path)
     return subject_of(path.stem, file.model, size, shapes, file.names)
 
 

@@ -18,7 +18,9 @@ Architecture = Callable[[tuple[int, int, int], int], "keras.Model"]
 ARCHITECTURES: Registry[Architecture] = Registry("architecture", "asterism.models.architectures")
 
 
-def build(name: str, shape: tuple[int, int, int], classes: int, *, key: str) -> keras.Model:
+def build_architecture(
+    name: str, shape: tuple[int, int, int], classes: int, *, key: str
+) -> keras.Model:
     """An untrained model of the architecture that the parameter ``key`` names.
 
     Raises:

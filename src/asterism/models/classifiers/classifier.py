@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,32 +29,6 @@ _FLOATS = ("float16", "float32", "float64")
 _TAKE_INTEGERS = ("keras", "tflite")
 
 
-class Classifier(Protocol):
-    """A model under test, as a black box."""
-
-    #: The file's name, for messages and reports.
-    name: str
-    #: What one image looks like, ``(H, W, C)``.
-    input_shape: tuple[int, int, int]
-    #: How many classes it tells apart.
-    classes: int
-    #: What a reader of the results should know: a softmax added, how the file is run.
-    notes: tuple[str, ...]
-
-    def predict(self, images: Images) -> Probabilities:
-        """Class probabilities, float32 ``(N, K)``.
-
-        An image's row is the same bytes in every batch.
-
-        Args:
-            images: uint8 ``(N, H, W, C)``; N may be 0.
-
-        Raises:
-            UserError: the images are of another shape or dtype than the model takes.
-        """
-        ...
-
-
 class FileClassifier:
     """A model file with one input of images, its preprocessing and, for logits, a softmax.
 
@@ -65,7 +39,11 @@ class FileClassifier:
         preprocessing: what happens to the uint8 images first.
 
     Attributes:
+        name: the file's name, for messages and reports.
+        input_shape: what one image looks like, ``(H, W, C)``.
+        classes: how many classes it tells apart.
         logits: whether the file ends in logits, so that a softmax was added.
+        notes: what a reader of the results should know: a softmax added, how the file is run.
 
     Raises:
         UserError: no such file, damaged, of another format than its name says, no classifier
@@ -91,7 +69,16 @@ class FileClassifier:
         )
 
     def predict(self, images: Images) -> Probabilities:
-        """See :meth:`Classifier.predict`."""
+        """Class probabilities, float32 ``(N, K)``.
+
+        An image's row is the same bytes in every batch.
+
+        Args:
+            images: uint8 ``(N, H, W, C)``; N may be 0.
+
+        Raises:
+            UserError: the images are of another shape or dtype than the model takes.
+        """
         require_images(images, self.input_shape, self.name)
         raw = self._model.predict(images)
         return softmax(raw) if self.logits else raw
@@ -174,7 +161,7 @@ def gives_logits(raw: Probabilities, path: Path, step: float = 0.0) -> bool:
 
 
 class IsolatedClassifier(IsolatedModel):
-    """A :class:`~asterism.models.classifiers.classifier.Classifier` in a process of its own.
+    """A :class:`FileClassifier` in a process of its own.
 
     Args:
         path: the model file.
@@ -194,7 +181,7 @@ class IsolatedClassifier(IsolatedModel):
         self.logits = bool(self.facts["logits"])
 
     def predict(self, images: Images) -> Probabilities:
-        """See :meth:`asterism.models.classifiers.classifier.Classifier.predict`.
+        """See :meth:`FileClassifier.predict`.
 
         Raises:
             ModelCrashError: on these images the model ended its process, or raised an error.

@@ -2,7 +2,7 @@
 
 An ONNX model may keep its tensors in other files. A stage depends only on the files that parameters
 name, so a change of such data would run nothing again. Therefore these models are rejected wherever
-they are opened, and :func:`pack` makes one file of them; commands do so by themselves.
+they are opened, and :func:`pack_onnx` makes one file of them; commands do so by themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from asterism.core.files.limits import read_within, require_room
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.onnx_names import rename
+from asterism.models.foreign.onnx_names import rename_model
 from asterism.models.foreign.onnx_rules import parts_of, require_sound, width_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class OnnxFile:
 
     Attributes:
         model: ``onnx.ModelProto`` with names of ours, see
-            :func:`~asterism.models.foreign.onnx_names.rename`.
+            :func:`~asterism.models.foreign.onnx_names.rename_model`.
         names: the table of names.
     """
 
@@ -47,14 +47,14 @@ class OnnxFile:
         return bytes(self.model.SerializeToString(deterministic=True))
 
 
-def renamed_onnx(path: Path) -> OnnxFile:
+def read_renamed_onnx(path: Path) -> OnnxFile:
     """An ONNX model with names of ours, to be given to any library.
 
     Raises:
         UserError: see :func:`read_onnx`.
     """
     model = read_onnx(path)
-    return OnnxFile(model, rename(model, str(path)))
+    return OnnxFile(model, rename_model(model, str(path)))
 
 
 def read_onnx(path: Path) -> onnx.ModelProto:
@@ -77,7 +77,7 @@ def read_onnx(path: Path) -> onnx.ModelProto:
     return model
 
 
-def pack(path: Path, target: Path) -> bool:
+def pack_onnx(path: Path, target: Path) -> bool:
     """Write a model with data in other files as one file; whether it has any.
 
     The other files lie in the model's folder or below it, as ONNX itself demands.

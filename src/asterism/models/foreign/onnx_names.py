@@ -34,7 +34,7 @@ _COMPUTED = {
 }
 
 
-def rename(model: onnx.ModelProto, source: str) -> Names:
+def rename_model(model: onnx.ModelProto, source: str) -> Names:
     """Give everything in a model a name of ours, in place.
 
     Values become ``v0``, ``v1``, …, nodes ``n0``, …, free sizes ``s0``, …; what had one name has

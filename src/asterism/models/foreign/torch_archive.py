@@ -108,7 +108,7 @@ def _raising_what_is_logged() -> Iterator[None]:
         log.removeFilter(taken)
 
 
-def rewritten(path: Path) -> ForeignProgram:
+def rewrite_program(path: Path) -> ForeignProgram:
     """An exported program with names of ours, in which nothing can do more than compute.
 
     Raises:

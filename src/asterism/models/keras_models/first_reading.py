@@ -19,7 +19,7 @@ from asterism.core.files.limits import opened_zip, read_within
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.core.workers.processes import run_alone
-from asterism.models.keras_models.hdf5 import require_plain
+from asterism.models.keras_models.limits import require_plain
 
 #: What Keras calls the weights in a ``.keras`` archive.
 WEIGHTS = "model.weights.h5"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 
 
-def flattened(model: keras.Model) -> keras.Model:
+def flatten_model(model: keras.Model) -> keras.Model:
     """The same function without models inside it.
 
     A layer ``conv`` of a model ``features`` inside becomes the layer ``features.conv``. A model
@@ -132,7 +132,7 @@ def up_to_logits(model: keras.Model) -> keras.Model:
     Returns:
         A model that gives scores ``(N, K)`` for what ``model`` takes.
     """
-    model = flattened(model)
+    model = flatten_model(model)
     head = ClassifierHead.of(model)
     if head.softmax is None:
         return model

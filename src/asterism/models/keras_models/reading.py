@@ -31,9 +31,8 @@ from asterism.core.files.limits import (
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.keras import holds_code, require_plain_config
 from asterism.models.keras_models.first_reading import WEIGHTS, require_end
-from asterism.models.keras_models.hdf5 import require_plain
 from asterism.models.keras_models.keras_2 import register_activations, to_keras_3
-from asterism.models.keras_models.limits import require_small_outputs, weights_within
+from asterism.models.keras_models.limits import require_plain, require_small_outputs, weights_within
 
 if TYPE_CHECKING:
     import keras

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.registry import closest
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.models.foreign.onnx_files import read_renamed_onnx
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
 from asterism.models.runtimes.formats.onnx import open_session
 from asterism.models.signatures.onnx import is_recurrent
@@ -84,7 +84,7 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
         UserError: unreadable, of another form, with data in other files, without such a node, or
             with weights of NaN.
     """
-    file = renamed_onnx(path)
+    file = read_renamed_onnx(path)
     model = file.model
     try:
         onnx.checker.check_model(model)

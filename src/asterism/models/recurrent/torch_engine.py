@@ -11,7 +11,7 @@ from torch import nn
 
 from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
-from asterism.models.runtimes.functions import ALONE, as_array
+from asterism.models.runtimes.runtime import ALONE, as_array
 
 
 class TorchEngine:

@@ -14,7 +14,7 @@ from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.classifiers.layout import require_score_for_each
-from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.models.foreign.onnx_files import read_renamed_onnx
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
@@ -108,7 +108,7 @@ def _written_here(path: Path) -> bytes:
     """
     from asterism.models.recurrent.onnx_graph import OPERATIONS
 
-    file = renamed_onnx(path)
+    file = read_renamed_onnx(path)
     used = {f"{node.domain}{node.op_type}" for node in file.model.graph.node}
     if others := sorted(used - OPERATIONS):
         raise UserError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.names import Names
-from asterism.models.foreign.onnx_files import OnnxFile, renamed_onnx
+from asterism.models.foreign.onnx_files import OnnxFile, read_renamed_onnx
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states, range_of
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def onnx_signature(path: Path) -> Signature:
     """What an ONNX file takes and gives.
 
     Raises:
-        UserError: see :func:`~asterism.models.foreign.onnx_files.renamed_onnx`; or an input or
+        UserError: see :func:`~asterism.models.foreign.onnx_files.read_renamed_onnx`; or an input or
             output is no tensor.
     """
-    return signature_of(renamed_onnx(path), path)
+    return signature_of(read_renamed_onnx(path), path)
 
 
 def signature_of(file: OnnxFile, path: Path) -> Signature:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asterism.models.foreign.torch_archive import rewritten
+from asterism.models.foreign.torch_archive import rewrite_program
 from asterism.models.signatures.signature import Signature, TensorSpec
 
 #: Operators that give the same numbers in another form.
@@ -32,9 +32,9 @@ def torch_signature(path: Path) -> Signature:
     """What an exported program takes and gives.
 
     Raises:
-        UserError: see :func:`~asterism.models.foreign.torch_archive.rewritten`.
+        UserError: see :func:`~asterism.models.foreign.torch_archive.rewrite_program`.
     """
-    program = rewritten(path)
+    program = rewrite_program(path)
     return signature_of_graph(program.module().graph, program.names.theirs)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.hashes import digest_of
 from asterism.core.settings.regular_files import open_regular
-from asterism.models.foreign.onnx_files import pack
+from asterism.models.foreign.onnx_files import pack_onnx
 from asterism.models.isolation.isolated_model import IsolatedModel, Served
 
 #: What an ONNX file has where it names another one.
@@ -28,7 +28,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     Packing is done in a process of its own, which a crafted file can crash or hold up.
 
     Raises:
-        UserError: see :func:`~asterism.models.foreign.onnx_files.pack`.
+        UserError: see :func:`~asterism.models.foreign.onnx_files.pack_onnx`.
     """
     if path.suffix != ".onnx" or not _may_name_others(path):
         yield path
@@ -40,7 +40,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield target if has_others else path
 
 
-def keep_whole(file: Path, folder: Path) -> Path:
+def keep_packed(file: Path, folder: Path) -> Path:
     """Where a model stays: a packed one in a folder, by its content; any other where it is."""
     if not file.parent.name.startswith(_PACKED):
         return file
@@ -53,7 +53,7 @@ def keep_whole(file: Path, folder: Path) -> Path:
 
 def packed(path: str, target: str) -> Served:
     """Pack a model where it keeps data in other files: for the other process."""
-    return {"has_others": pack(Path(path), Path(target))}, lambda _: []
+    return {"has_others": pack_onnx(Path(path), Path(target))}, lambda _: []
 
 
 def _may_name_others(path: Path) -> bool:

@@ -87,7 +87,7 @@ def _nesterov() -> keras.optimizers.Optimizer:
     return keras.optimizers.SGD(momentum=0.9, nesterov=True, weight_decay=20 * 1e-4)
 
 
-def fit(
+def fit_model(
     model: keras.Model,
     inputs: NDArray[np.float32],
     labels: NDArray[np.int64],

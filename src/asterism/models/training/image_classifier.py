@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
-from asterism.models.architectures import build
+from asterism.models.architectures import build_architecture
 from asterism.models.classifiers.classifier import gives_logits, probe_images
 from asterism.models.classifiers.layout import image_shape, require_score_for_each, require_vector
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.parameters.params import ClassifierFile, ClassifierParams
-from asterism.models.training.fitting import compile_for, fit, make_deterministic
+from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
 
 if TYPE_CHECKING:
     import keras
@@ -80,7 +80,7 @@ def train_classifier(
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """A trained classifier of preprocessed images, and its loss and accuracy by epoch."""
     make_deterministic(seed, "train_classifier")
-    model = build(
+    model = build_architecture(
         params.architecture, data.image_shape, data.classes, key="classifier.architecture"
     )
     inputs, labels = preprocessing.apply(data.train_images), data.train_labels
@@ -92,7 +92,7 @@ def train_classifier(
     trained = _augmented(model) if params.augment else model
     compile_for(trained, params.training)
     schedule = learning_rate_schedule(params, trained)
-    history = fit(trained, inputs, labels, params.training, callbacks=[schedule])
+    history = fit_model(trained, inputs, labels, params.training, callbacks=[schedule])
     return model, {name: history[name] for name in ("loss", "accuracy")}
 
 

@@ -13,7 +13,7 @@ from asterism.data import Dataset
 from asterism.models.parameters.params import TrainedRnn
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.model import WHITE
-from asterism.models.training.fitting import compile_for, fit, make_deterministic
+from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
 
 if TYPE_CHECKING:
     import keras
@@ -73,11 +73,11 @@ def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model
         history = train_by_torch(model, inputs, labels, params.training, seed, threads=1)
     else:
         compile_for(model, params.training)
-        history = fit(model, inputs, labels, params.training)
+        history = fit_model(model, inputs, labels, params.training)
     return model, history["accuracy"]
 
 
-def accuracy(
+def rnn_accuracy(
     model: RecurrentModel, inputs: NDArray[Any], labels: NDArray[np.int64], batch: int = 512
 ) -> float:
     """Share of inputs ``(N, ...)`` that the network puts into their class."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
-from asterism.models.foreign.onnx_files import renamed_onnx
+from asterism.models.foreign.onnx_files import read_renamed_onnx
 from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.onnx import signature_of
 
@@ -19,7 +19,7 @@ class OnnxFileRuntime(Runtime):
     """An ONNX model on the device of ``machine.yaml``, with one thread a call on the CPU."""
 
     def __init__(self, path: Path) -> None:
-        file, device = renamed_onnx(path), machine.device()
+        file, device = read_renamed_onnx(path), machine.device()
         self.signature = signature_of(file, path)
         self._session = open_session(file.content, str(path), device)
         self.notes = () if device == "cpu" else (f"runs on {device}",)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.models.foreign.torch_archive import rewritten
-from asterism.models.runtimes.functions import as_array
-from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
+from asterism.models.foreign.torch_archive import rewrite_program
+from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors, as_array
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.torch import signature_of_graph
 
@@ -132,14 +131,14 @@ def require_device() -> str:
     return device
 
 
-def opened_program(path: Path) -> TorchRuntime:
+def open_program(path: Path) -> TorchRuntime:
     """An exported PyTorch program, on the device of ``machine.yaml``.
 
     Raises:
         UserError: PyTorch has no such device, or see
-            :func:`~asterism.models.foreign.torch_archive.rewritten`.
+            :func:`~asterism.models.foreign.torch_archive.rewrite_program`.
     """
-    program, device = rewritten(path), require_device()
+    program, device = rewrite_program(path), require_device()
     module, named = program.module(device), program.names.theirs
     return TorchRuntime(module, signature_of_graph(module.graph, named), device, named)
 
@@ -158,4 +157,4 @@ class TorchExport(Format):
     @staticmethod
     def open(path: Path) -> TorchRuntime:
         """See :meth:`.Format.open`."""
-        return opened_program(path)
+        return open_program(path)

@@ -46,7 +46,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
-from asterism.dvc_hydra.overrides import quoted, written
+from asterism.dvc_hydra.overrides import hydra_text, hydra_value
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import drawn, read_given, rows_drawn
@@ -95,7 +95,7 @@ class SettledQuestion:
     def take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
         for name, value in values.items():
-            self.overrides.append(f"vet.{name.replace('__', '.')}={written(value)}")
+            self.overrides.append(f"vet.{name.replace('__', '.')}={hydra_value(value)}")
         self.said.append(said)
 
 
@@ -118,7 +118,7 @@ class _Question:
         kind, told = kind_of_request(request, self._signature)
         found = SettledQuestion([f"vet={kind}"], [*said, told])
         for name, told_by in self._references().items():
-            found.overrides.append(f"vet.{name}={quoted(told_by)}")
+            found.overrides.append(f"vet.{name}={hydra_text(told_by)}")
         self._settle_further_inputs(found)
         if request.comparison is not None:
             if request.comparison not in COMPARISONS:
@@ -159,8 +159,8 @@ class _Question:
             doubts.append(self._other_preprocessing(params, tried, own))
         found.said += [doubt for doubt in doubts if doubt]
         changing = require_changes(params, inputs.items)
-        found.overrides.append(f"vet.asked={written(request.words())}")
-        found.overrides.append(f"vet.settled={written(found.said[2:])}")
+        found.overrides.append(f"vet.asked={hydra_value(request.words())}")
+        found.overrides.append(f"vet.settled={hydra_value(found.said[2:])}")
         found.said += given.notes
         self._settle_budget(found, params, given, seen, other, changing)
         found.params = self._params(found)
@@ -189,7 +189,7 @@ class _Question:
             )
         if told or roles:
             values = [{"input": name, "value": value} for name, value in {**told, **roles}.items()]
-            found.overrides.append(f"vet.feeding.constants={written(values)}")
+            found.overrides.append(f"vet.feeding.constants={hydra_value(values)}")
 
     def _settle_budget(
         self,
@@ -293,7 +293,7 @@ class _Question:
 
         chosen, why = best(tried, kept)
         found.tries = len(tried)
-        found.overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
+        found.overrides.append(f"vet.tried={hydra_value([one.recorded() for one in tried])}")
         self._take_preprocessing(found, named, chosen.name, chosen.channels, why)
 
     def _preprocessings(self) -> dict[str, Any]:
@@ -387,5 +387,5 @@ def _comparison(choice: ComparisonChoice) -> list[str]:
     return [
         f"vet.comparison.kind={choice.kind}",
         "~vet.comparison.options",
-        f"+vet.comparison.options={written(dict(choice.options))}",
+        f"+vet.comparison.options={hydra_value(dict(choice.options))}",
     ]

@@ -50,7 +50,7 @@ class StageCost:
         return (self.took or 0) <= self.seconds and (self.held or 0) <= self.megabytes
 
 
-def stages(project: Path) -> list[StageCost]:
+def stage_costs(project: Path) -> list[StageCost]:
     """All stages that have a budget, with what the last run here took.
 
     Raises:
@@ -60,7 +60,7 @@ def stages(project: Path) -> list[StageCost]:
     return [StageCost(name, float(s), float(m), *_taken(project, name)) for name, s, m in rows]
 
 
-def whole_run(project: Path) -> StageCost:
+def whole_run_cost(project: Path) -> StageCost:
     """The budget of a run of all stages, with what such a run took, if it was the last one here.
 
     Raises:
@@ -70,7 +70,7 @@ def whole_run(project: Path) -> StageCost:
     if found is None:
         raise UserError(f"{project / TABLE} has no budget of the whole run")
     path = _record_of(project, RUN_LABEL)
-    is_other = path.exists() and read_json(path).get("stages") != len(stages(project))
+    is_other = path.exists() and read_json(path).get("stages") != len(stage_costs(project))
     taken = (None, None) if is_other else _taken(project, RUN_LABEL)
     return StageCost(RUN_LABEL, float(found[1]), float(found[2]), *taken)
 
@@ -104,7 +104,7 @@ def _taken(project: Path, stage: str) -> tuple[float | None, float | None]:
         raise UserError(f"{path} is no record of a run: delete it") from None
 
 
-def table(found: list[StageCost], run: StageCost) -> list[str]:
+def budget_table(found: list[StageCost], run: StageCost) -> list[str]:
     """What the command prints: a line for each stage, the sums of seconds, and the whole run."""
     lines = [f"{'stage':26}{'seconds':>9}{'budget':>8}{'MB':>8}{'budget':>8}"]
     lines += [_line(stage.name, stage) for stage in found]

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.files.locks import held, held_now, is_held, shared
+from asterism.core.files.locks import hold_lock, hold_lock_now, is_lock_held, share_lock
 from asterism.core.files.plain_files import open_log, require_no_links_out_of
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.commands import require_usable
@@ -63,14 +63,14 @@ def in_here(tmp_path, monkeypatch):
 @STRANGE
 @pytest.mark.parametrize(
     "use",
-    [take(held), take(held_now), take(shared), is_held, open_log],
+    [take(hold_lock), take(hold_lock_now), take(share_lock), is_lock_held, open_log],
     ids=["held", "held now", "shared", "is held", "log"],
 )
 def test_no_lock_or_log_is_opened_that_is_no_file(in_here, strange, use):
     path = in_here / "name"
     strange(path)
-    if use is is_held and strange is a_dangling_link:
-        assert not is_held(path)
+    if use is is_lock_held and strange is a_dangling_link:
+        assert not is_lock_held(path)
         return
     with pytest.raises(UserError) as error:
         use(path)

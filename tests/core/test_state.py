@@ -1,5 +1,6 @@
 """What lies below ``state.root``: who uses it, when it goes, and by whose clock."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -8,14 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from structlog.testing import capture_logs
 from text_result import Text
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
-from asterism.core.files.locks import held_now, is_held, shared
+from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
+from asterism.core.resuming.commits import content_of, is_committed
 from asterism.core.resuming.state import runs
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
@@ -88,7 +91,7 @@ def test_what_a_slow_reader_reads_is_not_removed(tmp_path, state_root, remover):
         assert "in use; kept" in ended.output
     else:
         shift(state_root / "units/fuzz-state" / KEY, -1000)
-        saved_state.tidy()
+        saved_state.remove_unneeded_state()
     (tmp_path / "hold-slow").unlink()
     assert slow.wait(60) == 0
     assert (tmp_path / "slow-merged").read_text() == "unit unit unit"
@@ -99,12 +102,12 @@ def test_what_a_slow_reader_reads_is_not_removed(tmp_path, state_root, remover):
 
 def test_a_lock_is_shared_by_readers_and_kept_from_a_remover(tmp_path):
     lock = tmp_path / "lock"
-    with shared(lock), shared(lock):
-        assert is_held(lock)
-        with pytest.raises(BlockingIOError), held_now(lock):
+    with share_lock(lock), share_lock(lock):
+        assert is_lock_held(lock)
+        with pytest.raises(BlockingIOError), hold_lock_now(lock):
             pass
-    assert not is_held(lock)
-    assert not is_held(tmp_path / "none")
+    assert not is_lock_held(lock)
+    assert not is_lock_held(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
@@ -112,12 +115,12 @@ def test_who_waited_for_a_lock_whose_file_was_removed_takes_the_new_one(tmp_path
     """Otherwise two processes hold the lock of two files, and each thinks that it is alone."""
     lock = tmp_path / "folder/lock"
     program = (
-        "import sys; from pathlib import Path; from asterism.core.files.locks import held\n"
-        "with held(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from asterism.core.files.locks import hold_lock\n"
+        "with hold_lock(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program, str(lock)]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    with held_now(lock):
+    with hold_lock_now(lock):
         waiting = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -126,9 +129,9 @@ def test_who_waited_for_a_lock_whose_file_was_removed_takes_the_new_one(tmp_path
             time.sleep(0.01)
         lock.unlink()
     assert waiting.stdout.readline() == b"held\n"
-    assert is_held(lock)
+    assert is_lock_held(lock)
     waiting.communicate()
-    assert not is_held(lock)
+    assert not is_lock_held(lock)
 
 
 def _waiting_locks():
@@ -222,8 +225,8 @@ def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
     path = run.folder / "finished.json"
     path.mkdir() if note is None else path.write_bytes(note)
     assert not run.is_committed()
-    saved_state.tidy()
-    assert [entry.units for entry in saved_state.entries()] == [4 if note is None else 3]
+    saved_state.remove_unneeded_state()
+    assert [entry.units for entry in saved_state.saved_runs()] == [4 if note is None else 3]
     make()
 
 
@@ -290,19 +293,19 @@ def test_what_is_unused_goes_by_the_servers_clock_alone(state_root, server, ahea
     (run,) = runs()
     shift(run.folder, ahead - 13)
     server(ahead)
-    saved_state.tidy()
+    saved_state.remove_unneeded_state()
     assert runs(), "13 days"
     server(ahead + 2)
-    saved_state.tidy()
+    saved_state.remove_unneeded_state()
     assert runs(), "15 days, but this is the first time that it is seen"
     mark = run.folder / "found-old"
     os.utime(mark, (time.time() + _DAY * (ahead + 2),) * 2)
     server(ahead + 2.9)
-    saved_state.tidy()
+    saved_state.remove_unneeded_state()
     assert runs()
     server(ahead + 3.1)
     with capture_logs() as told:
-        saved_state.tidy()
+        saved_state.remove_unneeded_state()
     assert runs() == []
     assert [line["because"] for line in told] == ["unused for more than 14 days"]
 
@@ -311,7 +314,7 @@ def test_a_clock_that_jumps_ahead_removes_nothing(state_root, server):
     make()
     for days in (10_000, 0, 10_000, 0, 20_000):
         server(days)
-        saved_state.tidy()
+        saved_state.remove_unneeded_state()
         assert runs()
 
 
@@ -319,11 +322,11 @@ def test_a_run_that_is_used_again_begins_a_new_age(state_root, server):
     make()
     (run,) = runs()
     shift(run.folder, -15)
-    saved_state.tidy()
+    saved_state.remove_unneeded_state()
     assert (run.folder / "found-old").exists()
     os.utime(run.folder / "found-old", (time.time() - 2 * _DAY,) * 2)
     make()
-    saved_state.tidy()
+    saved_state.remove_unneeded_state()
     assert not (run.folder / "found-old").exists()
     assert runs()
 
@@ -337,9 +340,89 @@ def test_days_are_a_fact_of_the_machine(state_root, tmp_path, monkeypatch):
         monkeypatch.setenv("ASTERISM_STATE_DAYS", wrong)
         with pytest.raises(UserError, match=r"state\.days in machine\.yaml .* above 0"):
             machine.state_days()
-        saved_state.tidy()  # which stops no stage
+        saved_state.remove_unneeded_state()  # which stops no stage
 
 
 def test_tidying_without_any_state_makes_none(state_root):
-    saved_state.tidy()
+    saved_state.remove_unneeded_state()
     assert not state_root.exists()
+
+
+def md5(content):
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+@pytest.fixture
+def committed(tmp_path, monkeypatch):
+    """A workspace whose stage has a file and a folder as outputs; the folder of its cache."""
+    monkeypatch.chdir(tmp_path)
+    cache = tmp_path / ".dvc/cache/files/md5"
+    tree = {"a.txt": b"one", "deep/b.txt": b"two"}
+    for name, content in tree.items():
+        path = tmp_path / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / "metrics.json").write_bytes(b"{}")
+    listed = [{"md5": md5(content), "relpath": name} for name, content in tree.items()]
+    folder = json.dumps(listed).encode()
+    objects = {md5(folder) + ".dir": folder, md5(b"{}"): b"{}"}
+    objects |= {md5(content): content for content in tree.values()}
+    for name, content in objects.items():
+        path = cache / name[:2] / name[2:]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    outs = [
+        {"path": "out", "md5": md5(folder) + ".dir"},
+        {"path": "metrics.json", "md5": md5(b"{}")},
+    ]
+    (tmp_path / "dvc.lock").write_text(yaml.safe_dump({"stages": {"fuzz@state": {"outs": outs}}}))
+    return cache
+
+
+@pytest.fixture
+def outputs(committed, tmp_path):
+    found = [tmp_path.joinpath(name).relative_to(tmp_path) for name in ("out", "metrics.json")]
+    return content_of(found)
+
+
+def test_the_content_of_outputs_is_that_of_their_files(outputs, tmp_path):
+    assert outputs == {
+        "out": {"a.txt": md5(b"one"), "deep/b.txt": md5(b"two")},
+        "metrics.json": md5(b"{}"),
+    }
+    assert content_of([tmp_path / "nothing"]) == {}
+
+
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_a_cache_elsewhere_is_found_with_and_without_quotes(outputs, committed, tmp_path, quote):
+    committed.parents[1].rename(tmp_path / "elsewhere")
+    assert not is_committed("fuzz@state", outputs)
+    settings = f"[cache]\n    dir = {quote}{tmp_path / 'elsewhere'}{quote}\n"
+    (tmp_path / ".dvc/config.local").write_text(settings)
+    assert is_committed("fuzz@state", outputs)
+
+
+def test_outputs_that_are_locked_and_in_the_cache_are_committed(outputs):
+    assert is_committed("fuzz@state", outputs)
+    assert not is_committed("fuzz@none", outputs)
+
+
+@pytest.mark.parametrize("gone", [*(md5(file)[2:] for file in (b"one", b"two", b"{}")), "*.dir"])
+def test_a_file_or_list_that_the_cache_lacks_is_not_committed(committed, outputs, gone):
+    (lacking,) = committed.rglob(gone)
+    lacking.unlink()
+    assert not is_committed("fuzz@state", outputs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda outputs: outputs | {"metrics.json": md5(b"other")},
+        lambda outputs: outputs | {"out": {"a.txt": md5(b"one")}},
+        lambda outputs: outputs | {"out": {"a.txt": md5(b"one"), "deep/b.txt": md5(b"other")}},
+        lambda outputs: outputs | {"more": md5(b"{}")},
+        lambda outputs: {"metrics.json": outputs["metrics.json"]},
+    ],
+)
+def test_other_outputs_than_the_locked_ones_are_not_committed(outputs, change):
+    assert not is_committed("fuzz@state", change(outputs))

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from asterism.cli import commands
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.doctor import hardware, project, software
 from asterism.doctor.check import Check, as_json, as_text
 from asterism.project import new_project
@@ -245,7 +245,7 @@ def test_locks_that_are_held_or_left_are_told_apart(own):
     (check,) = project.locks(own)
     assert "which has ended" in check.found and "dvc exp run" in check.found
     (temporary / "rwlock").unlink()
-    with held(temporary / "lock"), held(lock_folder(own) / f"{'ab' * 32}.lock"):
+    with hold_lock(temporary / "lock"), hold_lock(lock_folder(own) / f"{'ab' * 32}.lock"):
         dvc, running = project.locks(own)
     assert "DVC command" in dvc.found and "1 stages are running" in running.found
     assert [check.status for check in project.locks(own)] == ["ok"]
@@ -291,7 +291,7 @@ def test_gits_lock_and_workspaces_that_are_left_are_told(own):
 )
 def test_saved_state_is_looked_at(monkeypatch, statuses, damaged, status):
     entries = [SimpleNamespace(size=3e6, status=one, damaged=damaged) for one in statuses]
-    monkeypatch.setattr(project.saved_state, "entries", lambda: entries)
+    monkeypatch.setattr(project.saved_state, "saved_runs", lambda: entries)
     (check,) = project.saved_runs()
     assert check.status == status
 

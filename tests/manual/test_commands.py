@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 import typer
 import yaml
-from page_commands import commands as shown_commands
+from manual_pages import commands as shown_commands
 
 from asterism.cli.commands import app
 from asterism.config import compose

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import yaml
-from metric_names import unexplained
+from manual_pages import unexplained
 
 from places import ROOT
 

@@ -4,7 +4,7 @@ import re
 import shlex
 
 import pytest
-from metric_names import unexplained
+from manual_pages import unexplained
 from tutorials import PAGES, follow, lacking, parts, pictures
 from typer.testing import CliRunner
 

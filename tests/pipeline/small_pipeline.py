@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 from workspace import ENVIRONMENT, ROOT, commit, copy_project
 
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.dvc_hydra.stage import Stage
 from asterism.sweep.plan import PlannedStage
 from marked import wait_until
@@ -151,7 +151,7 @@ def run(params):
 def template(long):
     """A project that has not run: made once, by the first worker of a session that needs one."""
     made = shared_folder() / ("long" if long else "small")
-    with held(made.with_suffix(".lock")):
+    with hold_lock(made.with_suffix(".lock")):
         if not made.exists():
             _make(made.with_suffix(".new"), long)
             made.with_suffix(".new").rename(made)

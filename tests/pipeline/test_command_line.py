@@ -88,7 +88,7 @@ def test_a_command_on_a_project_needs_its_root(name, needed, here, note):
     for owner, called in (
         (config, "check_params"),
         (config, "compose"),
-        (budgets, "stages"),
+        (budgets, "stage_costs"),
         (sweep_app, "sweep_command"),
         (sharing, "push"),
     ):
@@ -420,7 +420,7 @@ def pipeline_of(root, note, monkeypatch):
     note(pipeline, "use_this_python")
     note(pipeline, "open_ends", stages[1:])
     note(pipeline, "lock_folder", Path("locks"))
-    note(saved_state, "tidy")
+    note(saved_state, "remove_unneeded_state")
     (root / "conf").symlink_to(ROOT / "conf")
 
     def of(gives):
@@ -437,7 +437,7 @@ def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
     checked, python, (opened, targets), ends, locks, ran, tidied, tabled = note.calls
     assert tabled == ("run_table", root, ["stale"], ["one", "two"], 1)
     assert checked == ("check_params", root)
-    assert (python[0], tidied[0]) == ("use_this_python", "tidy")
+    assert (python[0], tidied[0]) == ("use_this_python", "remove_unneeded_state")
     assert (opened, targets) == (f"repository of {root}", ["one"])
     _, plan, stale = ran[1:4]
     assert ends == ("open_ends", opened, plan) and locks == ("lock_folder", root)
@@ -493,8 +493,8 @@ def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):
         stage, key = "fuzz-state", "abc"
 
     found = [saved_state.SavedRun(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
-    monkeypatch.setattr(saved_state, "entries", lambda: found)
-    monkeypatch.setattr(saved_state, "others", lambda: {"onnx": 5})
+    monkeypatch.setattr(saved_state, "saved_runs", lambda: found)
+    monkeypatch.setattr(saved_state, "other_folder_sizes", lambda: {"onnx": 5})
     told = json.loads(run("state", "--json").output)
     assert told == {
         "root": str(state_root),

@@ -14,7 +14,11 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import example, given
+from hypothesis import strategies as st
 from imports import ROOT
+from omegaconf import OmegaConf
 from packaging.requirements import Requirement
 from workspace import commit, run
 
@@ -25,6 +29,7 @@ from asterism.dvc_hydra.cache_objects import members_of
 from asterism.dvc_hydra.commands import dvc_quietly, experiment_reference
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.lockfile import parse_as_dvc
+from asterism.dvc_hydra.overrides import hydra_value
 from asterism.dvc_hydra.remote import open_remote
 from asterism.dvc_hydra.repository import Repository
 from asterism.dvc_hydra.stage import read_stages
@@ -266,8 +271,8 @@ class TestFormats:
         for name, stage in read_stages(root).items():
             facts = stage.facts(hashes)
             assert any(path.parent.name == run_cache.key_of(facts) for path in entry_files(root))
-            assert run_cache.find(root / ".dvc/cache", facts) == locked(root)[name]
-            assert run_cache.find(root / ".dvc/cache", facts | {"cmd": "another"}) is None
+            assert run_cache.find_entry(root / ".dvc/cache", facts) == locked(root)[name]
+            assert run_cache.find_entry(root / ".dvc/cache", facts | {"cmd": "another"}) is None
 
     def test_the_lock_file_is_written_with_the_bytes_of_dvc(self, root):
         written = (root / "dvc.lock").read_bytes()
@@ -333,35 +338,22 @@ class TestHydra:
         from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
         from hydra.core.override_parser.overrides_parser import OverridesParser
 
-        from asterism.dvc_hydra.overrides import parse, points
+        from asterism.dvc_hydra.overrides import parse_overrides, spanned_points
 
         parsed = OverridesParser.create().parse_overrides(overrides)
         (batch,) = BasicSweeper.split_arguments(parsed, None)
-        assert points(parse(overrides)) == [tuple(row) for row in batch]
+        assert spanned_points(parse_overrides(overrides)) == [tuple(row) for row in batch]
 
     def test_ends_of_ranges_and_intervals_and_all_choices_are_bounds(self):
-        from asterism.dvc_hydra.overrides import parse
+        from asterism.dvc_hydra.overrides import parse_overrides
 
         given = ["a=range(1,5)", "+b=interval(0.5,2)", "c=choice(x,y,z)", "d=7"]
-        assert [override.bounds for override in parse(given)] == [
+        assert [override.bounds for override in parse_overrides(given)] == [
             ("a=1", "a=4"),
             ("+b=0.5", "+b=2.0"),
             ("c=x", "c=y", "c=z"),
             ("d=7",),
         ]
-
-    def test_an_unknown_key_is_answered_by_the_advice_to_append(self):
-        from asterism.dvc_hydra.composition import CompositionError, compose_parameters
-
-        with pytest.raises(CompositionError) as error:
-            compose_parameters(ROOT / "conf", ["seeed=1"])
-        assert error.value.advised == ["+seeed=1"]
-
-    def test_an_unknown_choice_comes_with_the_choices(self):
-        from asterism.dvc_hydra.composition import CompositionError, compose_parameters
-
-        with pytest.raises(CompositionError, match=r"data .*'mnits'.*mnist"):
-            compose_parameters(ROOT / "conf", ["data=mnits"])
 
     def multirun(self, folder, points, task):
         """Run a task for points of an empty tree, without what Hydra logs and keeps."""
@@ -407,3 +399,20 @@ def test_lists_of_files_are_json_with_paths_and_hashes(root):
     (item,) = next(one for one in listed if len(one) == 1)
     assert Path(item["relpath"]).name == "ä"
     assert len(item["md5"]) == 32
+
+
+GRAMMAR = OverridesParser.create()
+TEXTS = st.text(st.sampled_from("\\'${} \"a=,[:é"), max_size=8)
+PARTS = st.none() | st.booleans() | st.integers(-99, 99) | st.floats(-1e9, 1e9) | TEXTS
+VALUES = st.recursive(
+    PARTS, lambda v: st.lists(v) | st.dictionaries(st.sampled_from("abc"), v), max_leaves=8
+)
+
+
+@given(VALUES)
+@example("a\\b'\\\\'${c}\\${d}\\")
+@example({"a": [1, {"b": "a\\\\${b}\\c="}, None], "b": {"c": True, "a": 1e-7}})
+def test_written_values_are_read_as_they_are(value):
+    override = GRAMMAR.parse_override(f"key={hydra_value(value)}")
+    whole = OmegaConf.create({"value": override.value()})
+    assert OmegaConf.to_container(whole, resolve=True)["value"] == value

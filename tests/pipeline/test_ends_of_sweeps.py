@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import pytest
 from small_pipeline import Project, call, start
 
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.sweep.executors import Shards
 from asterism.sweep.interrupt import interrupt_postponed
 from asterism.sweep.launch import _ignore_interrupts
@@ -107,7 +107,7 @@ def test_points_stop_where_they_are_told_to_or_the_process_that_they_are_tied_to
     sweep.folder.mkdir(parents=True)
     if stopped:
         sweep.stop.touch()
-    with held(sweep.lock) if alive else nullcontext():
+    with hold_lock(sweep.lock) if alive else nullcontext():
         assert sweep.is_over() is (stopped or (tied and not alive))
 
 

@@ -128,22 +128,6 @@ def test_the_table_names_every_example_with_its_folder_and_registry():
         assert found[package_of(example)].endswith(f":{example.registered[0]}")
 
 
-@pytest.mark.slow
-def test_every_example_is_found_by_its_registry(extended):
-    """Names are read from the source, as when parameters are checked."""
-    program = (
-        "import sys\n"
-        "from asterism.core.parameters.validation import names_in\n"
-        "for word in sys.argv[1:]:\n"
-        "    registry, name = word.split('=')\n"
-        "    assert name in names_in(registry), f'{name} is not in {registry}'\n"
-    )
-    found = registries()
-    words = [f"{found[package_of(e)]}={e.registered[1]}" for e in EXAMPLES]
-    environment = {"PYTHONPATH": f"{extended}/src", "KERAS_BACKEND": "numpy"}
-    run(extended, sys.executable, "-c", program, *words, **environment)
-
-
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
     """A cache for all projects of this file: what no example changes is computed once."""

@@ -18,7 +18,7 @@ from asterism.dvc_hydra.cache_files import warn as warn_of_cache
 from asterism.models.tensor_models import trial
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.sweep import app as sweep_app
-from asterism.sweep.live_lines import LiveLines, screen_of
+from asterism.sweep.live_lines import LiveLines, messages_file
 from models.onnx_networks import linear
 from places import ROOT
 from terminal_text import HOSTILE, tame
@@ -74,8 +74,14 @@ def fails(error):
 @pytest.mark.parametrize(
     ("command", "replaced"),
     [
-        ("state", [(saved, "entries", puts([STATE])), (saved, "others", puts({HOSTILE: 1}))]),
-        ("state --json", [(saved, "others", puts({HOSTILE: 1}))]),
+        (
+            "state",
+            [
+                (saved, "saved_runs", puts([STATE])),
+                (saved, "other_folder_sizes", puts({HOSTILE: 1})),
+            ],
+        ),
+        ("state --json", [(saved, "other_folder_sizes", puts({HOSTILE: 1}))]),
         ("sweep", [(sweep_app, "sweep_command", says)]),
         (
             "judge-tests m --data d",
@@ -148,7 +154,7 @@ def test_lines_of_running_stages_hold_texts_only(tmp_path):
     stream = io.StringIO()
     with LiveLines(stream, 2) as lines:
         (lines.folder / "a").write_text(json.dumps([HOSTILE, 1, 2, 3.0]))
-        screen_of(lines.folder, "a").write_text(HOSTILE.replace("\n", ""))
+        messages_file(lines.folder, "a").write_text(HOSTILE.replace("\n", ""))
         lines.draw(["a"], 0)
         lines.draw(["a"], 0)
     told = stream.getvalue()

@@ -1,11 +1,16 @@
 """What imports what: layers without circles, one package for DVC and Hydra, plug-ins; and names."""
 
 import re
+import sys
 from collections import Counter
 
 import networkx as nx
 import pytest
 from imports import ASTERISM, ROOT, facts_of, imported_by, named_by, packages_of
+
+sys.path.append(str(ROOT / "docs"))
+
+from update_dag import graph, with_graph
 
 FILES = [file for file in ASTERISM.rglob("*.py") if file.name != "__main__.py"]
 
@@ -122,3 +127,24 @@ def test_nothing_outside_imports_a_plugin(name):
     assert plugins
     others = set(ASTERISM.rglob("*.py")) - set(package.rglob("*.py"))
     assert {str(file): used for file in others if (used := imported_by(file) & plugins)} == {}
+
+
+def test_the_graph_is_current():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text == with_graph(text, graph()), "run `make dag`"
+
+
+def test_the_map_of_the_source_names_every_package():
+    page = (ROOT / "docs/pipeline.md").read_text(encoding="utf-8")
+    shown = page.partition("src/asterism/ ")[2].partition("\n\n")[0]
+    for path in ASTERISM.iterdir():
+        if path.is_dir() and (path / "__init__.py").is_file():
+            assert re.search(rf"\b{path.name}/", shown), path.name
+        elif path.suffix == ".py" and path.stem != "__init__":
+            assert path.name in shown, path.name
+
+
+def test_the_index_of_decisions_lists_every_page():
+    index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
+    pages = sorted(ROOT.glob("docs/decisions/[a-z]*.md"))
+    assert [page.name for page in pages] == sorted(re.findall(r"\]\(([a-z-]+\.md)\)", index))

@@ -11,11 +11,11 @@ from small_pipeline import Project, asterism
 from asterism.core.messages.console import Progress, progress, read_share, reporting_to
 from asterism.sweep.live_lines import (
     LiveLines,
-    clock,
+    clock_text,
+    divert_messages,
     line_of,
     live_lines,
-    screen_of,
-    watched,
+    messages_file,
 )
 
 
@@ -55,7 +55,7 @@ def test_a_line_has_share_time_left_and_log():
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "0:05"), (65.4, "1:05"), (3661, "1:01:01")])
 def test_a_clock(seconds, told):
-    assert clock(seconds) == told
+    assert clock_text(seconds) == told
 
 
 def shown(text):
@@ -75,7 +75,7 @@ def test_lines_are_drawn_in_their_place_and_messages_stand_above(monkeypatch):
     with LiveLines(stream, 3) as lines:
         lines.draw(["a", "b"], 0)
         assert [line.split()[0] for line in shown(stream.getvalue())] == ["a", "b", "0"]
-        screen_of(lines.folder, "a").write_text("a warning\nand half")
+        messages_file(lines.folder, "a").write_text("a warning\nand half")
         lines.draw(["b", "c"], 1)
         told = shown(stream.getvalue())
         assert told[:2] == ["a warning", "and half"]
@@ -91,11 +91,11 @@ def test_without_a_terminal_there_are_no_lines(monkeypatch):
 
 
 def test_what_is_watched_leaves_its_messages(tmp_path, capfd):
-    with watched(tmp_path, "a"):
+    with divert_messages(tmp_path, "a"):
         subprocess.run(["sh", "-c", "echo out; echo err >&2"], check=True)
-    assert screen_of(tmp_path, "a").read_text() == "out\nerr\n"
+    assert messages_file(tmp_path, "a").read_text() == "out\nerr\n"
     subprocess.run(["echo", "again"], check=True)
-    with watched(None, "a"):
+    with divert_messages(None, "a"):
         subprocess.run(["echo", "plainly"], check=True)
     assert capfd.readouterr().out == "again\nplainly\n"
 

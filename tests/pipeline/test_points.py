@@ -29,12 +29,12 @@ from asterism.sweep.points import (
     fitting_name,
     with_slashes,
 )
-from asterism.sweep.resources import TABLE, StageKindTable, fill, read_table
+from asterism.sweep.resources import TABLE, StageKindTable, open_resources, read_table
 from asterism.sweep.table import (
     make_table,
     most_telling_first,
-    parameters,
-    shared,
+    parameter_columns,
+    shared_overrides,
     write_outcome,
     write_overview,
 )
@@ -129,7 +129,7 @@ def test_every_launcher_composes(launcher, monkeypatch):
     settings = hydra_settings(CONF, [f"hydra/launcher={launcher}"])["launcher"]
     assert settings["_target_"].endswith("SlurmLauncher")
     asked = read_table(ROOT).request(["fuzz@state"])
-    assert settings | fill(settings, asked) == settings | {
+    assert settings | open_resources(settings, asked) == settings | {
         key: value for key, value in asked.items() if value is not None
     }
 
@@ -258,7 +258,7 @@ def test_a_parameter_that_is_called_as_a_column_has_its_plus():
     table = make_table([record(0, "+experiment=mine", "seed=1") | {"experiment": "s-1"}])
     assert table.row(0, named=True)["+experiment"] == "mine"
     assert table.row(0, named=True)["experiment"] == "s-1"
-    assert parameters(table) == ["+experiment", "seed"]
+    assert parameter_columns(table) == ["+experiment", "seed"]
 
 
 @pytest.mark.parametrize("points", [1, 2])
@@ -303,7 +303,7 @@ def test_what_all_points_share_stands_above_the_table_once(tmp_path):
         (1, "rnn/cell=gru", "seed=1", "fuzz.mutants=6"),
     ]
     table = write_outcome(tmp_path, [record(*each, m=each[0]) for each in given], "s")
-    assert shared(table) == ["rnn/cell=gru", "seed=1"]
+    assert shared_overrides(table) == ["rnn/cell=gru", "seed=1"]
     page = (tmp_path / "index.html").read_text()
     assert page.count("<code>seed=1</code>") == 1
     assert "<th>seed</th>" not in page
@@ -391,9 +391,9 @@ def test_a_job_asks_for_the_most_that_any_of_its_stages_needs(table, stages, exp
 
 def test_what_a_launcher_says_stands(table):
     request = table.request(["train_rnn"])
-    assert fill(SLURM, request) == TRAIN
+    assert open_resources(SLURM, request) == TRAIN
     told = SLURM | {"timeout_min": 7, "partition": "mine", "gpus_per_node": 0}
-    assert fill(told, request) == {"cpus_per_task": 4, "mem_gb": 8}
+    assert open_resources(told, request) == {"cpus_per_task": 4, "mem_gb": 8}
 
 
 def test_every_stage_of_the_pipeline_has_a_kind_and_no_other():

@@ -19,7 +19,7 @@ from small_pipeline import planned
 from structlog.testing import capture_logs
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.files.locks import held, is_held
+from asterism.core.files.locks import hold_lock, is_lock_held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.repository import Repository
 from asterism.sweep import executors, pipeline, point
@@ -62,7 +62,7 @@ class TestPoint:
 
         def run(text):
             monkeypatch.setattr(point.sys, "executable", script(tmp_path / "python", text))
-            with held(tmp_path / "lock") as lock:
+            with hold_lock(tmp_path / "lock") as lock:
                 return point._supervise(sweep, here, log, lock)
 
         return run
@@ -111,9 +111,9 @@ class TestPoint:
     def test_it_holds_the_points_lock_along(self, supervise, tmp_path):
         supervise(f"sleep 30 >{tmp_path}/out 2>&1 & echo $! > {tmp_path}/pid")
         child = psutil.Process(int((tmp_path / "pid").read_text()))
-        assert is_held(tmp_path / "lock")
+        assert is_lock_held(tmp_path / "lock")
         child.kill()
-        wait_until(lambda: not is_held(tmp_path / "lock"))
+        wait_until(lambda: not is_lock_held(tmp_path / "lock"))
 
     @pytest.mark.parametrize("deaf", [False, True])
     def test_it_is_interrupted_when_the_sweep_is_over_and_killed_when_it_goes_on(
@@ -194,14 +194,14 @@ class TestRecords:
 
         def work(*_):
             write_json(here / "metrics/m.json", {"x": 2})
-            assert is_held(here.with_name(f"{here.name}.lock"))
-            assert is_held(sweep.point_folder(3) / "lock")
+            assert is_lock_held(here.with_name(f"{here.name}.lock"))
+            assert is_lock_held(sweep.point_folder(3) / "lock")
             return JobResult("finished")
 
         monkeypatch.setattr(point, "_work", work)
         assert point.run_point(sweep, one) == 2
         assert not here.exists()
-        assert not is_held(here.with_name(f"{here.name}.lock"))
+        assert not is_lock_held(here.with_name(f"{here.name}.lock"))
 
 
 def parts(root, stage, command):
@@ -428,7 +428,7 @@ class TestOneStage:
             root = tmp_path
 
             def is_up_to_date(self, _):
-                assert is_held(tmp_path / f"locks/{stage.key}.lock")
+                assert is_lock_held(tmp_path / f"locks/{stage.key}.lock")
                 return False
 
             def find(self, _):
@@ -446,7 +446,7 @@ class TestOneStage:
             done.append((given.count, repository.root, planned.name))
 
         monkeypatch.setattr(pipeline, "compute_units", compute)
-        monkeypatch.setattr(pipeline, "tidy", lambda: done.append("tidied"))
+        monkeypatch.setattr(pipeline, "remove_unneeded_state", lambda: done.append("tidied"))
         given = (Opened(), stage, tmp_path / "locks", Shards(3))
         try:
             return done, pipeline.reproduce(*given)

@@ -28,7 +28,7 @@ from asterism.dvc_hydra.repository import (
     UnknownStageError,
     open_checked_repository,
 )
-from asterism.dvc_hydra.run_cache import _remove, find, key_of
+from asterism.dvc_hydra.run_cache import _remove, find_entry, key_of
 from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import sharing
 from asterism.sweep.plan import require_results
@@ -175,10 +175,10 @@ def test_of_a_stages_entries_the_newest_whole_one_is_found(root):
         entries.append(ENTRY | {"outs": [ENTRY["outs"][0] | {"md5": digest}]})
         os.utime(put_entry(root, entries[-1], value=value), (9 - age, 9 - age))
     half = put_entry(root, "half", KEY, f"{VALUE}.tmp")
-    assert find(root / ".dvc/cache", ENTRY) == entries[0]
+    assert find_entry(root / ".dvc/cache", ENTRY) == entries[0]
     assert half.exists()
     (half.parent / VALUE).symlink_to("none")  # one that vanishes meanwhile
-    assert find(root / ".dvc/cache", ENTRY) is None
+    assert find_entry(root / ".dvc/cache", ENTRY) is None
 
 
 def test_a_plain_cache_is_opened_by_a_command(root):

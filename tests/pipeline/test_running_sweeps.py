@@ -13,7 +13,7 @@ from workspace import commit, run
 
 from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
-from asterism.core.files.locks import held, is_held
+from asterism.core.files.locks import hold_lock, is_lock_held
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.multirun import HydraJob
 from asterism.sweep import app, launch
@@ -288,7 +288,7 @@ class TestRunning:
 
         def launched(*given):
             seen.append(given)
-            assert is_held(sweep.lock)
+            assert is_lock_held(sweep.lock)
             assert not sweep.stop.exists() and sweep.begun() == []
             assert sweep.point_file(1).exists()
             leave(sweep, points[0])
@@ -296,7 +296,7 @@ class TestRunning:
 
         assert self.run(monkeypatch, sweep, points, launched) == code
         assert seen == [(sweep, [launch.Group((0,))], ["seed=1"])]
-        assert not is_held(sweep.lock)
+        assert not is_lock_held(sweep.lock)
         lines = (sweep.folder / "table.csv").read_text().splitlines()
         assert [line.split(",")[3] for line in lines] == ["status", "finished", status]
         assert "Sweep s" in (sweep.folder / "index.html").read_text()
@@ -320,7 +320,7 @@ class TestRunning:
         assert {p.read_text() for p in before if p.is_file()} == {"of the user"}
 
     def test_one_that_runs_already_is_left_alone(self, sweep, monkeypatch):
-        with held(sweep.lock), pytest.raises(UserError, match="s is running already"):
+        with hold_lock(sweep.lock), pytest.raises(UserError, match="s is running already"):
             self.run(monkeypatch, sweep, points_of(1), lambda *_: pytest.fail("launched"))
 
     @pytest.mark.parametrize("tied", [True, False])
@@ -329,7 +329,7 @@ class TestRunning:
         sweep.point_folder(4).mkdir(parents=True)
         sweep.stop.touch()
         how = "it ends in a moment" if tied else f"`scancel --name={launch.job_name(sweep)}`"
-        with held(sweep.point_folder(4) / "lock"), pytest.raises(UserError) as error:
+        with hold_lock(sweep.point_folder(4) / "lock"), pytest.raises(UserError) as error:
             self.run(monkeypatch, sweep, points_of(1), lambda *_: pytest.fail("launched"))
         assert "point 4 of s" in str(error.value) and how in str(error.value)
         assert sweep.stop.exists()  # point 4 is not told to go on

@@ -16,7 +16,7 @@ from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record, write_record
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.state import Run, clean, entries, tidy
+from asterism.core.resuming.state import Run, clean_run, remove_unneeded_state, saved_runs
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from asterism.deepstellar.campaigns.population import Population
@@ -169,15 +169,17 @@ def parts_files(place: Places) -> None:
 def use_state(path: Path) -> object:
     """List what lies below the state root, and clean it, as ``asterism state --clean`` does."""
     with _state_in(path):
-        told = [(entry.status, entry.size, clean(entry, 0.0, dry=False)) for entry in entries()]
-        tidy()
+        told = [
+            (entry.status, entry.size, clean_run(entry, 0.0, dry=False)) for entry in saved_runs()
+        ]
+        remove_unneeded_state()
     return told
 
 
 def read_cache_entry(path: Path) -> object:
     """Entries of the run-cache: one that is bad is removed."""
     with contextlib.redirect_stderr(io.StringIO()):
-        found = list(run_cache.entries(path))
+        found = list(run_cache.read_entries(path))
     for entry in found:
         assert all(out["path"].startswith("artifacts/") for out in entry["outs"]), entry
     return found

@@ -13,17 +13,17 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.config import ReproduceParams
 from asterism.core.messages.errors import UserError
-from asterism.reproduction.app import compare, render
+from asterism.reproduction.app import render, write_comparison
 from asterism.reproduction.claims import (
     RELEASED_TOOLS,
     Claim,
     PaperTable,
-    judge,
+    judge_claim,
     read_claims,
     read_tables,
 )
 from asterism.reproduction.experiments import Experiment, read_experiments
-from asterism.reproduction.page import page
+from asterism.reproduction.page import comparison_page
 from asterism.reproduction.records import admitted, largest, read_all_runs, write_run
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
@@ -31,7 +31,7 @@ from asterism.reproduction.rules import (
     NOT_REPRODUCED,
     REPRODUCED,
 )
-from asterism.reproduction.tables import fill
+from asterism.reproduction.tables import fill_table
 from places import ROOT
 
 CLAIM = Claim(
@@ -65,7 +65,7 @@ def root(tmp_path, monkeypatch):
 
 def test_the_page_is_current_with_the_results(monkeypatch):
     monkeypatch.chdir(ROOT)
-    compare(True, print)
+    write_comparison(True, print)
 
 
 def test_claims_and_tables_name_experiments_and_metrics_that_there_are():
@@ -85,7 +85,7 @@ def test_the_papers_figures_are_those_of_their_tables():
     """A claim about a cell of a table has the number that stands in the table."""
     cells = {}
     for table in read_tables(ROOT / "results/tables"):
-        for row in fill(table, {}, ROOT / "results/papers"):
+        for row in fill_table(table, {}, ROOT / "results/papers"):
             known = cells.setdefault(table.file, {}).setdefault(row.keys, [])
             known += [cell.paper for cell in row.cells]
     lenet1, resnet20 = (
@@ -106,13 +106,13 @@ def test_the_papers_figures_are_those_of_their_tables():
 
 
 def test_a_claim_is_judged_by_its_runs():
-    assert judge(CLAIM, {"one": run(**{"a:x": 1.0})}).word == REPRODUCED
+    assert judge_claim(CLAIM, {"one": run(**{"a:x": 1.0})}).word == REPRODUCED
     for runs, reason in (
         ({}, "no run yet of one"),
         ({"one": run(scale="smoke", **{"a:x": 1.0})}, "only a smoke run of one, on other data"),
         ({"one": run(**{"a:y": 1.0})}, "the runs did not measure it"),
     ):
-        verdict = judge(CLAIM, runs)
+        verdict = judge_claim(CLAIM, runs)
         assert (verdict.word, verdict.reason) == (NOT_COMPARABLE, reason)
 
 
@@ -121,9 +121,9 @@ def test_that_no_trial_failed_decides_only_where_the_papers_share_makes_it_impro
     facts["options"] = {"within": 0.001, "partly": 0.01, "no_effect": 100}
     claim = Claim.model_validate(CLAIM.model_dump() | facts)
     for trials, word in ((100, NOT_DECIDED), (300, NOT_REPRODUCED)):  # 0.995 to 300 and to 900
-        verdict = judge(claim, {"one": run(**{"a:x": 1.0, "a:n": trials})})
+        verdict = judge_claim(claim, {"one": run(**{"a:x": 1.0, "a:n": trials})})
         assert (verdict.word, "none of 300 fails" in verdict.reason) == (word, trials == 100)
-    assert judge(claim, {"one": run(**{"a:x": 0.995, "a:n": 100})}).word == REPRODUCED
+    assert judge_claim(claim, {"one": run(**{"a:x": 0.995, "a:n": 100})}).word == REPRODUCED
 
 
 def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_path):
@@ -139,15 +139,15 @@ def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_pa
     ]
     (kept,) = admitted([replace(run(), points=points)], {"one": Experiment("one", settings)})
     assert [point.status == "finished" for point in kept.finished] == [True, True]
-    assert judge(CLAIM, {"one": kept}).word == REPRODUCED
+    assert judge_claim(CLAIM, {"one": kept}).word == REPRODUCED
     small = CLAIM.model_copy(
         update={"runs": [CLAIM.runs[0].model_copy(update={"where": {"net": "b"}})]}
     )
-    verdict = judge(small, {"one": kept})
+    verdict = judge_claim(small, {"one": kept})
     assert verdict.word == NOT_COMPARABLE
     assert "right is 0.2" in verdict.reason and "0.86" in verdict.reason
     (tmp_path / "table.csv").write_text("net,found\nbig,4\nsmall,5\n")
-    assert fill(TABLE, {"one": kept}, tmp_path)[0].runs == ()
+    assert fill_table(TABLE, {"one": kept}, tmp_path)[0].runs == ()
 
 
 def test_what_is_not_reproduced_has_a_cause(monkeypatch):
@@ -156,7 +156,7 @@ def test_what_is_not_reproduced_has_a_cause(monkeypatch):
     claims = read_claims()
     claims.pop(RELEASED_TOOLS)
     for claim in (claim for own in claims.values() for claim in own):
-        if judge(claim, runs).word not in (REPRODUCED, NOT_COMPARABLE):
+        if judge_claim(claim, runs).word not in (REPRODUCED, NOT_COMPARABLE):
             assert claim.cause and claim.why, claim.id
 
 
@@ -164,7 +164,7 @@ def test_of_several_experiments_each_counts_once():
     both = [CLAIM.runs[0], CLAIM.runs[0].model_copy(update={"experiment": "two"})]
     two = replace(run("two", **{"a:x": 0.0}), points=run("two", **{"a:x": 0.98}).points[:1])
     claim = CLAIM.model_copy(update={"runs": both})
-    reason = judge(claim, {"one": run(**{"a:x": 1.0}), "two": two}).reason
+    reason = judge_claim(claim, {"one": run(**{"a:x": 1.0}), "two": two}).reason
     assert reason.startswith("the mean is 99 ") and reason.endswith("; 2 runs)")
 
 
@@ -195,27 +195,29 @@ def test_a_row_has_its_runs_seeds_and_columns_that_the_paper_lacks(tmp_path):
         )
     ]
     runs = {"one": replace(run(), points=points)}
-    big, small = fill(TABLE, runs, tmp_path)
+    big, small = fill_table(TABLE, runs, tmp_path)
     assert [cell.paper for cell in big.cells] == [4, None]
     assert [cell.here.mean for cell in big.cells] == [pytest.approx(7 / 3), 15.0]
     assert big.runs == (
         "one (small, 3 runs of 50 to 60 seeds)", "one (small, 2 runs of 50 seeds)",
     )  # fmt: skip
     assert (small.runs, [cell.here for cell in small.cells]) == ((), [None, None])
-    (only,) = fill(TABLE.model_copy(update={"only_rows": True, "size": None}), runs, tmp_path)
+    (only,) = fill_table(TABLE.model_copy(update={"only_rows": True, "size": None}), runs, tmp_path)
     assert (only.keys, only.runs[0]) == (("big",), "one (small, 3 runs)")
 
 
 def test_what_is_known_of_a_cause_stands_beside_a_verdict_that_needs_it():
     claim = CLAIM.model_copy(update={"cause": "scale", "why": "The net is another."})
     for value, told in ((1.0, False), (0.995, True), (0.5, True)):
-        text = page({"Dflare": [claim]}, [], {"one": run(**{"a:x": value})}, [], [])
+        text = comparison_page({"Dflare": [claim]}, [], {"one": run(**{"a:x": value})}, [], [])
         assert ("scale: The net is another. |" in text) == told
 
 
 def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
     told = replace(run("told"), points=[replace(p, processor_seconds=30.0) for p in run().points])
-    text = " ".join(page({}, [], {}, [told, run("other"), run("third", "smoke")], []).split())
+    text = " ".join(
+        comparison_page({}, [], {}, [told, run("other"), run("third", "smoke")], []).split()
+    )
     assert (
         "`SCALE=small`: the recorded runs (2) took 0.2 minutes by the clock. Their processor time "
         "is recorded for 1: 1.5 minutes. Not for `other`." in text
@@ -245,7 +247,7 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
         for name, value in (("success_rate", 1.0), ("mean_queries", 80.0), ("seeds", 500))
     }
     write_run(run("dflare_success_lenet1", "full", **metrics))
-    compare(False, print)
+    write_comparison(False, print)
     text = Path("docs/reproduction.md").read_text(encoding="utf-8")
     assert (
         "| MNIST | LeNet-1 | Quantization-8-bit | 100 / 100 ± 0 | 83.97 / 80 ± 0 | 99.4 | 5,812 "
@@ -258,7 +260,7 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
     assert "contradicts itself on CIFAR-10" in text
     assert "images/reproduction/dflare_table4.svg" in text
     assert Path("docs/images/reproduction/dflare_table4.svg").exists()
-    compare(True, print)
+    write_comparison(True, print)
 
 
 SHARES, QUERIES = (0.1, 0.2, 0.3, 0.4, 0.5), (90.0, 70.0, 50.0, 30.0, 10.0)
@@ -287,12 +289,12 @@ def test_a_page_that_is_not_current_is_told(root):
     assert (done.exit_code, done.output) == (0, "docs/reproduction.md is current\n")
     write_run(run("dflare_success_lenet1", "full", **{"trigger-file:dflare.mean_queries": 1.0}))
     with pytest.raises(UserError, match=r"docs/reproduction.md, docs/images"):
-        compare(True, print)
-    compare(False, print)
+        write_comparison(True, print)
+    write_comparison(False, print)
     Path("results/reproduction/dflare_success_lenet1-full.json").unlink()
     with pytest.raises(UserError, match=r"reproduction.md, docs/images/reproduction/dflare_table4"):
-        compare(True, print)
-    compare(False, print)
+        write_comparison(True, print)
+    write_comparison(False, print)
     assert not list(Path("docs/images/reproduction").glob("*.svg"))
 
 

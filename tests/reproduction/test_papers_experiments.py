@@ -8,7 +8,7 @@ import yaml
 from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
-from asterism.reproduction.experiments import SCALES, choose, read_experiments
+from asterism.reproduction.experiments import SCALES, read_experiments, select_experiments
 from asterism.sweep.points import enumerate_points
 from places import ROOT
 from thinning import every
@@ -29,9 +29,9 @@ def models(tmp_path):
 
 def ends(overrides):
     """The overrides with the first and with the last of each list of values."""
-    from asterism.dvc_hydra.overrides import parse
+    from asterism.dvc_hydra.overrides import parse_overrides
 
-    columns = [override.values for override in parse(overrides)]
+    columns = [override.values for override in parse_overrides(overrides)]
     return [[column[place] for column in columns] for place in (0, -1)]
 
 
@@ -68,7 +68,7 @@ def test_a_file_begins_with_its_command_time_paper_and_difference(name):
 
 
 def test_smoke_runs_all_papers_without_any_file():
-    smoke = choose(EXPERIMENTS, [], "smoke")
+    smoke = select_experiments(EXPERIMENTS, [], "smoke")
     assert {e.name.partition("_")[0] for e in smoke} == {
         "deepimportance", "deepstellar", "dflare", "memo",
     }  # fmt: skip
@@ -90,9 +90,9 @@ def test_what_is_missing_or_unknown_is_told_in_a_line(tmp_path):
     with pytest.raises(UserError, match=r"'smoke' .*full\)"):
         experiment.overrides("smoke", tmp_path)
     with pytest.raises(UserError, match=r"'smal'.* 'small'"):
-        choose(EXPERIMENTS, [], "smal")
+        select_experiments(EXPERIMENTS, [], "smal")
     with pytest.raises(UserError, match="'dflare_mnst'; did you mean"):
-        choose(EXPERIMENTS, ["dflare_mnst"], "smoke")
+        select_experiments(EXPERIMENTS, ["dflare_mnst"], "smoke")
 
 
 def test_a_wrong_experiment_names_its_file(tmp_path):

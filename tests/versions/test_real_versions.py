@@ -15,7 +15,7 @@ from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from libraries.small_results import JUDGE, triage_params, verdict_on
 from libraries.small_runs import task_of, working
-from manual.page_commands import commands
+from manual.manual_pages import commands
 from places import ROOT
 from real_environments import make_or_skip
 

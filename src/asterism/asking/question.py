@@ -51,7 +51,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.reading import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
-from asterism.dvc_hydra.overrides import quoted, written
+from asterism.dvc_hydra.overrides import hydra_text, hydra_value
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import draw_inputs, draw_positions, read_given
@@ -120,7 +120,7 @@ class _Question:
     def _take(self, said: str, **values: Any) -> None:
         """Set parameters, whose names have two underscores for dots, and say why."""
         for name, value in values.items():
-            self._overrides.append(f"vet.{name.replace('__', '.')}={written(value)}")
+            self._overrides.append(f"vet.{name.replace('__', '.')}={hydra_value(value)}")
         self._said.append(said)
 
     def settled(self) -> SettledQuestion:
@@ -131,7 +131,7 @@ class _Question:
         self._overrides.append(f"vet={kind}")
         self._said += [*files, told]
         for name, told_by in self._references().items():
-            self._overrides.append(f"vet.{name}={quoted(told_by)}")
+            self._overrides.append(f"vet.{name}={hydra_text(told_by)}")
         self._settle_further_inputs()
         if request.comparison is not None:
             if request.comparison not in COMPARISONS:
@@ -171,8 +171,8 @@ class _Question:
         answer = compared(self._params, seen.outputs)[1].shape[1]
         cost = Cost(seen.seconds + other.seconds, given.items[0].nbytes, answer, changing)
         params = self._params
-        self._overrides.append(f"vet.asked={written(request.words())}")
-        self._overrides.append(f"vet.settled={written(self._said[len(files) :])}")
+        self._overrides.append(f"vet.asked={hydra_value(request.words())}")
+        self._overrides.append(f"vet.settled={hydra_value(self._said[len(files) :])}")
         self._said += given.notes
         self._settle_budget(params, len(given.items), cost)
         overrides = [*self._overrides, *request.overrides]
@@ -200,7 +200,7 @@ class _Question:
             )
         if told or roles:
             values = [{"input": name, "value": value} for name, value in {**told, **roles}.items()]
-            self._overrides.append(f"vet.feeding.constants={written(values)}")
+            self._overrides.append(f"vet.feeding.constants={hydra_value(values)}")
 
     def _settle_budget(self, params: VetParams, inputs: int, cost: Cost) -> None:
         """Cut the counts to what the minutes allow, those of an earlier run among them.
@@ -291,7 +291,7 @@ class _Question:
 
         chosen, why = best(tried, kept)
         self._tries = len(tried)
-        self._overrides.append(f"vet.tried={written([one.recorded() for one in tried])}")
+        self._overrides.append(f"vet.tried={hydra_value([one.recorded() for one in tried])}")
         self._take_preprocessing(named, chosen.name, chosen.channels, why)
 
     def _preprocessings(self) -> dict[str, Any]:
@@ -382,5 +382,5 @@ def _comparison(choice: ComparisonChoice) -> list[str]:
     return [
         f"vet.comparison.kind={choice.kind}",
         "~vet.comparison.options",
-        f"+vet.comparison.options={written(dict(choice.options))}",
+        f"+vet.comparison.options={hydra_value(dict(choice.options))}",
     ]

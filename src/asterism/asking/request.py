@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.data.given.reading import Arrays
-from asterism.dvc_hydra.overrides import written
+from asterism.dvc_hydra.overrides import hydra_value
 from asterism.models.tensor_models.subjects import Subject, subject_of
 from asterism.vetting.opening import GivenPair
 
@@ -62,7 +62,7 @@ class VetRequest:
         found = [word for flag, told in flags.items() if told for word in (flag, told)]
         overrides = list(self.overrides)
         if self.options is not None:  # there is no flag for them
-            options = f"+vet.comparison.options={written(self.options)}"
+            options = f"+vet.comparison.options={hydra_value(self.options)}"
             overrides = ["~vet.comparison.options", options, *overrides]
         for flag, several in (("--constant", self.constants), ("-S", overrides)):
             found += [word for told in several for word in (flag, told)]

@@ -24,7 +24,7 @@ from asterism.cli.program import (
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
-from asterism.dvc_hydra.overrides import quoted
+from asterism.dvc_hydra.overrides import hydra_text
 
 if TYPE_CHECKING:
     from asterism.vetting.verdict import Word
@@ -203,8 +203,8 @@ def vet(
         overrides, said = settled.overrides, settled.said
         enter_project(tell, overrides)
         for model in models:
-            named = quoted(str(keep_whole(model)))
-            overrides = [text.replace(quoted(str(model)), named) for text in overrides]
+            named = hydra_text(str(keep_whole(model)))
+            overrides = [text.replace(hydra_text(str(model)), named) for text in overrides]
     for line in said:
         tell(line)
     run = SweepRequest(

@@ -115,7 +115,7 @@ def repro(
     """Bring the workspace up to date, as `dvc repro` does, and run independent stages at once."""
     from asterism.budget import RUN_LABEL, run_table
     from asterism.config import check_params
-    from asterism.core.resuming.state import tidy
+    from asterism.core.resuming.state import remove_unneeded_state
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
     from asterism.dvc_hydra.commands import errors_of_dvc
@@ -145,7 +145,7 @@ def repro(
             plan = read_plan(repository, targets or [])
             stale = open_ends(repository, plan)
             ran = run_stages(repository, plan, stale, jobs, lock_folder(root), spread)
-        tidy()  # also what a run left that was killed when its stages were committed
+        remove_unneeded_state()  # also that of a run that was killed when its stages were committed
     except StageFailedError as error:
         raise UserError(str(error)) from None
     _make_overview(root / "sweeps")
@@ -236,20 +236,24 @@ def state(
         runs = [
             {"stage": one.run.stage, "key": one.run.key, "units": one.units, "bytes": one.size}
             | {"days": round(one.days, 3), "status": one.status, "damaged": one.damaged}
-            for one in saved_state.entries()
+            for one in saved_state.saved_runs()
         ]
-        told = {"root": str(machine.state_root()), "runs": runs, "others": saved_state.others()}
+        told = {
+            "root": str(machine.state_root()),
+            "runs": runs,
+            "others": saved_state.other_folder_sizes(),
+        }
         say_json(told)
         return
     days = machine.state_days() if older_than is None else older_than
     say(f"state.root is {machine.state_root()}")
-    found = saved_state.entries()
+    found = saved_state.saved_runs()
     for entry in found:
         facts = f"{entry.units} units, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
-        done = f"; {saved_state.clean(entry, days, dry_run)}" if clean else ""
+        done = f"; {saved_state.clean_run(entry, days, dry_run)}" if clean else ""
         say(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
-    for name, size in saved_state.others().items():
+    for name, size in saved_state.other_folder_sizes().items():
         say(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
     say(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 
@@ -259,15 +263,15 @@ def budget(
     as_json: AsJson = False,
 ) -> None:
     """Print each stage's budget of time and memory, and what its last run here took."""
-    from asterism.budget import stages, table, whole_run
+    from asterism.budget import budget_table, stage_costs, whole_run_cost
 
     require_root("dvc.yaml")
-    found, run = stages(Path.cwd()), whole_run(Path.cwd())
+    found, run = stage_costs(Path.cwd()), whole_run_cost(Path.cwd())
     if as_json:
         listed = [asdict(one) | {"kept": one.kept} for one in (*found, run)]
         say_json(listed)
     else:
-        say(*table(found, run))
+        say(*budget_table(found, run))
 
 
 def _make_overview(folder: Path) -> None:

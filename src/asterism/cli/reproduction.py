@@ -36,7 +36,7 @@ def reproduce(
     ] = False,
 ) -> None:
     """Run the papers' experiments, each as a sweep, and record their numbers in results/."""
-    from asterism.reproduction.app import reproduce as run
+    from asterism.reproduction.app import reproduce_experiments as run
 
     require_root("dvc.yaml")
     status = run(
@@ -58,7 +58,7 @@ def compare(
     ] = False,
 ) -> None:
     """Compare the papers' figures with the runs in results/, and write docs/reproduction.md."""
-    from asterism.reproduction.app import compare as write
+    from asterism.reproduction.app import write_comparison as write
 
     require_root("results")
     write(check, say)

@@ -9,7 +9,7 @@ import psutil
 
 from asterism.config import check_params
 from asterism.core.files.artifacts import read_json
-from asterism.core.files.locks import is_held
+from asterism.core.files.locks import is_lock_held
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
 from asterism.doctor.check import Check
@@ -101,7 +101,7 @@ def locks(root: Path) -> list[Check]:
     except UserError as error:
         return [Check("lock of DVC", "error", str(error), "every run needs it")]
     checks = _locks_of_dvc(root) + _lock_of_git(root)
-    running = [lock.stem[:12] for lock in lock_folder(root).glob("*.lock") if is_held(lock)]
+    running = [lock.stem[:12] for lock in lock_folder(root).glob("*.lock") if is_lock_held(lock)]
     if running:
         found = f"{len(running)} stages are running: {', '.join(running)}"
         checks.append(Check("running", "warning", found, "a second run waits for them"))
@@ -117,7 +117,7 @@ def _locks_of_dvc(root: Path) -> list[Check]:
     """
     name, advice = "lock of DVC", "wait for it, or end it"
     checks = []
-    if is_held(root / LOCK):
+    if is_lock_held(root / LOCK):
         checks.append(Check(name, "warning", f"{LOCK} is held by a DVC command", advice))
     listed = TEMPORARY / "rwlock"
     for process, command in sorted(_holders(root / listed)) if (root / listed).exists() else ():
@@ -157,7 +157,7 @@ def _lock_of_git(root: Path) -> list[Check]:
 
 def _left_workspaces(root: Path) -> list[Check]:
     folder = root / ".dvc/tmp/asterism/workspaces"
-    points = [p for p in folder.glob("*/") if not is_held(p.with_name(f"{p.name}.lock"))]
+    points = [p for p in folder.glob("*/") if not is_lock_held(p.with_name(f"{p.name}.lock"))]
     # Of `dvc exp run --temp` and of queues.
     left = [*points, *sorted((root / TEMPORARY / "exps").glob("tmp*/"))]
     if not left:
@@ -171,7 +171,7 @@ def _left_workspaces(root: Path) -> list[Check]:
 def saved_runs() -> list[Check]:
     """Saved work of long stages, and what of it is in use, unfinished or damaged."""
     try:
-        found = saved_state.entries()
+        found = saved_state.saved_runs()
     except (UserError, OSError) as error:
         return [Check("saved state", "error", str(error), "mend state.root in machine.yaml")]
     if not found:

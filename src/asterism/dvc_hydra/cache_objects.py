@@ -239,7 +239,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def place(cache: Path, kinds: Sequence[str], output: Path, facts: dict[str, Any]) -> None:
+def place_output(cache: Path, kinds: Sequence[str], output: Path, facts: dict[str, Any]) -> None:
     """Make an output, of which nothing is there.
 
     Args:

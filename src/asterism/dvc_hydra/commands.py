@@ -16,7 +16,7 @@ from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
 from asterism.core.files.limits import read_within
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.core.files.os_errors import rejection
 from asterism.core.files.own_folders import own_folder
 from asterism.core.files.plain_files import require_no_link, require_plain_file
@@ -67,7 +67,7 @@ def dvc(root: Path, *words: str, afresh: bool = False) -> int:
     """
     from dvc.cli import main
 
-    with held(root / LOCK):  # DVC itself waits for three seconds only
+    with hold_lock(root / LOCK):  # DVC itself waits for three seconds only
         pass
     with private_notes(root, afresh), chdir(root):
         return int(main(list(words)))

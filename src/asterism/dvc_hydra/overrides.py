@@ -29,7 +29,7 @@ class SweepOverride:
     bounds: tuple[str, ...]
 
 
-def parse(overrides: Sequence[str]) -> list[SweepOverride]:
+def parse_overrides(overrides: Sequence[str]) -> list[SweepOverride]:
     """Read overrides.
 
     Args:
@@ -52,7 +52,7 @@ def parse(overrides: Sequence[str]) -> list[SweepOverride]:
     return parsed
 
 
-def points(overrides: Sequence[SweepOverride]) -> list[tuple[str, ...]]:
+def spanned_points(overrides: Sequence[SweepOverride]) -> list[tuple[str, ...]]:
     """The overrides of each point of a sweep, in the order of Hydra's own sweeper.
 
     That changes the last override fastest; of two overrides of one key the second counts.
@@ -85,7 +85,7 @@ def _override(parsed: Any) -> SweepOverride:
     return SweepOverride(key, values, ends)
 
 
-def quoted(text: str) -> str:
+def hydra_text(text: str) -> str:
     """A text as Hydra's grammar takes it, whatever characters it has.
 
     A backslash is doubled before a quote, at the end, and before an interpolation: anywhere else
@@ -96,10 +96,10 @@ def quoted(text: str) -> str:
     return "'" + re.sub(r"(\\+)\Z", r"\1\1", escaped) + "'"
 
 
-def written(value: Any) -> str:
+def hydra_value(value: Any) -> str:
     """A value of JSON as Hydra's grammar takes it."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {written(part)}" for name, part in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {hydra_value(part)}" for name, part in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(written, value)) + "]"
-    return quoted(value) if isinstance(value, str) else json.dumps(value)
+        return "[" + ", ".join(map(hydra_value, value)) + "]"
+    return hydra_text(value) if isinstance(value, str) else json.dumps(value)

@@ -54,7 +54,7 @@ class Remote:
                 warn(f"{path!r} is left where it is: it is too large for an entry")
             elif not target.exists():
                 self._get(path, target)
-        return list(run_cache.entries(self._cache))
+        return list(run_cache.read_entries(self._cache))
 
     def fetch_objects(self, digests: Iterable[str]) -> None:
         """Fetch objects that the cache does not have, with the files of folders.

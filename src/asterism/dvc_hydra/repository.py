@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.folders import remove_tree
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
-from asterism.dvc_hydra.cache_objects import objects_of, place
+from asterism.dvc_hydra.cache_objects import objects_of, place_output
 from asterism.dvc_hydra.commands import LOCK, dvc, dvc_quietly, require_usable
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
@@ -98,7 +98,7 @@ class Repository:
 
     def lock(self) -> AbstractContextManager[Any]:
         """Keep other processes of this package from ``dvc.lock``."""
-        return held(self.root / ".dvc/tmp/asterism/workspace.lock")
+        return hold_lock(self.root / ".dvc/tmp/asterism/workspace.lock")
 
     def in_order(self, targets: Sequence[str]) -> list[tuple[Stage, list[str]]]:
         """The stages of a run, each after those that it reads, with the names of those.
@@ -168,7 +168,7 @@ class Repository:
         if stage.always_runs or stage.is_frozen or not (stage.deps or stage.params):
             return None
         facts = stage.facts(self.hashes)
-        entry = run_cache.find(self.cache, facts) or self._locked(stage, facts)
+        entry = run_cache.find_entry(self.cache, facts) or self._locked(stage, facts)
         if entry is not None:
             self._objects.require(outputs_of(self.root, entry).values())
             for out in entry["outs"]:
@@ -189,11 +189,11 @@ class Repository:
         outputs = [outputs_of(self.root, entry) for entry in entries.values()]
         for path in (path for paths in outputs for path in paths):
             _remove(path)
-        with self.lock(), held(self.root / LOCK):
+        with self.lock(), hold_lock(self.root / LOCK):
             lockfile.set_entries(self.root, entries)
         kinds = link_kinds(self.root)
         for out in (out for entry in entries.values() for out in entry["outs"]):
-            place(self.cache, kinds, self.root / out["path"], out)
+            place_output(self.cache, kinds, self.root / out["path"], out)
         for paths in outputs:
             self._objects.require_copies(paths)
 
@@ -233,7 +233,7 @@ class Repository:
 
     def set_order(self, order: Sequence[str]) -> None:
         """Put the stages of ``dvc.lock`` into an order; those that it does not name come first."""
-        with self.lock(), held(self.root / LOCK):
+        with self.lock(), hold_lock(self.root / LOCK):
             lockfile.set_order(self.root, order)
 
     def stages_with_results(self) -> dict[str, Mapping[Path, str]]:
@@ -246,12 +246,12 @@ class Repository:
         return {name: outputs for name, outputs in found.items() if outputs}
 
     def clean_cache(self) -> None:
-        """Remove and name what the rules reject in its cache, see :func:`.run_cache.clean`.
+        """Remove and name what the rules reject in its cache, see :func:`.clean_run_cache`.
 
         Raises:
             UserError: objects are not what their names say.
         """
-        run_cache.clean(self.cache, self._objects)
+        run_cache.clean_run_cache(self.cache, self._objects)
 
     def require_objects(self) -> None:
         """Reject objects of all stages that are not what their names say.

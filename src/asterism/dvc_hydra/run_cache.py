@@ -2,7 +2,8 @@
 
 An entry lies under two hashes: ``runs/ab/KEY/VALUE``. The key is that of a stage's command, its
 dependencies and parameters with their values, and the paths of its outputs. DVC writes, and for a
-plain ``dvc repro`` reads, the same files; :func:`clean` removes what the rules reject before that.
+plain ``dvc repro`` reads, the same files; :func:`clean_run_cache` removes what the rules reject
+before that.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def key_of(facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(_unsized(named), sort_keys=True).encode()).hexdigest()
 
 
-def find(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+def find_entry(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any] | None:
     """The newest entry of a stage whose outputs the cache has; None where there is none.
 
     Entries that the rules reject are named and removed.
@@ -86,14 +87,14 @@ def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
     return True
 
 
-def entries(folder: Path) -> Iterator[dict[str, Any]]:
+def read_entries(folder: Path) -> Iterator[dict[str, Any]]:
     """All entries of a cache that the rules allow; the others are named and removed."""
     for path in sorted((folder / "runs").glob("*/*/*")):
         if path.suffix != ".tmp" and (entry := _read(path)) is not None:  # which DVC is writing
             yield entry
 
 
-def clean(folder: Path, objects: CacheObjects) -> None:
+def clean_run_cache(folder: Path, objects: CacheObjects) -> None:
     """Remove and name the entries and lists of files in a cache that the rules reject.
 
     Raises:
@@ -102,7 +103,7 @@ def clean(folder: Path, objects: CacheObjects) -> None:
     for path in sorted((folder / "files/md5").glob("*/*.dir")):
         if reason := fault_in_list_at(path):
             _remove(path, reason)
-    for _ in entries(folder):
+    for _ in read_entries(folder):
         pass
     objects.require_all()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
-from asterism.core.files.locks import held_now
+from asterism.core.files.locks import hold_lock_now
 from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
@@ -100,7 +100,7 @@ def _took(target: Path, taken: ExitStack) -> bool:
     """Whether a piece is this process's until the stack is closed: no other one has or makes it."""
     lock = target.parent / TAKEN / target.name
     try:
-        taken.enter_context(held_now(lock))
+        taken.enter_context(hold_lock_now(lock))
     except BlockingIOError:
         return False
     taken.callback(lock.unlink, missing_ok=True)  # while the lock is still held

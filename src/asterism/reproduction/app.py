@@ -11,7 +11,7 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
 from asterism.reproduction.collecting import collect
-from asterism.reproduction.experiments import Experiment, choose, read_experiments
+from asterism.reproduction.experiments import Experiment, read_experiments, select_experiments
 from asterism.reproduction.figures import (
     FIGURES,
     FOLDER,
@@ -21,7 +21,7 @@ from asterism.reproduction.figures import (
     draw_tables,
     read_figures,
 )
-from asterism.reproduction.page import PAGE, page
+from asterism.reproduction.page import PAGE, comparison_page
 from asterism.reproduction.records import (
     RECORDED,
     admitted,
@@ -30,13 +30,13 @@ from asterism.reproduction.records import (
     read_all_runs,
     write_run,
 )
-from asterism.reproduction.tables import PAPERS, fill
+from asterism.reproduction.tables import PAPERS, fill_table
 from asterism.sweep.app import SweepRequest, sweep_command
 
 Say = Callable[[str], None]
 
 
-def reproduce(
+def reproduce_experiments(
     names: Sequence[str],
     scale: str,
     models: Path | None,
@@ -67,7 +67,7 @@ def reproduce(
         UserError: no such experiment or scale, or see
             :func:`~asterism.sweep.app.sweep_command`.
     """
-    chosen = choose(read_experiments(), names, scale)
+    chosen = select_experiments(read_experiments(), names, scale)
     ready: list[tuple[Experiment, list[str]]] = []
     for experiment in chosen:
         try:
@@ -100,7 +100,7 @@ def reproduce(
     return 1 if failed else 0
 
 
-def compare(check: bool, say: Say) -> None:
+def write_comparison(check: bool, say: Say) -> None:
     """Write the page and its pictures from ``results/``.
 
     Args:
@@ -145,13 +145,15 @@ def render(root: Path) -> tuple[str, list[Plot]]:
     """
     claims, recorded = read_claims(root / CLAIMS), read_all_runs(root / RECORDED)
     runs = largest(admitted(recorded, read_experiments(root / "conf")))
-    tables = [(table, fill(table, runs, root / PAPERS)) for table in read_tables(root / TABLES)]
+    tables = [
+        (table, fill_table(table, runs, root / PAPERS)) for table in read_tables(root / TABLES)
+    ]
     plots = [
         *draw_tables(tables),
         *draw_relations(claims, runs),
         *draw_figures(read_figures(root / FIGURES), runs),
     ]
-    return page(claims, tables, runs, recorded, plots), plots
+    return comparison_page(claims, tables, runs, recorded, plots), plots
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -129,7 +129,7 @@ def read_claims(folder: Path = CLAIMS) -> dict[str, list[Claim]]:
     return found
 
 
-def judge(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
+def judge_claim(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
     """The verdict on a claim by the recorded runs."""
     rule = claim.judged_by
     if rule is None:

@@ -90,7 +90,7 @@ def read_experiments(conf: Path = Path("conf")) -> dict[str, Experiment]:
     return found
 
 
-def choose(
+def select_experiments(
     experiments: dict[str, Experiment], names: Sequence[str], scale: str
 ) -> list[Experiment]:
     """Those that are named, or all that have the scale.

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from asterism.core.drawing.svg import PALETTE
 from asterism.core.parameters.params import ParameterSection
-from asterism.reproduction.claims import Claim, Paper, PaperTable, judge, read_files
+from asterism.reproduction.claims import Claim, Paper, PaperTable, judge_claim, read_files
 from asterism.reproduction.quantities import Quantity, estimate
 from asterism.reproduction.records import BINS, RecordedPoint, RecordedRun
 from asterism.reproduction.rules import NOT_COMPARABLE
@@ -63,7 +63,7 @@ def draw_relations(
     plots = []
     for paper, own in claims.items():
         for claim in own:
-            if claim.rule == "falls_with" and judge(claim, runs).word != NOT_COMPARABLE:
+            if claim.rule == "falls_with" and judge_claim(claim, runs).word != NOT_COMPARABLE:
                 title = f"{claim.source}: {claim.text}"
                 plots.append(Plot(claim.id, title, paper, _scatter(claim, runs)))
     return plots

@@ -7,11 +7,17 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from asterism.reproduction.claims import RELEASED_TOOLS, Claim, PaperTable, judge
+from asterism.reproduction.claims import RELEASED_TOOLS, Claim, PaperTable, judge_claim
 from asterism.reproduction.figures import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
 from asterism.reproduction.records import RecordedRun
-from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED, VERDICTS, ClaimVerdict, number
+from asterism.reproduction.rules import (
+    NOT_COMPARABLE,
+    REPRODUCED,
+    VERDICTS,
+    ClaimVerdict,
+    four_digits,
+)
 from asterism.reproduction.tables import Cell, FilledRow
 
 #: Where the page lies in the project.
@@ -82,7 +88,7 @@ The papers' numbers are in [`results/papers`](../results/papers/README.md). A cl
 _MAY_TAKE = {"smoke": 6, "small": 180}
 
 
-def page(
+def comparison_page(
     claims: Mapping[str, Sequence[Claim]],
     tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]],
     runs: Mapping[str, RecordedRun],
@@ -113,7 +119,9 @@ def page(
 
 
 def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRun]) -> str:
-    words = {paper: [judge(claim, runs).word for claim in own] for paper, own in claims.items()}
+    words = {
+        paper: [judge_claim(claim, runs).word for claim in own] for paper, own in claims.items()
+    }
     tools = words.pop(RELEASED_TOOLS, [])
     words["all"] = [word for own in words.values() for word in own]
     if tools:
@@ -129,13 +137,13 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
     rules = _numbered(claims)
     rows = []
     for claim in claims:
-        verdict = judge(claim, runs)
+        verdict = judge_claim(claim, runs)
         scales = sorted({runs[q.experiment].scale for q in claim.runs if q.experiment in runs})
         rows.append(
             [
                 f"{claim.text} ({claim.source})",
                 claim.quantity,
-                "" if claim.paper is None else number(claim.paper),
+                "" if claim.paper is None else four_digits(claim.paper),
                 f"**{verdict.word}**",
                 verdict.reason,
                 _cause(claim, verdict),
@@ -184,14 +192,14 @@ def _filled(table: PaperTable, rows: Sequence[FilledRow]) -> list[str]:
 
 
 def _cell(cell: Cell) -> str:
-    paper = "–" if cell.paper is None else number(cell.paper)
+    paper = "–" if cell.paper is None else four_digits(cell.paper)
     return paper if cell.here is None else f"{paper} / {_estimate(cell.here)}"
 
 
 def _estimate(found: Estimate) -> str:
     if found.high is None:
-        return f"{number(found.mean)} (one run)"
-    return f"{number(found.mean)} ± {found.high - found.mean:.2g}"
+        return f"{four_digits(found.mean)} (one run)"
+    return f"{four_digits(found.mean)} ± {found.high - found.mean:.2g}"
 
 
 def _runs(recorded: Sequence[RecordedRun]) -> list[str]:
@@ -228,10 +236,10 @@ def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
     hours = sum(run.seconds for run in recorded) / 3600
     told = [run for run in recorded if run.processor_seconds is not None]
     texts = [
-        f"In all {number(hours)} hours of machine time by the clock. Processor seconds are those "
-        f"of all cores together, and are recorded for {len(told)} of {len(recorded)} runs: "
-        f"{number(_processor_hours(told))} hours. Nothing on this page is extrapolated. Seconds "
-        "beside other work are no timing."
+        f"In all {four_digits(hours)} hours of machine time by the clock. Processor seconds are "
+        f"those of all cores together, and are recorded for {len(told)} of {len(recorded)} runs: "
+        f"{four_digits(_processor_hours(told))} hours. Nothing on this page is extrapolated. "
+        "Seconds beside other work are no timing."
     ]
     return texts + [
         _scale_time(scale, own, minutes)
@@ -247,8 +255,8 @@ def _scale_time(scale: str, runs: Sequence[RecordedRun], minutes: int) -> str:
     missing = f" Not for {', '.join(others)}." if others else ""
     return (
         f"`SCALE={scale}`: the recorded runs ({len(runs)}) took "
-        f"{number(sum(run.seconds for run in runs) / 60)} minutes by the clock. Their processor "
-        f"time is recorded for {len(known)}: {number(60 * _processor_hours(known))} "
+        f"{four_digits(sum(run.seconds for run in runs) / 60)} minutes by the clock. Their "
+        f"processor time is recorded for {len(known)}: {four_digits(60 * _processor_hours(known))} "
         f"minutes.{missing} What lies between runs is not in these sums. All of it may take "
         f"{minutes} minutes on two idle cores, which offer {2 * minutes} minutes of processor "
         "time."

@@ -11,7 +11,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.experiments import SCALES, Experiment
-from asterism.reproduction.rules import number
+from asterism.reproduction.rules import four_digits
 
 #: Where the recorded runs lie in the project.
 RECORDED = Path("results/reproduction")
@@ -171,6 +171,8 @@ def _admitted(point: RecordedPoint, conditions: Sequence[EntryCondition]) -> Rec
         value = point.metrics.get(condition.metric)
         if point.has(condition.where) and value is not None and value < condition.at_least:
             name = condition.metric.rpartition(":")[2].replace("_", " ")
-            told = f"{name} is {number(value)}, and has to be {number(condition.at_least)}"
+            told = (
+                f"{name} is {four_digits(value)}, and has to be {four_digits(condition.at_least)}"
+            )
             return replace(point, status=f"{BELOW_ENTRY}{told}")
     return point

@@ -46,7 +46,7 @@ class FilledRow:
     runs: tuple[str, ...]
 
 
-def fill(
+def fill_table(
     table: PaperTable, runs: Mapping[str, RecordedRun], folder: Path = PAPERS
 ) -> list[FilledRow]:
     """The table's rows with the numbers of the recorded runs.

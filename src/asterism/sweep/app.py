@@ -11,7 +11,7 @@ from typing import Any
 
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
-from asterism.core.files.locks import held_now
+from asterism.core.files.locks import hold_lock_now
 from asterism.core.files.plain_files import require_no_link, require_no_links_out_of
 from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
@@ -169,7 +169,7 @@ def run(
     require_no_link(sweep.project, sweep.folder)
     require_no_links_out_of(sweep.folder)
     try:
-        with held_now(sweep.lock):
+        with hold_lock_now(sweep.lock):
             return _run(sweep, points, overrides, launcher)
     except BlockingIOError:
         raise UserError(

@@ -96,7 +96,7 @@ class Shards:
 
         assert self.slurm is not None
         request = resources.read_table(root).request([stage])
-        return {**self.slurm, **resources.fill(self.slurm, request)}
+        return {**self.slurm, **resources.open_resources(self.slurm, request)}
 
 
 def compute_units(

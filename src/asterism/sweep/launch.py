@@ -16,7 +16,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra, store_empty_tree
 from asterism.dvc_hydra.multirun import HydraJob, multirun
-from asterism.dvc_hydra.overrides import quoted
+from asterism.dvc_hydra.overrides import hydra_text
 from asterism.dvc_hydra.repository import Repository
 from asterism.sweep import resources, workspace
 from asterism.sweep.executors import Shards, require_dask
@@ -92,7 +92,9 @@ def groups(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -
         return [Group(numbers)]
     table = resources.read_table(sweep.project)
     runs = [plan["runs"] for plan in plan_points(sweep, points)] if points else [table.stages]
-    requests = [tuple(resources.fill(launcher, table.request(names)).items()) for names in runs]
+    requests = [
+        tuple(resources.open_resources(launcher, table.request(names)).items()) for names in runs
+    ]
     return [
         Group(
             tuple(n for n, own in zip(numbers, requests, strict=False) if own == request), request
@@ -138,7 +140,7 @@ def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
         numbers = f"+point={','.join(map(str, group.numbers))}"
         swept = [*filter(is_hydras, overrides), numbers]
     arguments = [
-        f"hydra.sweep.dir={quoted(str(sweep.folder / 'hydra'))}",
+        f"hydra.sweep.dir={hydra_text(str(sweep.folder / 'hydra'))}",
         "hydra.output_subdir=null",
         f"hydra.job.name={job_name(sweep)}",
         "hydra/job_logging=disabled",

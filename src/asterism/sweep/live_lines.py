@@ -77,7 +77,7 @@ class LiveLines:
         """What stages have said since the last time."""
         said = ""
         for stage in self._begun:
-            file = screen_of(self.folder, stage)
+            file = messages_file(self.folder, stage)
             if file.exists():
                 with file.open("rb") as stream:
                     stream.seek(self._read.get(stage, 0))
@@ -109,14 +109,14 @@ def line_of(stage: str, share: Progress | None, seconds: float) -> str:
     """
     log = f"logs/{label_of(stage)}.jsonl"
     if share is None or not share.total:
-        return f"{stage:{_NAME}} {'':{_BAR}}       {clock(seconds):>7} so far   {log}"
+        return f"{stage:{_NAME}} {'':{_BAR}}       {clock_text(seconds):>7} so far   {log}"
     part = min(1.0, share.done / share.total)
     bar = "█" * round(_BAR * part) + "░" * (_BAR - round(_BAR * part))
-    left = clock(share.seconds * (1 - part) / part) if part else "?"
+    left = clock_text(share.seconds * (1 - part) / part) if part else "?"
     return f"{stage:{_NAME}} {bar} {100 * part:>4.0f}%  {left:>7} left     {log}  {share.label}"
 
 
-def clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """65 seconds as ``1:05``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
@@ -143,13 +143,13 @@ def terminal_device() -> str:
     return "" if stream is None else os.ttyname(stream.fileno())
 
 
-def screen_of(folder: Path, stage: str) -> Path:
+def messages_file(folder: Path, stage: str) -> Path:
     """The file of a stage's messages."""
     return folder / f"{stage}.screen"
 
 
 @contextmanager
-def watched(folder: Path | None, stage: str) -> Iterator[None]:
+def divert_messages(folder: Path | None, stage: str) -> Iterator[None]:
     """What runs in the block, processes too, leaves progress and messages for the lines.
 
     Args:
@@ -161,7 +161,7 @@ def watched(folder: Path | None, stage: str) -> Iterator[None]:
         return
     before = [os.dup(1), os.dup(2)]
     try:
-        with screen_of(folder, stage).open("ab") as file, reporting_to(folder / stage):
+        with messages_file(folder, stage).open("ab") as file, reporting_to(folder / stage):
             for descriptor in (1, 2):
                 os.dup2(file.fileno(), descriptor)
             yield

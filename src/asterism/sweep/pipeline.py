@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.interrupts import INTERRUPTED
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming.state import tidy
+from asterism.core.resuming.state import remove_unneeded_state
 from asterism.dvc_hydra.repository import CommandFailedError, Repository
 from asterism.sweep.executors import Shards, compute_units
 from asterism.sweep.interrupt import (
@@ -30,7 +30,7 @@ from asterism.sweep.interrupt import (
     interruptible,
     serve_run,
 )
-from asterism.sweep.live_lines import INTERVAL, live_lines, watched
+from asterism.sweep.live_lines import INTERVAL, divert_messages, live_lines
 from asterism.sweep.plan import PlannedStage, find_cached
 
 #: Bytes that the path of a socket may have on Linux and macOS, less what Python adds to the folder.
@@ -62,7 +62,7 @@ def run_stage(
         root, stage, locks, shards: see there.
         lines: folder of :class:`~asterism.sweep.live_lines.LiveLines`; None for none.
     """
-    with interruptible(), watched(lines, stage.name):
+    with interruptible(), divert_messages(lines, stage.name):
         return reproduce(Repository(root), stage, locks, shards)
 
 
@@ -95,7 +95,7 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
     """
     stage = planned.stage
     try:
-        with held(locks / f"{planned.key}.lock"), interrupt_postponed() as raise_noted:
+        with hold_lock(locks / f"{planned.key}.lock"), interrupt_postponed() as raise_noted:
             if repository.is_up_to_date(stage):
                 return False
             if (entry := repository.find(stage)) is not None:
@@ -112,7 +112,7 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
     except UserError as error:
         raise UserError(f"stage {stage.name}: {error}") from None
     if stage.is_long:
-        tidy()  # in a workspace of its own no other stage may follow
+        remove_unneeded_state()  # in a workspace of its own no other stage may follow
     return True
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
@@ -94,7 +94,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     metrics: dict[str, float] = {}
-    with held(folder / "lock") as lock:
+    with hold_lock(folder / "lock") as lock:
         try:
             with rejections_told():
                 result, metrics = _in_workspace(sweep, point, folder, lock)
@@ -123,7 +123,7 @@ def _in_workspace(
 ) -> tuple[JobResult, dict[str, float]]:
     """Run a point in a workspace of its own; how it went and, where it finished, its metrics."""
     here = sweep.workspace(point)
-    with held(here.with_name(f"{here.name}.lock")):
+    with hold_lock(here.with_name(f"{here.name}.lock")):
         try:
             result = _work(sweep, point, here, folder / "log.txt", lock)
             _keep(here, folder, sweep.kept)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import LONGEST, is_label
-from asterism.dvc_hydra.overrides import SweepOverride, parse
-from asterism.dvc_hydra.overrides import points as points_of
+from asterism.dvc_hydra.overrides import SweepOverride, parse_overrides
+from asterism.dvc_hydra.overrides import spanned_points as points_of
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
@@ -140,7 +140,7 @@ def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
 
 
 def _read(overrides: Sequence[str]) -> list[SweepOverride]:
-    return parse([override for override in overrides if not is_hydras(override)])
+    return parse_overrides([override for override in overrides if not is_hydras(override)])
 
 
 def _compose(conf: Path, overrides: list[str], where: str) -> str:

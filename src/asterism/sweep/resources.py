@@ -92,7 +92,7 @@ def read_table(root: Path) -> StageKindTable:
     return validate(StageKindTable, document or {}, source=str(TABLE))
 
 
-def fill(settings: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+def open_resources(settings: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a request that a launcher's settings leave open."""
     return {
         key: value

@@ -67,25 +67,25 @@ def _typed(column: list[str | None]) -> list[Any]:
     return list(column)
 
 
-def parameters(table: pl.DataFrame) -> list[str]:
+def parameter_columns(table: pl.DataFrame) -> list[str]:
     """The parameters that the points were given."""
     return table.columns[1 : table.columns.index("status")]
 
 
-def metrics(table: pl.DataFrame) -> list[str]:
+def metric_columns(table: pl.DataFrame) -> list[str]:
     """The numbers that the points have measured."""
     return table.columns[table.columns.index("status") + len(_FACTS) :]
 
 
-def varying(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def varying_columns(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """Those columns that differ between points."""
     return [name for name in names if table[name].drop_nulls().n_unique() > 1]
 
 
-def shared(table: pl.DataFrame) -> list[str]:
+def shared_overrides(table: pl.DataFrame) -> list[str]:
     """The overrides that all points have in common, as ``seed=1``."""
-    differ = varying(table, parameters(table))
-    alike = [name for name in parameters(table) if name not in differ]
+    differ = varying_columns(table, parameter_columns(table))
+    alike = [name for name in parameter_columns(table) if name not in differ]
     return [f"{name}={_spoken(table[name].drop_nulls().first())}" for name in alike]
 
 
@@ -101,13 +101,15 @@ def most_telling_first(names: Sequence[str]) -> list[str]:
     return [name for turn in zip_longest(*files.values()) for name in turn if name is not None]
 
 
-def draw(table: pl.DataFrame, parameter: str, names: Sequence[str]) -> Figure:
+def draw_metrics(table: pl.DataFrame, parameter: str, names: Sequence[str]) -> Figure:
     """Metrics against a parameter, a panel each; other parameters are lines of their own."""
     width = 3
     height = -(-len(names) // width)
     figure = Figure(figsize=(2.6 * width, 2.1 * height + 0.4))
     panels = figure.subplots(height, width, squeeze=False).ravel()
-    others = [name for name in varying(table, parameters(table)) if name != parameter]
+    others = [
+        name for name in varying_columns(table, parameter_columns(table)) if name != parameter
+    ]
     finished = table.filter(pl.col("status") == "finished").drop_nulls(parameter)
     numbers = finished[parameter].dtype.is_numeric()
     ticks = finished[parameter].unique().sort().to_list()
@@ -162,12 +164,12 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
     """
     table = make_table(records)
     write_table(folder / "table.csv", table)
-    ranked = most_telling_first(varying(table, metrics(table)))
+    ranked = most_telling_first(varying_columns(table, metric_columns(table)))
     figures = []
-    for parameter in varying(table, parameters(table)) if ranked else []:
-        figure = draw(table, parameter, sorted(ranked[:DRAWN]))
+    for parameter in varying_columns(table, parameter_columns(table)) if ranked else []:
+        figure = draw_metrics(table, parameter, sorted(ranked[:DRAWN]))
         write_svg(folder / "plots" / f"{parameter.replace('/', '-')}.svg", figure)
-        data = table.select("point", *parameters(table), *sorted(ranked[:DRAWN]))
+        data = table.select("point", *parameter_columns(table), *sorted(ranked[:DRAWN]))
         count = counted(len(ranked[:DRAWN]), "small chart")
         alt = f"{count}, one for each metric, against {parameter}."
         drawn = svg(figure, alt, f"by-{parameter}", data, f"metrics by {parameter}", "table.csv")
@@ -185,14 +187,14 @@ def _section(
     ranked: Sequence[str],
 ) -> ReportSection:
     finished = int((table["status"] == "finished").sum())
-    alike = most_telling_first([metric for metric in metrics(table) if metric not in ranked])
+    alike = most_telling_first([metric for metric in metric_columns(table) if metric not in ranked])
     listed = sorted((ranked or alike)[:DRAWN])
-    columns = ["point", *varying(table, parameters(table)), *_FACTS, *listed]
+    columns = ["point", *varying_columns(table, parameter_columns(table)), *_FACTS, *listed]
     body, contents = render_body(
         render,
         "sweep.html.j2",
         "sweep",
-        shared=shared(table),
+        shared=shared_overrides(table),
         columns=columns,
         rows=[
             (record["report"], [_spoken(value) for value in row])
@@ -252,8 +254,8 @@ def _outcome(path: Path) -> dict[str, Any]:
     table = pl.read_csv(path, infer_schema=False)
     return {
         "name": path.parent.name,
-        "varied": varying(table, parameters(table)),
-        "shared": shared(table),
+        "varied": varying_columns(table, parameter_columns(table)),
+        "shared": shared_overrides(table),
         "points": len(table),
         "finished": int((table["status"] == "finished").sum()),
     }

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
-from asterism.core.files.locks import held, is_held
+from asterism.core.files.locks import hold_lock, is_lock_held
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
@@ -92,7 +92,7 @@ class Sweep:
 
         A launcher's processes, in which points run, may outlive it: they have no parent to ask.
         """
-        return self.tied and not is_held(self.lock)
+        return self.tied and not is_lock_held(self.lock)
 
     def is_over(self) -> bool:
         """Whether its points are to stop."""
@@ -120,7 +120,7 @@ class Sweep:
 
     def running(self) -> list[int]:
         """Numbers of the points whose processes are alive."""
-        return [n for n in self.begun() if is_held(self.point_folder(n) / "lock")]
+        return [n for n in self.begun() if is_lock_held(self.point_folder(n) / "lock")]
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _save_experiment(workspace: Path, sweep: Sweep) -> None:
     message = f"dvc: experiment {workspace.name}"
     plainly = ["--quiet", "--allow-empty", "--no-verify", "--no-gpg-sign"]
     git(workspace, "commit", *plainly, "--message", message)
-    with held(lock_folder(sweep.project) / "references.lock"):
+    with hold_lock(lock_folder(sweep.project) / "references.lock"):
         source = f"+HEAD:{reference}"
         git(sweep.project, "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source)
 

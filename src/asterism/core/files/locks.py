@@ -17,7 +17,7 @@ from asterism.core.files.plain_files import open_plain
 
 
 @contextmanager
-def held(path: Path) -> Iterator[int]:
+def hold_lock(path: Path) -> Iterator[int]:
     """Hold the lock while the block runs, waiting for it first.
 
     Yields:
@@ -31,7 +31,7 @@ def held(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def held_now(path: Path) -> Iterator[None]:
+def hold_lock_now(path: Path) -> Iterator[None]:
     """Hold the lock while the block runs.
 
     Raises:
@@ -42,18 +42,18 @@ def held_now(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def shared(path: Path) -> Iterator[None]:
+def share_lock(path: Path) -> Iterator[None]:
     """Hold the lock together with others that share it; wait while one process holds it alone."""
     with _locked(path, fcntl.LOCK_SH):
         yield
 
 
-def is_held(path: Path) -> bool:
+def is_lock_held(path: Path) -> bool:
     """Whether a process holds the lock at this moment, alone or with others."""
     if not path.exists():
         return False
     try:
-        with held_now(path):
+        with hold_lock_now(path):
             return False
     except BlockingIOError:
         return True

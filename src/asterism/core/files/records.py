@@ -70,7 +70,8 @@ def read_record(kind: type[T], path: Path) -> T:
 
 def write_record(path: Path, record: Any) -> None:
     """A dataclass, whose fields may be paths, as the JSON file that :func:`read_record` reads."""
-    write_json(path, _adapter(type(record)).dump_python(record, mode="json"))
+    kind: Any = type(record)
+    write_json(path, _adapter(kind).dump_python(record, mode="json"))
 
 
 @cache

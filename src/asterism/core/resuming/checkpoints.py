@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from asterism.core.files.artifacts import read_json
-from asterism.core.files.locks import held_now
+from asterism.core.files.locks import hold_lock_now
 from asterism.core.resuming import saved_folders
 
 #: Seconds between two savings: the work that a killed run does again. No result depends on it.
@@ -157,7 +157,7 @@ def saved_facts(folder: Path) -> Iterator[SavedFacts]:
         BlockingIOError: another process is at them.
     """
     saved_folders.require_no_link(folder)
-    with held_now(folder / "in-use.lock"):
+    with hold_lock_now(folder / "in-use.lock"):
         facts = SavedFacts(Checkpoint(folder))
         try:
             yield facts

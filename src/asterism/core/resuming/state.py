@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.locks import held_now, is_held, shared
+from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
@@ -72,13 +72,13 @@ class Run:
             UserError: a symbolic link leads to it.
         """
         saved_folders.require_no_link(self.folder)
-        with shared(self.folder / _LOCK):
+        with share_lock(self.folder / _LOCK):
             os.utime(self.folder / _LOCK, follow_symlinks=False)  # its age begins anew
             yield
 
     def is_in_use(self) -> bool:
         """Whether a process works with it."""
-        return is_held(self.folder / _LOCK)
+        return is_lock_held(self.folder / _LOCK)
 
     def finish(self, stage: str, outputs: Sequence[Path]) -> None:
         """Note that the stage has written its outputs, which DVC has yet to commit.
@@ -115,7 +115,7 @@ class Run:
         """Remove it, unless a process works with it; whether it is gone."""
         with suppress(BlockingIOError, UserError):
             saved_folders.require_no_link(self.folder)
-            with held_now(self.folder / _LOCK):
+            with hold_lock_now(self.folder / _LOCK):
                 saved_folders.remove(self.folder)
         return not os.path.lexists(self.folder)
 
@@ -134,7 +134,7 @@ class Run:
         """Remove damaged folders, unless a process works with the run; whether they are gone."""
         with suppress(BlockingIOError, UserError):
             saved_folders.require_no_link(self.folder)
-            with held_now(self.folder / _LOCK):
+            with hold_lock_now(self.folder / _LOCK):
                 for folder in self.damaged():
                     saved_folders.remove(folder)
         return not self.damaged()
@@ -228,7 +228,7 @@ class SavedRun:
     status: str
 
 
-def entries() -> list[SavedRun]:
+def saved_runs() -> list[SavedRun]:
     """All runs that have state."""
     now = server_time()
     return [
@@ -237,14 +237,14 @@ def entries() -> list[SavedRun]:
     ]
 
 
-def others() -> dict[str, int]:
+def other_folder_sizes() -> dict[str, int]:
     """Bytes of the other folders below ``state.root``, by name."""
     root = machine.state_root()
     folders = [f for f in root.glob("*/") if f != runs_folder() and not f.is_symlink()]
     return {folder.name: saved_folders.size(folder) for folder in sorted(folders)}
 
 
-def unneeded(entry: SavedRun, days: float) -> str | None:
+def removal_reason(entry: SavedRun, days: float) -> str | None:
     """Why a run can be removed; None where it cannot.
 
     Args:
@@ -258,15 +258,15 @@ def unneeded(entry: SavedRun, days: float) -> str | None:
     return f"unused for {entry.days:.1f} days" if entry.days >= days else None
 
 
-def clean(entry: SavedRun, days: float, dry: bool) -> str:
+def clean_run(entry: SavedRun, days: float, dry: bool) -> str:
     """Remove a run that is not needed, or the damaged folders of one that is; what was done.
 
     Args:
         entry: the run.
-        days: see :func:`unneeded`.
+        days: see :func:`removal_reason`.
         dry: remove nothing, only say what would be removed.
     """
-    reason = unneeded(entry, days)
+    reason = removal_reason(entry, days)
     if reason is None and (not entry.damaged or entry.status == "in use"):
         return "kept"
     what = f"{entry.damaged} damaged" if reason is None else reason
@@ -276,7 +276,7 @@ def clean(entry: SavedRun, days: float, dry: bool) -> str:
     return f"removed: {what}" if gone else "kept: it is in use by now, or cannot be removed"
 
 
-def tidy() -> None:
+def remove_unneeded_state() -> None:
     """Remove the runs whose outputs this workspace has committed, and those that are too old.
 
     Every stage calls it when it starts: DVC does not start a finished stage again, so another

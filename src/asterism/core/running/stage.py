@@ -28,7 +28,7 @@ from asterism.core.messages.extras import missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
-from asterism.core.resuming.state import tidy
+from asterism.core.resuming.state import remove_unneeded_state
 from asterism.core.resuming.work_units import PartEnded, UnitShare, part
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
@@ -105,7 +105,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     params = read_params(script.Params)
     log.info("started", stage=label)
     _require_variant(name, _variants(script, params), variant)
-    tidy()
+    remove_unneeded_state()
     try:
         script.run(params, *variant)
     except PartEnded:

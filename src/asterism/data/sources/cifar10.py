@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import read_within
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.data.dataset import SOURCES, Dataset
@@ -73,7 +73,7 @@ def _locate(name: str, checksum: str) -> Path:
 def _unpack(path: Path) -> None:
     """Put a file of the archive at its place, whole, whatever other stages do meanwhile."""
     root = path.parents[1]
-    with held(root / ".cifar10.lock"):
+    with hold_lock(root / ".cifar10.lock"):
         if path.exists():
             return
         archive = download(root, _ARCHIVE, _URL, _ARCHIVE_SHA256)

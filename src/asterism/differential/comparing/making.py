@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.core.files.own_folders import own_folder
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError
@@ -47,7 +47,7 @@ def make_environment(wanted: Environment, say: Callable[[str], None]) -> None:
     """
     own_folder(folder_of_all())
     folder = wanted.folder
-    with held(folder.with_name(f"{folder.name}.lock")):
+    with hold_lock(folder.with_name(f"{folder.name}.lock")):
         if wanted.is_made:
             say(f"{wanted.name} is made: {_megabytes(folder)} MB in {folder}")
             return
@@ -91,7 +91,7 @@ def remove_environment(unwanted: Environment, say: Callable[[str], None]) -> Non
     """Remove an environment and what was downloaded for it, where there is something."""
     folder = unwanted.folder
     lock = folder.with_name(f"{folder.name}.lock")
-    with held(lock):
+    with hold_lock(lock):
         gone = folder.with_name(f".{folder.name}.gone")
         downloads = folder.with_name(f"{folder.name}.downloads")
         freed = 0

@@ -58,6 +58,6 @@ class Rule(ABC):
 RULES: Registry[type[Rule]] = Registry("rule", "asterism.reproduction.rules")
 
 
-def number(value: float) -> str:
+def four_digits(value: float) -> str:
     """A number with four digits, as pages show it."""
     return f"{value:,.4g}" if abs(value) < 10000 else f"{value:,.0f}"

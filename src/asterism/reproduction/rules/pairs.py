@@ -19,7 +19,7 @@ from asterism.reproduction.rules import (
     RULES,
     ClaimVerdict,
     Rule,
-    number,
+    four_digits,
 )
 
 #: Points, and different values of each number, that a correlation needs at least.
@@ -55,7 +55,7 @@ class Smaller(Rule):
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         first, second = np.array(sample), np.array(other)
-        told = f"{number(first.mean())} beside {number(second.mean())}"
+        told = f"{four_digits(first.mean())} beside {four_digits(second.mean())}"
         if np.array_equal(first, second):
             return ClaimVerdict(NOT_REPRODUCED, f"{told}: no run differs")
         less, greater = (
@@ -93,7 +93,7 @@ class Correlated(Rule):
         of = "means of the runs at each place" if self.averaged else "runs"
         return (
             f"reproduced where Pearson's correlation over the {of} is {side} "
-            f"{number(self.sign * self.bound)} with p of at most {self.alpha:g}; partly where "
+            f"{four_digits(self.sign * self.bound)} with p of at most {self.alpha:g}; partly where "
             "it is smaller in size but p is as small; not reproduced where p says the contrary; "
             f"and else, or over fewer than {_FEWEST} points or different values, not decided"
         )

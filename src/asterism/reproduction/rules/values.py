@@ -18,7 +18,7 @@ from asterism.reproduction.rules import (
     RULES,
     ClaimVerdict,
     Rule,
-    number,
+    four_digits,
 )
 
 _ONE_RUN = "one run tells no interval"
@@ -28,9 +28,9 @@ Share = Annotated[float, Field(gt=0)]
 
 def _told(found: Estimate) -> str:
     if found.low is None or found.high is None:
-        return f"{number(found.mean)} in one run"
-    between = f"{number(found.low)} to {number(found.high)}"
-    return f"{number(found.mean)} ({between}; {found.runs} runs)"
+        return f"{four_digits(found.mean)} in one run"
+    between = f"{four_digits(found.low)} to {four_digits(found.high)}"
+    return f"{four_digits(found.mean)} ({between}; {found.runs} runs)"
 
 
 @RULES.register("close")
@@ -78,7 +78,7 @@ class NearValue(Rule):
             return ClaimVerdict(NOT_COMPARABLE, "the paper gives no value")
         found = estimate(sample)
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
-        told = f"{_told(found)} is {number(100 * apart)}% from {number(paper)}"
+        told = f"{_told(found)} is {four_digits(100 * apart)}% from {four_digits(paper)}"
         low, high = found.ends
         if found.low is None and not self.exact:
             return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
@@ -115,9 +115,9 @@ class AtLeast(Rule):
     def words(self) -> str:
         """See :class:`Rule`."""
         return (
-            f"reproduced where the whole 95% interval is at least {number(self.bound)}; partly "
-            f"where all of it is at least {number(self.partly)}; not reproduced where none of "
-            "it is, and else not decided"
+            f"reproduced where the whole 95% interval is at least {four_digits(self.bound)}; "
+            f"partly where all of it is at least {four_digits(self.partly)}; not reproduced "
+            "where none of it is, and else not decided"
         )
 
     def judge(

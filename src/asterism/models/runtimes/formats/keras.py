@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
-from asterism.core.files.locks import held
+from asterism.core.files.locks import hold_lock
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import telling_line
 from asterism.core.resuming import saved_folders
@@ -149,7 +149,7 @@ def faithful_export(path: Path) -> Path | None:
         UserError: the file cannot be read.
     """
     export = _export_folder(path)
-    with held(export.with_suffix(".lock")):
+    with hold_lock(export.with_suffix(".lock")):
         if export.exists():
             try:
                 faithful = saved_folders.read(export, _is_faithful)
